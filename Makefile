@@ -1,0 +1,128 @@
+# `make` lists the targets. CONTRIBUTING.md says when to use which.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+# The runs of the suite share the machine with the servers they start.
+.NOTPARALLEL:
+
+PKG ?= ./...
+TESTFLAGS ?=
+BENCH ?= .
+FUZZTIME ?= 20s
+
+# What becomes of tests that need a ZooKeeper: required, auto or none. On a build
+# server a test that is skipped must not look like one that passed.
+ifeq ($(CI),true)
+ZK_TEST ?= required
+else
+ZK_TEST ?= auto
+endif
+export ZK_TEST
+
+# ZK_RACE_PATCH=1 makes the race run use a copy of go-zookeeper in which its own
+# data races are mended; see scripts/race-zk.
+ZK_RACE_PATCH ?=
+ifneq ($(ZK_RACE_PATCH),)
+race_mod := -modfile=.cache/race.mod
+endif
+
+LINT_VERSION := v2.15.0
+LINT := .cache/bin/golangci-lint-$(LINT_VERSION)
+
+# Tests that talk to servers are run anew each time, in an order that varies.
+# Most of them wait, for sessions to end and servers to stop, so more run at once
+# than there are processors.
+go_test := scripts/gotest -count=1 -shuffle=on -parallel=8 $(TESTFLAGS)
+go_files := find . -name '*.go' -not -path './.cache/*'
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PKG=./retry/... narrows test, race, plain, bench, fuzz and cover; TESTFLAGS go to go test."
+	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
+
+.PHONY: test
+test: guards race plain ## The guards, then all tests twice: with the race detector and without
+
+.PHONY: check
+check: lint test ## Everything that has to pass before a change is merged
+
+.PHONY: race
+race: ## All tests with the race detector
+ifneq ($(ZK_RACE_PATCH),)
+	scripts/race-zk
+endif
+	$(go_test) -race $(race_mod) $(PKG)
+
+.PHONY: plain
+plain: ## All tests without the race detector, at the speed that users see
+	$(go_test) $(PKG)
+
+.PHONY: guards
+guards: fmt-check vet tidy-check imports ## The checks that take seconds
+
+.PHONY: fmt-check
+fmt-check:
+	@unformatted=$$($(go_files) -exec gofmt -l {} +); \
+	if [[ -n $$unformatted ]]; then echo "gofmt (run make fmt):"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet:
+	go vet ./...
+
+.PHONY: tidy-check
+tidy-check: ## Fail if go.mod or go.sum is not tidy
+	go mod tidy -diff
+
+.PHONY: imports
+imports:
+	scripts/check-imports
+
+.PHONY: lint
+lint: $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes)
+	$(LINT) run
+
+.PHONY: fmt
+fmt: $(LINT) ## Format all files
+	$(LINT) fmt
+
+$(LINT):
+	GOBIN=$(CURDIR)/.cache/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv .cache/bin/golangci-lint $@
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=regexp)
+	scripts/gotest -run='^$$' -bench='$(BENCH)' -benchmem $(TESTFLAGS) $(PKG)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each
+	FUZZTIME=$(FUZZTIME) scripts/fuzz $(PKG)
+
+.PHONY: cover
+cover: ## Coverage of all packages by all tests, per function in .cache/cover.html
+	@mkdir -p .cache
+	$(go_test) -coverpkg=./... -coverprofile=.cache/cover.out $(PKG)
+	go tool cover -html=.cache/cover.out -o .cache/cover.html
+	@go tool cover -func=.cache/cover.out | tail -n 1
+
+.PHONY: interop
+interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
+	scripts/setup-interop
+	ZK_TEST=required $(go_test) -race ./testing/interop
+
+.PHONY: examples
+examples: setup ## Build and run every example
+	@set -e; for example in examples/*/; do echo "== $$example"; go run "./$$example"; done
+
+.PHONY: setup
+setup: ## Install ZooKeeper for the tests, where apt-get can
+	scripts/setup-zookeeper
+
+.PHONY: doc
+doc: ## Show the documentation in a browser
+	go doc -http
+
+.PHONY: clean
+clean: ## Remove what these targets made
+	rm -rf .cache

@@ -1,0 +1,115 @@
+package framework
+
+import "time"
+
+// A CreateOption says how [Client.Create] creates.
+type CreateOption interface{ applyCreate(*createConfig) }
+
+// A SetOption says how [Client.Set] sets.
+type SetOption interface{ applySet(*setConfig) }
+
+// A DeleteOption says how [Client.Delete] deletes.
+type DeleteOption interface{ applyDelete(*deleteConfig) }
+
+type createConfig struct {
+	ephemeral, sequential, container, protected, byData, parents, idempotent bool
+
+	ttl    time.Duration
+	ttlSet bool
+	acl    []ACL // nil for the client's
+	aclSet bool
+	stat   *Stat
+	list   *[]string
+}
+
+type setConfig struct{ idempotent bool }
+
+type deleteConfig struct {
+	version                int32
+	czxid                  int64 // 0 for any
+	guaranteed, idempotent bool
+}
+
+type createOption func(*createConfig)
+
+func (f createOption) applyCreate(cfg *createConfig) { f(cfg) }
+
+// Ephemeral makes the znode go with the client's session.
+func Ephemeral() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.ephemeral = true })
+}
+
+// Sequential makes the server append ten digits to the path, from a counter of
+// the parent that grows while the parent has children.
+func Sequential() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.sequential = true })
+}
+
+// Container makes a znode that the server removes once its last child is gone.
+func Container() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.container = true })
+}
+
+// TTL makes a znode that the server removes when it has had no children and no
+// change for d. The server must allow such znodes. d must be at least 1 ms.
+func TTL(d time.Duration) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.ttlSet = d, true })
+}
+
+// Protected makes Create find its znode again when the reply was lost: it puts
+// "_c_", a random UUID and "-" before the name, as Curator does. A znode that is
+// found counts only if it belongs to the client's present session. When Create
+// fails all the same, the znode is deleted in the background, if it was created
+// or still comes to be, until it is gone or its session has ended. It takes
+// [Ephemeral].
+func Protected() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.protected = true })
+}
+
+// WithParents creates missing parents, those of a chroot or namespace included,
+// as containers, as Curator does. One that is removed again in the meantime is
+// created again.
+func WithParents() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.parents = true })
+}
+
+// StatTo stores the new znode's Stat in st, as its creation left it.
+func StatTo(st *Stat) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.stat = st })
+}
+
+type deleteOption func(*deleteConfig)
+
+func (f deleteOption) applyDelete(cfg *deleteConfig) { f(cfg) }
+
+// AtVersion deletes the znode only if its data has this version.
+func AtVersion(version int32) DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.version = version })
+}
+
+// Guaranteed makes the client go on in the background where Delete could not
+// find out that the znode is gone, be it for lack of a connection or because ctx ended:
+// until it is gone, its session has ended (see [Client.InSession]), or the client is
+// closed. Delete still returns the error.
+func Guaranteed() DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.guaranteed = true })
+}
+
+// Idempotent makes an operation succeed that finds done what it was to do,
+// whether by an earlier attempt of its own or by somebody else:
+//
+//   - Create, where the znode exists with the same data, unchanged since its
+//     creation, and, if it is [Ephemeral], in the client's session;
+//   - Set, where the data is the same and its version one more than the given one;
+//   - Delete, where there is no znode.
+//
+// It does not tell whose doing it was: two clients that set one version to the
+// same data both succeed.
+func Idempotent() IdempotentOption { return IdempotentOption{} }
+
+// An IdempotentOption is a [CreateOption], a [SetOption] and a [DeleteOption].
+type IdempotentOption struct{}
+
+func (IdempotentOption) applyCreate(cfg *createConfig) { cfg.idempotent = true }
+func (IdempotentOption) applySet(cfg *setConfig)       { cfg.idempotent = true }
+func (IdempotentOption) applyDelete(cfg *deleteConfig) { cfg.idempotent = true }

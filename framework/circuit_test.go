@@ -1,0 +1,98 @@
+package framework_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestCircuitBreakingFoldsAFlappingConnectionIntoOneSuspension(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var all, folded trail
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
+	if _, err := framework.CircuitBreaking(c, retry.Forever(time.Second), folded.add); err != nil {
+		t.Fatal(err)
+	}
+	folded.await(t, connected)
+	const flaps = 4
+	for i := range flaps {
+		proxy.Cut()
+		zktest.Eventually(t, patience, "it reconnects", func() bool { return len(all.states()) >= 2+2*(i+1) })
+	}
+	folded.await(t, connected, suspended, connected)
+	if n := len(all.states()); n != 2+2*flaps {
+		t.Errorf("%d changes without the circuit, want %d", n, 2+2*flaps)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folded.await(t, connected, suspended, connected, closed)
+	for i, change := range folded.list() {
+		if i > 0 && change.From != folded.list()[i-1].To {
+			t.Errorf("change %d is %v", i, change)
+		}
+	}
+}
+
+func TestCircuitBreakingPassesALossOn(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var folded, removed trail
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(time.Second))
+	if _, err := framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add); err != nil {
+		t.Fatal(err)
+	}
+	remove, err := framework.CircuitBreaking(c, retry.Never(), removed.add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed.await(t, connected)
+	remove()
+	proxy.Refuse()
+	proxy.Cut()
+	folded.await(t, connected, suspended, lost)
+	proxy.Heal()
+	folded.await(t, connected, suspended, lost, connected)
+	if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
+		t.Errorf("the removed listener saw %v", got)
+	}
+}
+
+func TestCircuitBreakingWithoutWaitsPassesEverythingOn(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var folded trail
+	c := connect(t, proxy.Addr())
+	if _, err := framework.CircuitBreaking(c, retry.Never(), folded.add); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Cut()
+	folded.await(t, connected, suspended, connected)
+	_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
+	if err == nil || !strings.Contains(err.Error(), "wait") || !strings.Contains(err.Error(), "state listener: must not be nil") {
+		t.Errorf("an invalid policy and no listener: %v", err)
+	}
+}
+
+func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[framework.State][2]bool{
+		connecting: {false, false}, connected: {false, false}, suspended: {true, false},
+		framework.AuthFailed: {true, false}, lost: {true, true}, closed: {true, true},
+	} {
+		got := [2]bool{framework.ErrorOnSuspended.IsError(state), framework.ErrorOnLost.IsError(state)}
+		if got != want {
+			t.Errorf("%v: %v, want %v", state, got, want)
+		}
+	}
+	if got := framework.ErrorOnLost.String() + framework.ErrorPolicy(9).String(); got != "ErrorOnLostErrorPolicy(9)" {
+		t.Errorf("names %q", got)
+	}
+}

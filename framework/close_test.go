@@ -1,0 +1,157 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestCloseEndsTheSessionAndItsEphemeralsAtOnce(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c := connect(t, server.Addr(), framework.WithSessionTimeout(30*time.Second))
+	observer := connect(t, server.Addr())
+	node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
+		t.Errorf("%s exists after Close (%v)", node, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestCloseFromAListenerReturns(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	var c *framework.Client
+	var once sync.Once
+	ready := make(chan struct{})
+	c = newClient(t, zktest.Shared(t).Addr(), framework.WithStateListener(func(change framework.StateChange) {
+		<-ready
+		if change.To == connected {
+			once.Do(func() {
+				_ = c.Close() // that it returns is the test
+				close(done)
+			})
+		}
+	}))
+	close(ready)
+	await(t, done, "Close")
+}
+
+// Whatever a client is doing, Close ends it soon and leaves nothing.
+func TestCloseLeavesNothingInAnyState(t *testing.T) {
+	server := zktest.Shared(t)
+	for _, tc := range []struct {
+		name    string
+		connect bool
+		trouble func(*zkproxy.Proxy)
+	}{
+		{"at once", false, func(*zkproxy.Proxy) {}},
+		{"suspended", true, func(p *zkproxy.Proxy) { p.Refuse(); p.Cut() }},
+		{"with a reply outstanding", true, func(p *zkproxy.Proxy) {
+			p.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.HoldReply})
+		}},
+		{"with creates under way", true, func(p *zkproxy.Proxy) {
+			p.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := goleak.IgnoreCurrent()
+			proxy := zkproxy.Run(t, server.Addr())
+			c := newClient(t, proxy.Addr())
+			if tc.connect {
+				if err := c.AwaitConnected(within(t, patience)); err != nil {
+					t.Fatal(err)
+				}
+				mustHold(t, c)
+			}
+			tc.trouble(proxy)
+			var wg sync.WaitGroup
+			for range 30 {
+				wg.Go(func() { _, _, _ = c.Children(t.Context(), "/") })
+				wg.Go(func() { _, _ = c.Create(t.Context(), "/x/y", nil, framework.TTL(time.Second)) })
+			}
+			start := time.Now()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("Close took %v", took)
+			}
+			wg.Wait()
+			if err := errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// DOCENT_CYCLES says how many, for a longer look: 10000 take about a minute.
+func TestConnectingAndClosingOverAndOverDoesNotGrow(t *testing.T) {
+	server := zktest.Shared(t)
+	cycles := 300
+	if s := os.Getenv("DOCENT_CYCLES"); s != "" {
+		cycles = 10000
+	}
+	cycle := func() {
+		c, err := framework.NewClient(server.Addr(), framework.WithMaxPacket(framework.MinPacket, framework.MinPacket))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := c.AwaitConnected(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		cycle()
+	}
+	goroutines, open, size := runtime.NumGoroutine(), sockets(t), heap()
+	for range cycles {
+		cycle()
+	}
+	zktest.Eventually(t, patience, "goroutines and sockets are as before", func() bool {
+		return runtime.NumGoroutine() <= goroutines && sockets(t) <= open
+	})
+	if growth := int64(heap()) - int64(size); growth > 1<<20 {
+		t.Errorf("the heap grew by %d bytes over %d cycles", growth, cycles)
+	}
+	t.Logf("after %d cycles: %d goroutines (%d before), %d sockets (%d), heap %+d bytes", cycles,
+		runtime.NumGoroutine(), goroutines, sockets(t), open, int64(heap())-int64(size))
+}
+
+// sockets returns how many sockets this process has open.
+func sockets(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc/self/fd: ", err)
+	}
+	n := 0
+	for _, entry := range entries {
+		if target, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,159 @@
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/retry"
+)
+
+// Defaults of [NewClient]'s options.
+const (
+	// DefaultSessionTimeout is long enough for a garbage collection or a leader
+	// election to pass, and short enough that a crashed holder's locks are free
+	// within half a minute. A server caps it at 20 of its ticks (40 s by default).
+	DefaultSessionTimeout = 30 * time.Second
+	// DefaultConnectTimeout covers a TCP and TLS handshake over a slow network
+	// (dial, first answer of the server), and leaves time to try other servers
+	// before a session ends.
+	DefaultConnectTimeout = 5 * time.Second
+	// DefaultLeaseMargin is one tick of a server with the default
+	// configuration. Where it is more than a third of the negotiated session
+	// timeout, that third is used: a server negotiates at least two ticks, so
+	// it still exceeds the half tick that the margin has to cover.
+	DefaultLeaseMargin = 2 * time.Second
+	// DefaultMaxRequest is what a server takes that has the default
+	// configuration (jute.maxbuffer).
+	DefaultMaxRequest = 1<<20 - 1
+	// DefaultMaxReply is room for a znode of the largest size and what a reply
+	// adds to it.
+	DefaultMaxReply = 1<<20 + 64<<10
+)
+
+// Bounds of options.
+const (
+	// MinSessionTimeout is the shortest session timeout that can be asked for.
+	// The server may make it longer.
+	MinSessionTimeout = 100 * time.Millisecond
+	// MaxSessionTimeout is the longest: what a 32-bit count of milliseconds holds.
+	MaxSessionTimeout = (1<<31 - 1) * time.Millisecond
+	// MinPacket is the least that [WithMaxPacket] takes, in bytes.
+	MinPacket = 4 << 10
+	// MaxPacket is the most.
+	MaxPacket = 1 << 30
+)
+
+// A Dialer connects to addr ("host:port"), within ctx.
+type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+type config struct {
+	servers        []string
+	chroot         string // "" or a path
+	prefix         string // chroot and namespace, "" or a path
+	sessionTimeout time.Duration
+	connectTimeout time.Duration
+	leaseMargin    time.Duration
+	marginGiven    bool
+	retry          retry.Policy
+	acl            []ACL
+	aclFor         func(path string) []ACL // nil for acl everywhere
+	auth           []credential
+	maxRequest     int
+	maxReply       int
+	compression    bool
+	oneSession     bool
+	tracking       bool
+	onRetry        func(Retry)
+	tls            *tls.Config
+	dial           Dialer
+	logger         *zap.Logger
+	listeners      []func(StateChange)
+	faults         []error // of options that can be seen only where they are given
+}
+
+// newConfig returns the configuration, or all that is wrong with it.
+func newConfig(connect string, opts []Option) (config, error) {
+	cfg := config{
+		sessionTimeout: DefaultSessionTimeout,
+		connectTimeout: DefaultConnectTimeout,
+		leaseMargin:    DefaultLeaseMargin,
+		retry:          retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
+		acl:            OpenACL(),
+		maxRequest:     DefaultMaxRequest,
+		maxReply:       DefaultMaxReply,
+		dial:           new(net.Dialer).DialContext,
+		logger:         zap.NewNop(),
+	}
+	parsed, err := parseConnectString(connect)
+	cfg.servers, cfg.chroot, cfg.prefix = parsed.servers, parsed.chroot, parsed.chroot
+	cfg.faults = append(cfg.faults, err)
+	for i, opt := range opts {
+		if opt == nil {
+			cfg.faults = append(cfg.faults, fmt.Errorf("framework: option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	return cfg, errors.Join(append(cfg.faults, cfg.validate()...)...)
+}
+
+func (cfg *config) validate() []error {
+	var faults []error
+	faultf := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("framework: "+format, args...))
+	}
+	if t := cfg.sessionTimeout; t < MinSessionTimeout || t > MaxSessionTimeout {
+		faultf("session timeout %v: must be between %v and %v", t, MinSessionTimeout, MaxSessionTimeout)
+	}
+	if cfg.connectTimeout <= 0 {
+		faultf("connect timeout %v: must be positive", cfg.connectTimeout)
+	}
+	if m := cfg.leaseMargin; m < 0 || cfg.marginGiven && m >= cfg.sessionTimeout {
+		faultf("lease margin %v: must be at least 0 and less than the session timeout %v", m, cfg.sessionTimeout)
+	}
+	if err := retry.Validate(cfg.retry); err != nil {
+		faultf("retry policy: %w", err)
+	}
+	if err := validateACL("ACL", cfg.acl); err != nil {
+		faultf("%w", err)
+	}
+	for _, size := range []struct {
+		what  string
+		bytes int
+	}{{"request", cfg.maxRequest}, {"reply", cfg.maxReply}} {
+		if size.bytes < MinPacket || size.bytes > MaxPacket {
+			faultf("largest %s %d: must be between %d and %d", size.what, size.bytes, MinPacket, MaxPacket)
+		}
+	}
+	if cfg.dial == nil {
+		faultf("dialer: must not be nil")
+	}
+	if cfg.logger == nil {
+		faultf("logger: must not be nil")
+	}
+	for _, fn := range cfg.listeners {
+		if fn == nil {
+			faultf("state listener: must not be nil")
+		}
+	}
+	for i, credential := range cfg.auth {
+		if credential.scheme == "" {
+			faultf("credential %d: scheme must not be empty", i)
+		}
+	}
+	return faults
+}
+
+// margin returns the lease margin for the negotiated session timeout.
+func (cfg *config) margin(timeout time.Duration) time.Duration {
+	if cfg.marginGiven {
+		return cfg.leaseMargin
+	}
+	return min(cfg.leaseMargin, timeout/3)
+}

@@ -1,0 +1,231 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	c, err := framework.NewClient("host:99999,[::1,a:b:c,sec:pa55@h/bad//chroot/",
+		framework.WithSessionTimeout(-time.Second),
+		framework.WithConnectTimeout(0),
+		framework.WithLeaseMargin(-1),
+		framework.WithRetry(retry.Times(-1, 0)),
+		framework.WithNamespace("/absolute"),
+		framework.WithAuth("", nil),
+		framework.WithACL(),
+		framework.WithACLProvider(nil),
+		framework.WithTLS(nil),
+		framework.WithDialer(nil),
+		framework.WithLogger(nil),
+		framework.WithStateListener(nil),
+		framework.WithRetryObserver(nil),
+		framework.WithMaxPacket(1, 1<<40),
+		nil)
+	if c != nil || err == nil {
+		t.Fatalf("client %v, error %v", c, err)
+	}
+	for _, part := range []string{
+		`server "host:99999": port "99999": must be a number from 1 to 65535`,
+		`server "[::1": must be host, host:port or [IPv6]:port`,
+		`server "a:b:c": an IPv6 address must stand in brackets`,
+		`server "***@h": must not contain a credential, see WithAuth`,
+		`chroot: invalid path "/bad//chroot/"`,
+		"session timeout -1s: must be between 100ms and",
+		"connect timeout 0s: must be positive",
+		"lease margin -1ns: must be at least 0",
+		"retry policy: ",
+		`namespace "/absolute": must be a path without its leading slash`,
+		"credential 0: scheme must not be empty",
+		"ACL: must have at least one entry",
+		"ACL provider: must not be nil",
+		"TLS configuration: must not be nil",
+		"dialer: must not be nil",
+		"logger: must not be nil",
+		"state listener: must not be nil",
+		"retry observer: must not be nil",
+		"largest request 1: must be between 4096 and 1073741824",
+		"largest reply 1099511627776: must be between",
+		"option 14: must not be nil",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q", part)
+		}
+	}
+	if strings.Contains(err.Error(), "pa55") || t.Failed() {
+		t.Errorf("error:\n%v", err)
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !strings.HasPrefix(line, "framework: ") {
+			t.Errorf("line without the package: %q", line)
+		}
+	}
+}
+
+func TestConnectStringsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", " ", "/chroot", ",", "a,,b", "host:", ":2181", "host:0", "host:x", "ho st:1", "[::1]x", "a\x00:1", "h:1/rel/", "h:1/../x", "h:1/a//b", "[not-ip]:1"} {
+		if c, err := framework.NewClient(s); err == nil {
+			c.Close()
+			t.Errorf("%q was accepted", s)
+		}
+	}
+	for _, s := range []string{"h", "h:1", " a:1 , b:2 ", "[::1]:2181", "[fe80::1%eth0]", "10.0.0.1/", "h/a/b"} {
+		c, err := framework.NewClient(s)
+		if err != nil {
+			t.Errorf("%q: %v", s, err)
+			continue
+		}
+		c.Close()
+	}
+}
+
+func TestNamespacesAreViewsOfOneSession(t *testing.T) {
+	t.Parallel()
+	root := connect(t, zktest.Shared(t).Addr())
+	chroot := fresh(t)
+	c := connect(t, zktest.Shared(t).Addr()+chroot, framework.WithNamespace("ns"))
+	inner, err := c.Namespace("inner/most")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := mustCreate(t, inner, "/a/node-", "x", framework.Sequential())
+	if path != "/a/node-0000000000" || inner.AbsolutePath(path) != chroot+"/ns/inner/most"+path {
+		t.Errorf("created %s, absolute %s", path, inner.AbsolutePath(path))
+	}
+	if data, _, err := root.Get(t.Context(), chroot+"/ns/inner/most"+path); err != nil || string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if got := children(t, inner, "/"); !slices.Equal(got, []string{"a"}) || inner.Session() != c.Session() {
+		t.Errorf("children %v of session %v, the client's is %v", got, inner.Session(), c.Session())
+	}
+	results, err := inner.Txn(t.Context(), framework.OpCreate("/b", nil))
+	if err != nil || results[0].Path != "/b" {
+		t.Errorf("%v, %v", results, err)
+	}
+	for _, ns := range []string{"", "/a", "a/", "a//b", ".."} {
+		if _, err := c.Namespace(ns); err == nil {
+			t.Errorf("namespace %q was accepted", ns)
+		}
+	}
+	if err := inner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c.State() != closed {
+		t.Errorf("the client is %v after a view of it was closed", c.State())
+	}
+}
+
+func TestTheACLProviderIsAskedForEveryZnodeAndItsParents(t *testing.T) {
+	t.Parallel()
+	readOnly := []framework.ACL{{Perms: framework.PermRead | framework.PermDelete, Scheme: "world", ID: "anyone"}}
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t), framework.WithACLProvider(func(path string) []framework.ACL {
+		if strings.HasSuffix(path, "/fixed") {
+			return readOnly
+		}
+		return nil
+	}))
+	for _, tc := range []struct {
+		path string
+		opts []framework.CreateOption
+		want []framework.ACL
+	}{
+		{"/open", nil, framework.OpenACL()},
+		{"/fixed", nil, readOnly},
+		{"/deep/fixed", nil, readOnly},
+		{"/deep/open", []framework.CreateOption{framework.WithACL(framework.ReadOnlyACL()...)}, framework.ReadOnlyACL()},
+	} {
+		mustCreate(t, c, tc.path, "", tc.opts...)
+		if got, _, err := c.ACL(t.Context(), tc.path); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s has %#v (%v), want %#v", tc.path, got, err, tc.want)
+		}
+	}
+	_, err := c.Set(t.Context(), "/fixed", nil, -1)
+	wantErr(t, "set against the ACL", err, framework.ErrNoAuth)
+	if st, err := c.SetACL(t.Context(), "/open", readOnly, 0); err != nil || st.Aversion != 1 {
+		t.Errorf("SetACL: %+v, %v", st, err)
+	}
+	_, err = c.SetACL(t.Context(), "/open", nil, 0)
+	if err == nil || !strings.Contains(err.Error(), "must have at least one entry") {
+		t.Errorf("an empty ACL: %v", err)
+	}
+	bad := connect(t, zktest.Shared(t).Addr(), framework.WithACLProvider(func(string) []framework.ACL { return []framework.ACL{{}} }))
+	if _, err := bad.Create(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "permissions 0: must be between 1 and 31") {
+		t.Errorf("an ACL without permissions: %v", err)
+	}
+}
+
+func TestRetriesAreObservedAndClassified(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var retries []framework.Retry // the operation's goroutine is the test's
+	c := connect(t, proxy.Addr()+"/ns", framework.WithRetry(retry.Times(2, time.Millisecond)),
+		framework.WithRetryObserver(func(r framework.Retry) { retries = append(retries, r) }))
+	proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: fault.Forever})
+	_, _, err := c.Get(t.Context(), "/a")
+	var exhausted *retry.ExhaustedError
+	if !errors.As(err, &exhausted) || exhausted.Attempts != 3 || !framework.Retryable(err) {
+		t.Errorf("%v (%+v), want three attempts and a retryable error", err, exhausted)
+	}
+	wantErr(t, "get", err, framework.ErrUnknownOutcome)
+	if len(retries) != 2 || retries[1].Op != "get" || retries[1].Path != "/ns/a" || retries[1].Attempt != 2 || retries[1].Err == nil || retries[1].Wait != time.Millisecond {
+		t.Errorf("observed %+v", retries)
+	}
+	for _, err := range []error{
+		nil, context.Canceled, framework.ErrClosed, framework.ErrSessionExpired, framework.ErrNoNode, framework.ErrAuthFailed,
+		errors.Join(framework.ErrNotConnected, context.DeadlineExceeded),
+	} {
+		if framework.Retryable(err) {
+			t.Errorf("%v is retryable", err)
+		}
+	}
+	if !framework.Retryable(framework.ErrNotConnected) {
+		t.Error("not to be connected is not retryable")
+	}
+}
+
+func TestAnOperationEndsWithItsSessionWhereThatIsTheClientsPolicy(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	for _, tc := range []struct {
+		name string
+		opts []framework.Option
+		want error
+	}{
+		{"by default it is tried in the next session", nil, nil},
+		{"within one session it fails", []framework.Option{framework.WithinSession()}, framework.ErrSessionEnded},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var g gate
+			c := connect(t, proxy.Addr(), append(tc.opts, framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))...)
+			id, password := framework.SessionSecret(c)
+			g.shut()
+			cut := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.GetChildren, Action: fault.CutBefore})
+			done := make(chan error)
+			go func() {
+				_, _, err := c.Children(t.Context(), "/")
+				done <- err
+			}()
+			await(t, cut.Hit(), "the cut")
+			if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
+				t.Fatal(err)
+			}
+			g.open()
+			if err := <-done; !errors.Is(err, tc.want) {
+				t.Errorf("%v, want %v", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+)
+
+// connect makes a TCP connection, and TLS on it if that is configured.
+func (cfg *config) connect(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := cfg.dial(ctx, "tcp", addr)
+	if err != nil || cfg.tls == nil {
+		return conn, err
+	}
+	tlsConfig := cfg.tls
+	if tlsConfig.ServerName == "" && !tlsConfig.InsecureSkipVerify {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		tlsConfig = tlsConfig.Clone()
+		tlsConfig.ServerName = host
+	}
+	secured := tls.Client(conn, tlsConfig)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secured, nil
+}

@@ -1,0 +1,90 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// DefaultPort is the port of a server that the connect string names without one.
+const DefaultPort = 2181
+
+// A connectString is a parsed connect string: "h1:2181,h2,[::1]:2183/chroot".
+type connectString struct {
+	servers []string // host:port, at least one
+	chroot  string   // "" or a valid path that is not "/"
+}
+
+// parseConnectString returns what s says, or all that is wrong with it.
+func parseConnectString(s string) (connectString, error) {
+	hosts, chroot := s, ""
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		hosts, chroot = s[:i], s[i:]
+	}
+	var parsed connectString
+	var faults []error
+	if chroot != "" && chroot != "/" {
+		if err := ValidatePath(chroot); err != nil {
+			faults = append(faults, fmt.Errorf("framework: connect string: chroot: %w", err))
+		}
+		parsed.chroot = chroot
+	}
+	if strings.TrimSpace(hosts) == "" {
+		return connectString{}, errors.Join(append(faults, fmt.Errorf("framework: connect string %q: must name at least one server", s))...)
+	}
+	for entry := range strings.SplitSeq(hosts, ",") {
+		server, err := parseServer(strings.TrimSpace(entry))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("framework: connect string: server %q: %w", redacted(entry), err))
+			continue
+		}
+		parsed.servers = append(parsed.servers, server)
+	}
+	if len(faults) > 0 {
+		return connectString{}, errors.Join(faults...)
+	}
+	return parsed, nil
+}
+
+// parseServer returns entry as host:port.
+func parseServer(entry string) (string, error) {
+	host, port := entry, strconv.Itoa(DefaultPort)
+	bracketed := strings.HasPrefix(entry, "[")
+	switch {
+	case strings.Contains(entry, "@"):
+		return "", errors.New("must not contain a credential, see WithAuth")
+	case bracketed && strings.HasSuffix(entry, "]"):
+		host = entry[1 : len(entry)-1]
+	case bracketed, strings.Count(entry, ":") == 1:
+		var err error
+		if host, port, err = net.SplitHostPort(entry); err != nil {
+			return "", errors.New("must be host, host:port or [IPv6]:port")
+		}
+	case strings.Contains(entry, ":"):
+		return "", errors.New("an IPv6 address must stand in brackets")
+	}
+	if host == "" {
+		return "", errors.New("host must not be empty")
+	}
+	if i := strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '[' || r == ']' }); i >= 0 {
+		return "", fmt.Errorf("host must not contain %q", host[i])
+	}
+	if bracketed && net.ParseIP(strings.SplitN(host, "%", 2)[0]) == nil {
+		return "", errors.New("must be a valid IPv6 address within the brackets")
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 1 || n > 65535 {
+		return "", fmt.Errorf("port %q: must be a number from 1 to 65535", port)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n)), nil
+}
+
+// redacted returns entry without what may be a credential in front of an @.
+func redacted(entry string) string {
+	if i := strings.LastIndexByte(entry, '@'); i >= 0 {
+		return "***" + entry[i:]
+	}
+	return entry
+}

@@ -1,0 +1,147 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Create creates a znode with the data, as the options say, and returns the
+// path it got: not the one that was given where [Sequential] or [Protected] is.
+//
+// It is retried by the client's policy until ctx ends; what was never sent is
+// always tried again. When the reply to an attempt was lost, Create looks for the znode
+// if it is [Protected], gives up with [ErrUnknownOutcome] if it is only
+// [Sequential], since a second znode could result, and otherwise tries again: an
+// [ErrNodeExists] that may be its own doing then wraps [ErrUnknownOutcome] too,
+// unless [Idempotent] settles it.
+//
+// If ctx ends first the error wraps ctx's, and ErrUnknownOutcome if a request
+// was on its way. Other errors: [ErrNodeExists], [ErrNoNode] for a missing
+// parent (see [WithParents]), [ErrNoAuth], [ErrInvalidACL],
+// [ErrNoChildrenForEphemerals], [ErrTooLarge], and those of every operation.
+func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
+	cr, err := c.newCreation(path, data, opts)
+	if err != nil {
+		return "", opError("create", path, err)
+	}
+	created, err := cr.run(ctx)
+	if err != nil {
+		return "", opError("create", path, err)
+	}
+	return c.viewPath(created), nil
+}
+
+// A creation is one call of Create on its way.
+type creation struct {
+	createConfig
+
+	core    *core
+	session int64 // that it is bound to, 0 for any
+	path    string
+	data    []byte // as it is written
+	acls    []ACL
+	doubt   doubt
+	guard   *protection // nil if neither protected nor known by its data
+	claims  *claims     // set with byData
+}
+
+func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
+	cr := &creation{core: c.core, session: c.session, data: c.core.cfg.pack(data)}
+	for _, opt := range opts {
+		opt.applyCreate(&cr.createConfig)
+	}
+	if err := cr.validate(path); err != nil {
+		return nil, err
+	}
+	if cr.protected {
+		cr.guard = newProtection()
+		path = cr.guard.name(path)
+	}
+	cr.path = c.fullPath(path)
+	if cr.byData {
+		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
+	}
+	cr.acls = cr.aclOf(cr.path)
+	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))
+}
+
+// aclOf returns the ACL for the znode or one of its parents.
+func (cr *creation) aclOf(full string) []ACL {
+	if cr.aclSet {
+		return cr.acl
+	}
+	if provider := cr.core.cfg.aclFor; provider != nil {
+		if acl := provider(full); acl != nil {
+			return acl
+		}
+	}
+	return cr.core.cfg.acl
+}
+
+func (cr *creation) size() int {
+	return createSize + len(cr.path) + len(cr.data) + aclSize(cr.acls)
+}
+
+func (cr *creation) validate(path string) error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	// A sequential path may end in a slash: its name is then the number alone.
+	if named := path; cr.sequential && named != "/" && named != "" && named[len(named)-1] == '/' {
+		faults = append(faults, ValidatePath(named+"0"))
+	} else {
+		faults = append(faults, ValidatePath(named))
+	}
+	if cr.container && (cr.ephemeral || cr.sequential || cr.ttlSet) {
+		fault("option Container: cannot be combined with Ephemeral, Sequential or TTL")
+	}
+	if cr.ttlSet && cr.ephemeral {
+		fault("option TTL: cannot be combined with Ephemeral")
+	}
+	if cr.ttlSet && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
+		fault("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL)
+	}
+	if cr.protected && !cr.ephemeral {
+		fault("option Protected: must be combined with Ephemeral")
+	}
+	if cr.byData && (!cr.ephemeral || cr.sequential || cr.protected || cr.idempotent) {
+		fault("option KnownByData: must be combined with Ephemeral, and with none of Sequential, Protected and Idempotent")
+	}
+	if cr.idempotent && (cr.sequential || cr.protected) {
+		fault("option Idempotent: cannot be combined with Sequential or Protected")
+	}
+	return errors.Join(faults...)
+}
+
+// MaxTTL is the longest time that a server keeps a znode created with [TTL]:
+// what 40 bits of milliseconds hold.
+const MaxTTL = (1<<40 - 1) * time.Millisecond
+
+// Create flags of the protocol.
+const (
+	flagEphemeral     = 1
+	flagSequential    = 2
+	flagContainer     = 4
+	flagTTL           = 5
+	flagSequentialTTL = 6
+)
+
+func (cr *creation) flags() int32 {
+	switch {
+	case cr.ttlSet && cr.sequential:
+		return flagSequentialTTL
+	case cr.ttlSet:
+		return flagTTL
+	case cr.container:
+		return flagContainer
+	}
+	var flags int32
+	if cr.ephemeral {
+		flags |= flagEphemeral
+	}
+	if cr.sequential {
+		flags |= flagSequential
+	}
+	return flags
+}

@@ -1,0 +1,304 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestCreateMakesEveryKindOfZnode(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t, zktest.WithSetting("extendedTypesEnabled", "true"), zktest.WithJVMFlags("-Dzookeeper.extendedTypesEnabled=true"))
+	c := connect(t, server.Addr()+"/kinds")
+	id := c.Session().ID
+	for _, tc := range []struct {
+		name  string
+		opts  []framework.CreateOption
+		path  string // pattern
+		owner int64
+	}{
+		{"persistent", nil, `^/persistent$`, 0},
+		{"ephemeral", []framework.CreateOption{framework.Ephemeral()}, `^/ephemeral$`, id},
+		{"sequential", []framework.CreateOption{framework.Sequential()}, `^/sequential\d{10}$`, 0},
+		{"both", []framework.CreateOption{framework.Ephemeral(), framework.Sequential()}, `^/both\d{10}$`, id},
+		{"container", []framework.CreateOption{framework.Container()}, `^/container$`, 0},
+		{"ttl", []framework.CreateOption{framework.TTL(time.Hour)}, `^/ttl$`, 0},
+		{"sequential ttl", []framework.CreateOption{framework.TTL(time.Hour), framework.Sequential()}, `^/sequential ttl\d{10}$`, 0},
+		{
+			"protected",
+			[]framework.CreateOption{framework.Ephemeral(), framework.Sequential(), framework.Protected()},
+			`^/_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-protected\d{10}$`, id,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var st framework.Stat
+			path := mustCreate(t, c, "/"+tc.name, "data", append(tc.opts, framework.StatTo(&st))...)
+			if !regexp.MustCompile(tc.path).MatchString(path) {
+				t.Errorf("path %q, want it to match %s", path, tc.path)
+			}
+			found, ok, err := c.Exists(t.Context(), path)
+			if err != nil || !ok || found != st {
+				t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+			}
+			if st.EphemeralOwner != tc.owner || st.Czxid == 0 || st.Czxid != st.Mzxid {
+				t.Errorf("owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
+			}
+			if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "data" {
+				t.Errorf("data %q, %v", data, err)
+			}
+		})
+	}
+}
+
+func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	const rounds = 60 // a container is looked at every 300 ms
+	for i := range rounds {
+		node := mustCreate(t, c, "/reaped/deep/node-", "", framework.Ephemeral(), framework.Sequential())
+		if err := c.Delete(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		if i == rounds/2 {
+			zktest.Eventually(t, patience, "the parent is reaped", func() bool {
+				_, ok, err := c.Exists(t.Context(), "/reaped/deep")
+				return err == nil && !ok
+			})
+		}
+	}
+	_, err := c.Create(t.Context(), "/absent/node", nil)
+	wantErr(t, "create without its parent", err, framework.ErrNoNode)
+}
+
+func TestAProtectedCreateFindsItsZnodeWhenTheReplyIsLost(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	for _, tc := range []struct {
+		name   string
+		base   string
+		opts   []framework.CreateOption
+		search fault.Op // a request of the search that fails, too
+	}{
+		{"sequential", "/protected-lost/lock-", []framework.CreateOption{framework.Sequential()}, 0},
+		{"not sequential", "/protected-lost/one", nil, 0},
+		{"below the root", "/docent-protected-", []framework.CreateOption{framework.Sequential()}, 0},
+		{"where the sync before the search fails", "/protected-lost/sync-", []framework.CreateOption{framework.Sequential()}, fault.Sync},
+		{"where the search fails", "/protected-lost/search-", []framework.CreateOption{framework.Sequential()}, fault.GetChildren},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := connect(t, proxy.Addr())
+			dir, name := framework.SplitPath(tc.base)
+			if dir != "/" {
+				mustCreate(t, c, dir+"/_c_x", "", framework.Idempotent()) // a foreign name that looks like one of ours
+			}
+			if tc.search != 0 {
+				proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: tc.search, Action: fault.CutBefore})
+			}
+			proxy.ResetRequests()
+			dropped := proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: "**" + name, Action: fault.DropReply})
+			var st framework.Stat
+			opts := append(tc.opts, framework.Ephemeral(), framework.Protected(), framework.StatTo(&st))
+			path, err := c.Create(t.Context(), tc.base, []byte("x"), opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			await(t, dropped.Hit(), "the reply is dropped")
+			synced := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Sync })
+			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
+			if synced < 0 || listed < synced {
+				t.Errorf("sync is request %d, the listing %d: want the sync first", synced, listed)
+			}
+			if got := named(children(t, c, dir), name); len(got) != 1 || framework.JoinPath(dir, got[0]) != path {
+				t.Errorf("created %s, found %v", path, got)
+			}
+			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
+				t.Errorf("Create told %+v, Exists %+v, %v", st, found, err)
+			}
+		})
+	}
+}
+
+// named returns the names that contain part.
+func named(names []string, part string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, part) })
+}
+
+func TestAProtectedCreateThatIsCancelledLeavesNoZnode(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for _, tc := range []struct {
+		name   string
+		action fault.Action
+		cut    bool
+	}{
+		{"its reply comes later", fault.HoldReply, false},
+		{"its reply never comes", fault.HoldReply, true},
+		{"it is applied later", fault.HoldRequest, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			proxy := zkproxy.Run(t, server.Addr())
+			c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
+			observer := connect(t, server.Addr())
+			dir := fresh(t)
+			mustCreate(t, c, dir+"/keep", "")
+			held := proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: tc.action})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				<-held.Hit()
+				cancel()
+			}()
+			_, err := c.Create(ctx, dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
+			wantErr(t, "create", err, context.Canceled, framework.ErrUnknownOutcome)
+			if n := c.PendingDeletes(); n != 1 {
+				t.Errorf("%d deletes are pending, want 1", n)
+			}
+			if tc.cut {
+				proxy.Cut()
+			}
+			held.Release()
+			zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
+			if got := children(t, observer, dir); !slices.Equal(got, []string{"keep"}) {
+				t.Errorf("children %v, want none of the create", got)
+			}
+			if n := proxy.Count(fault.Delete); tc.action == fault.HoldReply && n != 1 {
+				t.Errorf("%d deletes were sent, want 1", n)
+			}
+		})
+	}
+}
+
+func TestAProtectedCreateNeverTakesAZnodeOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	var g gate
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithDialer(g.dial))
+	dir := fresh(t)
+	mustCreate(t, c, dir+"/keep", "")
+	id, password := framework.SessionSecret(c)
+	dropped := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
+	g.shut()
+	var st framework.Stat
+	type result struct {
+		path string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		path, err := c.Create(t.Context(), dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.StatTo(&st))
+		done <- result{path, err}
+	}()
+	await(t, dropped.Hit(), "the reply is dropped")
+	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
+		t.Fatal(err)
+	}
+	g.open()
+	got := <-done
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if now := c.Session().ID; st.EphemeralOwner != now || now == id {
+		t.Errorf("created %s of session %#x, want the present session %#x", got.path, st.EphemeralOwner, now)
+	}
+	if names := named(children(t, c, dir), "lock-"); len(names) != 1 {
+		t.Errorf("znodes %v, want one", names)
+	}
+	// The same, bound to the session that ends.
+	_, err := c.InSession(id).Create(t.Context(), dir+"/lock-", nil, framework.Ephemeral(), framework.Protected())
+	wantErr(t, "create in the ended session", err, framework.ErrSessionEnded)
+}
+
+// A lost reply of a create that is not protected is the caller's to know.
+func TestACreateWhoseReplyIsLostSaysSo(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr())
+	dir := fresh(t)
+	drop := func() {
+		proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
+	}
+	mustCreate(t, c, dir+"/keep", "")
+	drop()
+	_, err := c.Create(t.Context(), dir+"/item-", nil, framework.Sequential())
+	wantErr(t, "sequential create", err, framework.ErrUnknownOutcome)
+	drop()
+	_, err = c.Create(t.Context(), dir+"/one", nil)
+	wantErr(t, "plain create", err, framework.ErrNodeExists, framework.ErrUnknownOutcome)
+	if framework.Retryable(err) {
+		t.Errorf("%v is retryable", err)
+	}
+	drop()
+	if _, err := c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent()); err != nil {
+		t.Errorf("idempotent create: %v", err)
+	}
+	if n := len(named(children(t, c, dir), "item-")); n != 1 {
+		t.Errorf("%d sequential znodes, want 1", n)
+	}
+}
+
+func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
+	dir := fresh(t)
+	mustCreate(t, c, dir+"/keep", "")
+	proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply, Skip: 3, Times: 10})
+	const n = 40
+	var wg sync.WaitGroup
+	paths := make([]string, n)
+	for i := range n {
+		wg.Go(func() {
+			var err error
+			paths[i], err = c.Create(t.Context(), fmt.Sprintf("%s/%d-", dir, i), nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got := children(t, c, dir)
+	if len(got) != n+1 {
+		t.Errorf("%d znodes, want %d", len(got)-1, n)
+	}
+	for _, path := range paths {
+		if _, name := framework.SplitPath(path); !slices.Contains(got, name) {
+			t.Errorf("%s was created and is not there", path)
+		}
+	}
+}
+
+func TestCreateRefusesOptionsThatContradict(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "127.0.0.1:1")
+	_, err := c.Create(t.Context(), "relative", nil, framework.Container(), framework.Sequential(), framework.TTL(-1), framework.Protected(), framework.Idempotent())
+	wantErr(t, "create", err, framework.ErrInvalidPath)
+	for _, part := range []string{
+		`invalid path "relative": must start with /`,
+		"option Container: cannot be combined with Ephemeral, Sequential or TTL",
+		"option TTL -1ns: must be between 1ms and",
+		"option Protected: must be combined with Ephemeral",
+		"option Idempotent: cannot be combined with Sequential or Protected",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\nlacks %q", err, part)
+		}
+	}
+	var op *framework.OpError
+	if !errors.As(err, &op) || op.Op != "create" || op.Path != "relative" {
+		t.Errorf("%#v is no OpError of the create", err)
+	}
+}

@@ -1,0 +1,213 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// CreateAll creates ephemeral znodes by one transaction, all or none, and
+// returns the paths that they got. The operations come from [OpCreate], each
+// with [Ephemeral] and [Protected]; of the other options they take [Sequential],
+// [WithParents], [WithACL], [ListTo], and [StatTo], which stores what is known
+// without a read: all but the times.
+//
+// It is retried as Create is. When the reply to an attempt was lost, CreateAll
+// looks for the znodes; should somebody have deleted some of them by then, the
+// others go, too, and all are created anew. When it fails all the same, those
+// that were created or still come to be are deleted in the background, until they
+// are gone or their session has ended. If ctx ends first the error wraps ctx's,
+// and [ErrUnknownOutcome] if a request was on its way. Where an operation fails, the
+// error wraps a [*TxnError] that names it.
+func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, error) {
+	g, err := c.newGroup(creates)
+	if err != nil {
+		return nil, opError("create all", "", err)
+	}
+	rq := request{"create all", "", c.session, repeatable}
+	err = ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	defer func() {
+		for _, cr := range g.creations {
+			cr.guard.conclude(c.core, cr.path, err)
+		}
+	}()
+	paths, err := do(ctx, c.core, rq, g.attempt)
+	if err != nil {
+		return nil, opError("create all", "", err)
+	}
+	for i, path := range paths {
+		paths[i] = c.viewPath(path)
+	}
+	return paths, nil
+}
+
+// A group is one call of CreateAll on its way.
+type group struct {
+	ops       []TxnOp // as they were given
+	full      []TxnOp // as they are sent
+	creations []*creation
+}
+
+// newGroup returns the group, or all that is wrong with the operations.
+func (c *Client) newGroup(creates []TxnOp) (*group, error) {
+	if len(creates) == 0 {
+		return nil, errors.New("operations: must be at least one")
+	}
+	g := &group{ops: creates}
+	var faults []error
+	size := headSize + multiOpSize
+	for i, op := range creates {
+		cr, err := c.newGroupMember(op)
+		if err != nil {
+			faults = append(faults, &TxnError{i, op.name(), op.path, err})
+			continue
+		}
+		op = TxnOp{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls}
+		size += op.size()
+		g.full, g.creations = append(g.full, op), append(g.creations, cr)
+	}
+	return g, errors.Join(append(faults, c.core.checkSize(size))...)
+}
+
+func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
+	if op.kind != txnCreate {
+		return nil, errors.New("must come from OpCreate")
+	}
+	cr, err := c.newCreation(op.path, op.data, op.opts)
+	if err == nil && (!cr.protected || cr.idempotent) {
+		err = errors.New("options: must have Ephemeral and Protected, and not Idempotent")
+	}
+	return cr, err
+}
+
+// attempt makes one attempt: it ends with all znodes, or with what stands against one.
+func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
+	paths, err := g.find(ctx, s)
+	if err != nil || paths != nil {
+		return paths, err
+	}
+	for range maxParentRounds {
+		paths, err := g.send(ctx, s)
+		culprit := new(TxnError)
+		if !ctxerr.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].parents {
+			return paths, err
+		}
+		if err := g.makeParents(ctx, s, culprit.Index); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: their parents were removed %d times while they were created", ErrNoNode, maxParentRounds)
+}
+
+// find looks for the znodes that an earlier attempt may have left, and returns
+// nil if there are none, or not all: those that there are have been deleted then.
+func (g *group) find(ctx context.Context, s *session) ([]string, error) {
+	paths := make([]string, 0, len(g.creations))
+	for _, cr := range g.creations {
+		path, st, err := cr.guard.find(ctx, s, cr.path)
+		if err != nil {
+			return nil, err
+		}
+		if path != "" {
+			cr.store(st)
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == len(g.creations) {
+		return paths, nil
+	}
+	for _, path := range paths {
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// send sends the transaction, and behind it the listings that are wanted, and
+// waits for the replies.
+func (g *group) send(ctx context.Context, s *session) ([]string, error) {
+	p, listings := g.begin(ctx, s)
+	made, err := p.wait(ctx)
+	if ctxerr.Is(err, ErrUnknownOutcome) {
+		for _, cr := range g.creations {
+			cr.guard.doubt(p.session.id(), p.done)
+		}
+	}
+	results, err := made.answer.outcome(g.ops, err)
+	paths := make([]string, len(results))
+	for i, cr := range g.creations {
+		listings[i].store(ctx, cr.list, err)
+		if err == nil {
+			paths[i] = results[i].Path
+			cr.store(Stat{
+				Czxid: made.zxid, Mzxid: made.zxid, Pzxid: made.zxid,
+				EphemeralOwner: s.id(), DataLength: int32(len(cr.data)),
+			})
+		}
+	}
+	return paths, err
+}
+
+// A madeGroup is what the reply to the transaction told.
+type madeGroup struct {
+	answer txnAnswer
+	zxid   int64 // of the transaction
+}
+
+func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*listing) {
+	listings := make([]*listing, len(g.creations))
+	left, forget := s.tap.Leaving(g.full[0].path)
+	defer forget()
+	p := begin(s, func(w *wire) (madeGroup, error) { return g.request(s, w) })
+	select {
+	case <-left:
+	case <-p.done:
+		return p, listings
+	case <-ctx.Done():
+		return p, listings
+	}
+	for i, cr := range g.creations {
+		if cr.list != nil {
+			dir, _ := SplitPath(cr.path)
+			listings[i] = &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
+		}
+	}
+	return p, listings
+}
+
+// request runs to its end also when nobody waits for it any more, so that the
+// tap keeps nothing for it.
+func (g *group) request(s *session, w *wire) (made madeGroup, err error) {
+	first := g.full[0].path // has an id in it: no other transaction begins with it
+	s.tap.WantStat(first)
+	made.answer, err = txnAnswerOf(w.multi(g.full))
+	st, _ := s.tap.TakeStat(first, first)
+	made.zxid = st.Czxid
+	return made, err
+}
+
+// makeParents makes what is missing above the znodes from the n-th on: those
+// before it had their parents. They are looked for at the same time.
+func (g *group) makeParents(ctx context.Context, s *session, n int) error {
+	var wg sync.WaitGroup
+	faults := make([]error, len(g.creations))
+	seen := make(map[string]bool)
+	for i, cr := range g.creations[n:] {
+		dir, _ := SplitPath(cr.path)
+		if !cr.parents || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		wg.Go(func() {
+			parent, err := cr.makeParents(ctx, s)
+			faults[n+i] = errors.Join(err, parentMade(ctx, parent))
+		})
+	}
+	wg.Wait()
+	return errors.Join(faults...)
+}

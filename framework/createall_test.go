@@ -1,0 +1,274 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// contenders returns operations that create a protected znode in each of the directories.
+func contenders(dirs []string, opts ...framework.CreateOption) []framework.TxnOp {
+	opts = append([]framework.CreateOption{
+		framework.Ephemeral(), framework.Protected(), framework.Sequential(), framework.WithParents(),
+	}, opts...)
+	ops := make([]framework.TxnOp, len(dirs))
+	for i, dir := range dirs {
+		ops[i] = framework.OpCreate(dir+"/node-", []byte("data"), opts...)
+	}
+	return ops
+}
+
+// numbered returns n directories below dir.
+func numbered(dir string, n int) []string {
+	dirs := make([]string, n)
+	for i := range dirs {
+		dirs[i] = fmt.Sprintf("%s/%d", dir, i)
+	}
+	return dirs
+}
+
+// wantOneEach fails the test unless there is one znode in each directory, and soon
+// where some are still being deleted.
+func wantOneEach(t *testing.T, c *framework.Client, dirs []string, paths []string) {
+	t.Helper()
+	for i, dir := range dirs {
+		zktest.Eventually(t, patience, "one znode in "+dir, func() bool {
+			names := children(t, c, dir)
+			return len(names) == 1 && dir+"/"+names[0] == paths[i]
+		})
+	}
+}
+
+func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
+	ensemble := zktest.SharedEnsemble(t)
+	followers, err := ensemble.Followers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, err := ensemble.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	busy := connect(t, leader.Addr())
+	node := mustCreate(t, busy, fresh(t), "")
+	wg.Go(func() { // others write at the same time
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_, _ = busy.Set(context.Background(), node, nil, framework.AnyVersion)
+			}
+		}
+	})
+	for where, server := range map[string]*zktest.Server{"leader": leader, "follower": followers[0]} {
+		c := connect(t, server.Addr())
+		for round := range 50 {
+			var st [3]framework.Stat
+			var listed [3][]string
+			dirs := numbered(fresh(t)+"/all/"+where, 3)
+			ops := contenders(dirs)
+			for i, dir := range dirs {
+				ops[i] = contenders([]string{dir}, framework.StatTo(&st[i]), framework.ListTo(&listed[i]))[0]
+			}
+			paths, err := c.CreateAll(t.Context(), ops...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, path := range paths {
+				found, ok, err := c.Exists(t.Context(), path)
+				if err != nil || !ok {
+					t.Fatalf("%s: %v, %v", path, ok, err)
+				}
+				found.Ctime, found.Mtime = st[i].Ctime, st[i].Mtime
+				if found != st[i] || found.Czxid != st[0].Czxid {
+					t.Errorf("%s, round %d: told %+v, found %+v", where, round, st[i], found)
+				}
+				if _, name := framework.SplitPath(path); len(listed[i]) != 1 || listed[i][0] != name {
+					t.Errorf("%s: listed %v, want %s alone", where, listed[i], name)
+				}
+				if err := c.Delete(t.Context(), path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func TestCreateAllMakesMissingParentsAndAsksNoMoreThanItHasTo(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr())
+	dirs := numbered(fresh(t)+"/together/deep", 5)
+	if _, err := c.CreateAll(t.Context(), contenders(dirs)...); err != nil {
+		t.Fatal(err)
+	}
+	proxy.ResetRequests()
+	if _, err := c.CreateAll(t.Context(), contenders(dirs)...); err != nil {
+		t.Fatal(err)
+	}
+	if all, multis := len(proxy.Requests()), proxy.Count(fault.Multi); all != multis || multis != 1 {
+		t.Errorf("%d requests, %d of them transactions; want one transaction", all, multis)
+	}
+	for _, dir := range dirs {
+		if n := len(children(t, c, dir)); n != 2 {
+			t.Errorf("%d znodes in %s, want 2", n, dir)
+		}
+	}
+}
+
+func TestCreateAllFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	observer := connect(t, server.Addr())
+	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
+		dirs := numbered(fresh(t)+"/lost/"+action.String(), 3)
+		for _, dir := range dirs {
+			mustCreate(t, observer, dir, "")
+		}
+		proxy := zkproxy.Run(t, server.Addr())
+		c := connect(t, proxy.Addr())
+		rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
+		var st framework.Stat
+		paths, err := c.CreateAll(t.Context(), contenders(dirs, framework.StatTo(&st))...)
+		if err != nil || rule.Hits() != 1 {
+			t.Fatalf("%v: %v, %d hits", action, err, rule.Hits())
+		}
+		wantOneEach(t, observer, dirs, paths)
+		if found, _, err := observer.Exists(t.Context(), paths[2]); err != nil || found.Czxid != st.Czxid {
+			t.Errorf("%v: czxid %#x, found %#x (%v)", action, st.Czxid, found.Czxid, err)
+		}
+	}
+}
+
+func TestCreateAllBeginsAnewWhenSomeOfItsZnodesAreDeletedBeforeItFindsThem(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	observer := connect(t, server.Addr())
+	proxy := zkproxy.Run(t, server.Addr())
+	c := connect(t, proxy.Addr())
+	dirs := numbered(fresh(t)+"/some", 3)
+	for _, dir := range dirs {
+		mustCreate(t, observer, dir, "")
+	}
+	proxy.Refuse()
+	rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DropReply})
+	var paths []string
+	var err error
+	var wg sync.WaitGroup
+	wg.Go(func() { paths, err = c.CreateAll(t.Context(), contenders(dirs)...) })
+	await(t, rule.Hit(), "the transaction")
+	old := children(t, observer, dirs[1])
+	if len(old) != 1 {
+		t.Fatalf("%v in %s, want one znode", old, dirs[1])
+	}
+	if err := observer.Delete(t.Context(), dirs[1]+"/"+old[0]); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Heal()
+	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOneEach(t, observer, dirs, paths)
+}
+
+func TestACreateAllThatIsCancelledLeavesNoZnode(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	observer := connect(t, server.Addr())
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			dirs := numbered(fresh(t)+"/cancelled/"+action.String(), 3)
+			for _, dir := range dirs {
+				mustCreate(t, observer, dir, "")
+			}
+			proxy := zkproxy.Run(t, server.Addr())
+			c := connect(t, proxy.Addr())
+			if action == fault.DropReply {
+				proxy.Refuse()
+			}
+			rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.CreateAll(ctx, contenders(dirs)...)
+				done <- err
+			}()
+			await(t, rule.Hit(), "the transaction")
+			cancel()
+			wantErr(t, "CreateAll", <-done, context.Canceled, framework.ErrUnknownOutcome)
+			proxy.Heal()
+			rule.Release()
+			zktest.Eventually(t, patience, "the deletions", func() bool { return c.PendingDeletes() == 0 })
+			for _, dir := range dirs {
+				if names := children(t, observer, dir); len(names) != 0 {
+					t.Errorf("%v in %s, want none", names, dir)
+				}
+			}
+		})
+	}
+}
+
+func TestCreateAllIsAllOrNone(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	mustCreate(t, c, "/none/0", "")
+	ops := []framework.TxnOp{
+		contenders([]string{"/none/0"})[0],
+		framework.OpCreate("/none/missing/node", nil, framework.Ephemeral(), framework.Protected()),
+	}
+	_, err := c.CreateAll(t.Context(), ops...)
+	var culprit *framework.TxnError
+	if !errors.Is(err, framework.ErrNoNode) || !errors.As(err, &culprit) || culprit.Index != 1 {
+		t.Errorf("error %v, want ErrNoNode of operation 1", err)
+	}
+	if names := children(t, c, "/none/0"); len(names) != 0 {
+		t.Errorf("%v, want no znode", names)
+	}
+}
+
+func TestCreateAllRefusesWhatItCanNotProtect(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "127.0.0.1:1")
+	if _, err := c.CreateAll(t.Context()); err == nil || !strings.Contains(err.Error(), "at least one") {
+		t.Errorf("no operations: %v", err)
+	}
+	_, err := c.CreateAll(t.Context(),
+		framework.OpCheck("/a", 0),
+		framework.OpCreate("/b", nil, framework.Ephemeral()),
+		framework.OpCreate("c", nil, framework.Ephemeral(), framework.Protected()),
+	)
+	for _, part := range []string{"operation 0 (check /a)", "operation 1 (create /b)", "operation 2 (create c)"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want it to name %q", err, part)
+		}
+	}
+}
+
+func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	view, err := c.Namespace("named")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := mustCreate(t, view, "/node", "")
+	if _, ok, err := c.Root().Exists(t.Context(), view.AbsolutePath(node)); err != nil || !ok {
+		t.Errorf("%s in the root view: %v, %v", view.AbsolutePath(node), ok, err)
+	}
+}

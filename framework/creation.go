@@ -1,0 +1,206 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// A createdNode is what the reply to a create told.
+type createdNode struct {
+	path  string
+	stat  Stat
+	known bool // the reply had the Stat
+}
+
+func (cr *creation) run(ctx context.Context) (string, error) {
+	rq := request{"create", cr.path, cr.session, repeatable}
+	if cr.sequential && cr.guard == nil {
+		rq.repeat = once
+	}
+	if cr.claims != nil {
+		settle, err := cr.claims.enter(ctx, cr.core, cr.path)
+		if err != nil {
+			return "", err
+		}
+		cr.guard.settle = settle
+	}
+	err := ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	if cr.guard != nil {
+		defer func() { cr.guard.conclude(cr.core, cr.path, err) }()
+	}
+	created, err := do(ctx, cr.core, rq, cr.attempt)
+	return created, err
+}
+
+// attempt makes one attempt: it ends with a znode, or with what stands against one.
+func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
+	if cr.guard != nil {
+		path, st, err := cr.guard.find(ctx, s, cr.path)
+		if err != nil || path != "" {
+			cr.store(st)
+			return path, err
+		}
+		cr.doubt = doubt{} // what stands in the way is not this call's
+	}
+	var parent *pending[string]
+	for range maxParentRounds {
+		path, err := cr.send(ctx, s)
+		if cr.idempotent && ctxerr.Is(err, ErrNodeExists) {
+			return cr.settle(ctx, s, err)
+		}
+		if !cr.parents || !ctxerr.Is(err, ErrNoNode) {
+			return path, cr.doubt.about(err, ErrNodeExists)
+		}
+		if err := parentMade(ctx, parent); err != nil {
+			return "", err
+		}
+		if parent, err = cr.makeParents(ctx, s); err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
+}
+
+// maxParentRounds is how often the parents may be gone again, reaped as empty
+// containers, before Create gives up: each round means that somebody else's last
+// child went at that very moment.
+const maxParentRounds = 16
+
+// send sends the create itself and waits for the reply.
+func (cr *creation) send(ctx context.Context, s *session) (string, error) {
+	p, listed := cr.begin(ctx, s)
+	made, err := p.wait(ctx)
+	listed.store(ctx, cr.list, err)
+	if cr.guard != nil && ctxerr.Is(err, ErrUnknownOutcome) {
+		cr.guard.doubt(p.session.id(), p.done)
+	}
+	switch {
+	case err != nil || cr.stat == nil:
+		return made.path, err
+	case made.known:
+		cr.store(made.stat)
+		return made.path, nil
+	}
+	err = cr.readStat(ctx, s, made.path)
+	if err != nil && cr.guard != nil {
+		cr.guard.doubt(s.id(), p.done) // it stands, and the next attempt is to find it
+	}
+	return made.path, err
+}
+
+// request runs to its end also when nobody waits for it any more, so that the
+// tap keeps nothing for it.
+func (cr *creation) request(s *session, w *wire) (made createdNode, err error) {
+	if cr.stat != nil {
+		s.tap.WantStat(cr.path)
+		defer func() {
+			var st tap.Stat
+			st, made.known = s.tap.TakeStat(cr.path, made.path)
+			made.stat = tapStat(st)
+		}()
+	}
+	if cr.ttlSet {
+		made.path, err = w.createTTL(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
+	} else {
+		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
+	}
+	return made, err
+}
+
+// readStat asks for the Stat where the reply had none that could be read.
+func (cr *creation) readStat(ctx context.Context, s *session, path string) error {
+	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
+	cr.store(found.stat)
+	return err
+}
+
+func (cr *creation) store(st Stat) {
+	if cr.stat != nil {
+		*cr.stat = st
+	}
+}
+
+// settle looks whether the znode that exists is as this Create would have made
+// it, and returns exists if it is not.
+func (cr *creation) settle(ctx context.Context, s *session, exists error) (string, error) {
+	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(cr.path) })
+	if err != nil {
+		return "", err
+	}
+	owned := !cr.ephemeral && found.stat.EphemeralOwner == 0 || cr.ephemeral && found.stat.EphemeralOwner == s.id()
+	if !owned || found.stat.Version != 0 || !bytes.Equal(found.data, cr.data) {
+		return "", cr.doubt.about(exists, ErrNodeExists)
+	}
+	cr.store(found.stat)
+	return cr.path, nil
+}
+
+// makeParents creates what is missing above the path, as containers. Like
+// Curator it looks from below for the first that exists, since it may not be
+// allowed to read further up. It returns the request for the last, the parent,
+// as soon as that is sent: the create that follows it closely leaves nobody the
+// time to find the parent empty.
+func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pending[string], err error) {
+	var missing []string
+	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
+		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(dir) })
+		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+			return nil, err
+		}
+		if found.exists {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	for i, dir := range slices.Backward(missing) {
+		acl := cr.aclOf(dir)
+		if err := validateACL("ACL of "+dir, acl); err != nil {
+			return nil, err
+		}
+		left, forget := s.tap.Leaving(dir)
+		p := begin(s, func(w *wire) (string, error) { return w.create(dir, nil, flagContainer, acl) })
+		select {
+		case <-left:
+		case <-p.done:
+		case <-ctx.Done():
+		}
+		forget()
+		if i == 0 {
+			return p, nil
+		}
+		if err := parentMade(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// parentMade waits for the create of a parent and returns what stood against it.
+// One that exists is as good; one whose own parent was reaped meanwhile is made
+// in the next round, from below.
+func parentMade(ctx context.Context, parent *pending[string]) error {
+	if parent == nil {
+		return nil
+	}
+	_, err := parent.wait(ctx)
+	if ctxerr.Is(err, ErrNodeExists) || ctxerr.Is(err, ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+func tapStat(st tap.Stat) Stat {
+	return Stat{
+		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid,
+		Ctime: time.UnixMilli(st.Ctime), Mtime: time.UnixMilli(st.Mtime),
+		Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion,
+		EphemeralOwner: st.EphemeralOwner, DataLength: st.DataLength, NumChildren: st.NumChildren,
+	}
+}

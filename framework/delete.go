@@ -1,0 +1,124 @@
+package framework
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Delete deletes the znode. It is retried by the client's policy until ctx
+// ends. Where the reply to an attempt was lost and the next one finds no znode,
+// it is gone, and Delete returns nil. Errors: [ErrNoNode] (not with
+// [Idempotent]), [ErrNotEmpty], [ErrBadVersion] (see [AtVersion]; it wraps
+// [ErrUnknownOutcome] too where an earlier attempt's reply was lost),
+// [ErrNoAuth], and those of every operation.
+//
+// With [Guaranteed] the client goes on trying in the background when Delete
+// could not find out that the znode is gone.
+func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
+	cfg := deleteConfig{version: AnyVersion}
+	for _, opt := range opts {
+		opt.applyDelete(&cfg)
+	}
+	full, err := c.deletable(path, cfg.version)
+	if err != nil {
+		return opError("delete", path, err)
+	}
+	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
+	err = c.core.delete(ctx, x, lookAfterDoubt)
+	if cfg.idempotent && ctxerr.Is(err, ErrNoNode) {
+		return nil
+	}
+	if cfg.guaranteed && unfinished(err) {
+		err = errors.Join(err, c.core.deletes.add(x))
+	}
+	return opError("delete", path, err)
+}
+
+// Discard has the znode deleted in the background, as [Client.Delete] with
+// [Guaranteed] and the options goes on to do, and does not wait for it. An
+// invalid path is ignored: no znode has it.
+func (c *Client) Discard(path string, opts ...DeleteOption) {
+	cfg := deleteConfig{version: AnyVersion}
+	for _, opt := range opts {
+		opt.applyDelete(&cfg)
+	}
+	full, err := c.deletable(path, cfg.version)
+	if err != nil {
+		return
+	}
+	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
+	if err := c.core.deletes.add(x); err != nil {
+		c.core.deletes.logGivenUp(x, err)
+	}
+}
+
+// DeleteTree deletes the znode and everything below it, from the leaves up.
+// What others delete or create there in the meantime does not disturb it: it
+// goes on until the znode is gone or ctx ends. It is not one transaction: if it
+// fails, a part is gone. Requests are retried, and fail, as those of
+// [Client.Delete] are; [ErrNoNode] means that there was no znode.
+func (c *Client) DeleteTree(ctx context.Context, path string) error {
+	full, err := c.deletable(path, AnyVersion)
+	if err == nil {
+		err = c.deleteTree(ctx, full)
+	}
+	return opError("delete tree", path, err)
+}
+
+func (c *Client) deleteTree(ctx context.Context, full string) error {
+	for {
+		err := c.core.delete(ctx, deletion{session: c.session, path: full, version: AnyVersion}, lookAfterDoubt)
+		if !ctxerr.Is(err, ErrNotEmpty) {
+			return err
+		}
+		listed, err := do(ctx, c.core, request{"children", full, c.session, repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
+			return call(ctx, s, func(w *wire) (nodeState, error) { return w.children(full) })
+		})
+		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+			return err
+		}
+		for _, name := range listed.children {
+			if err := c.deleteTree(ctx, JoinPath(full, name)); err != nil && !ctxerr.Is(err, ErrNoNode) {
+				return err
+			}
+		}
+	}
+}
+
+// deletable returns the path in full, or all that is wrong with a deletion of it.
+func (c *Client) deletable(path string, version int32) (string, error) {
+	full := c.fullPath(path)
+	err := errors.Join(ValidatePath(path), validateVersion(version), c.core.checkSize(deleteSize+len(full)))
+	if err == nil && full == "/" {
+		err = errors.New("the root can't be deleted")
+	}
+	return full, err
+}
+
+func (c *core) delete(ctx context.Context, x deletion, look looking) error {
+	var doubt doubt
+	_, err := do(ctx, c, request{"delete", x.path, x.session, repeatable}, func(ctx context.Context, s *session) (struct{}, error) {
+		if x.czxid != 0 && (look == lookFirst || doubt.earlier) {
+			if stands, err := x.stands(ctx, s); err != nil || !stands {
+				return struct{}{}, err
+			}
+		}
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(x.path, x.version) })
+		if doubt.earlier && ctxerr.Is(err, ErrNoNode) {
+			err = nil
+		}
+		return struct{}{}, doubt.about(err, ErrBadVersion)
+	})
+	return err
+}
+
+// unfinished reports whether a delete that failed with err may still be done.
+func unfinished(err error) bool {
+	if err == nil || ctxerr.Is(err, ErrSessionEnded) || ctxerr.Is(err, ErrClosed) {
+		return false
+	}
+	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrAuthFailed) ||
+		ctxerr.Is(err, context.Canceled) || ctxerr.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,57 @@
+// Package framework is the managed ZooKeeper client that docent's recipes
+// stand on, and that everything else may stand on too.
+//
+// A [Client] keeps one session with an ensemble. It reconnects, starts a new
+// session where the old one has ended, tells its listeners what state it is in,
+// and retries operations by a policy. Operations are synchronous, take a
+// context, and return promptly when it ends, with no server reachable too.
+//
+// # States
+//
+// A client is Connecting until it has its first session, then Connected. It is
+// Suspended while the connection is away and the session still stands, Lost when
+// the session is over, and Connected again with the next one: see [State]. It
+// is AuthFailed while a server refuses its credentials.
+// Lost is declared by the client's own clock where no server can be asked.
+// [Client.OnState] gets every transition, in order; [CircuitBreaking] folds
+// those of a connection that flaps.
+//
+// # Sessions
+//
+// What is bound to a session (an ephemeral znode, a lock) ends with it. The
+// ensemble decides when that is; the client can only say until when the session
+// certainly stands: [Session.Deadline]. Whoever holds something in a session
+// takes a [SessionHold], which keeps the deadline fresh and ends the session, for
+// everybody who holds it, the moment the deadline passes. [Client.InSession]
+// binds operations to one session.
+//
+// # Retries
+//
+// An operation is retried by the client's policy ([WithRetry]) for as long as
+// its context lasts: always where the request was never sent, and where its outcome
+// is unknown if a second request can't do more than the first. Create is safe to
+// retry when it is [Protected]; [Idempotent] makes Create, Set and Delete
+// succeed where they find done what they were to do.
+//
+// # Errors
+//
+// An operation that fails returns an [*OpError] that wraps what a server
+// answered ([ErrNoNode], …), or one of
+//
+//   - [ErrNotConnected]: the request was never sent, so it had no effect;
+//   - [ErrUnknownOutcome]: the connection broke, or ctx ended, between request
+//     and reply, so it may have had its effect;
+//   - [ErrSessionEnded], for operations bound to a session;
+//   - [ErrAuthFailed], while a server refuses a credential;
+//   - [ErrTooLarge], for a request that no server would take;
+//   - [ErrClosed];
+//   - ctx's error, and its cause.
+//
+// Where the policy allowed retries and they were used up, a
+// [retry.ExhaustedError] stands in between.
+//
+// # Concurrency
+//
+// All methods of all types may be called concurrently. Listeners run on
+// goroutines of their own and may call the client.
+package framework

@@ -1,0 +1,67 @@
+package framework
+
+import (
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// SessionSecret returns what it takes to resume, and so to end, the client's
+// session.
+func SessionSecret(c *Client) (id int64, password []byte) {
+	id, password, _ = c.core.current().tap.Session()
+	return id, password
+}
+
+// CloseConn closes the socket in use.
+func CloseConn(c *Client) { c.core.current().tap.CloseConn() }
+
+// Track makes the client follow a configuration at another path than ZooKeeper's.
+func Track(c *Client, path string) { c.core.spawn(func() { c.core.track(path) }) }
+
+// EnsembleServers is what a configuration names.
+var EnsembleServers = ensembleServers
+
+// ParseConnectString returns what a connect string says.
+func ParseConnectString(s string) (servers []string, chroot string, err error) {
+	parsed, err := parseConnectString(s)
+	return parsed.servers, parsed.chroot, err
+}
+
+// A Bare is the wire client as it is, with nothing of this package around it,
+// to be measured against.
+type Bare struct{ wire *wire }
+
+// DialBare connects to a server.
+func DialBare(addr string) (*Bare, error) {
+	w, err := newWire(wireConfig{
+		hosts:   newHosts([]string{addr}),
+		timeout: DefaultSessionTimeout,
+		request: DefaultMaxRequest,
+		reply:   DefaultMaxReply,
+		dial:    func(addr string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
+		logger:  zap.NewNop(),
+		onLink:  func(linkEvent) {},
+		onNode:  func(EventKind, string) {},
+	})
+	return &Bare{w}, err
+}
+
+// Get reads a znode.
+func (b *Bare) Get(path string) error {
+	_, _, err := b.wire.conn.Get(path)
+	return err
+}
+
+// CreateDelete creates an ephemeral sequential znode and deletes it.
+func (b *Bare) CreateDelete(path string) error {
+	created, err := b.wire.conn.Create(path, nil, flagEphemeral|flagSequential, wireACL(OpenACL()))
+	if err != nil {
+		return err
+	}
+	return b.wire.conn.Delete(created, AnyVersion)
+}
+
+// Close ends the session.
+func (b *Bare) Close() { b.wire.close(func() {}) }

@@ -1,0 +1,89 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A SessionHold is an interest in one session: somebody's ephemeral znodes in it
+// mean something to them. While there is one, the client keeps the session's
+// deadline fresh: where its own writes don't, it sends a sync often enough. A
+// hold comes from [Client.HoldSession] and ends with [SessionHold.Release].
+//
+// A hold can be secured. From then on the session is given up, and the hold
+// lost, the moment the deadline passes: before the ensemble can expire the
+// session, so before anybody else can be granted what this one holds.
+//
+// Its methods may be called concurrently.
+type SessionHold struct {
+	session *session      // immutable
+	lost    chan struct{} // closed by the session, once, with err set first
+
+	// guarded by session.mu
+	secured  bool
+	released bool
+	err      error
+}
+
+// HoldSession takes a hold on the session that the client has now, or on the
+// next one if there is none: it waits for that until ctx ends. The error is an
+// [OpError] that wraps [ErrClosed] or ctx's error.
+func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
+	for {
+		s, err := c.core.awaitSession(ctx)
+		if ctxerr.Is(err, ErrNotConnected) && !ctxerr.Is(err, ctx.Err()) {
+			continue // it has waited
+		}
+		if err != nil {
+			return nil, opError("hold session", "", err)
+		}
+		if h, ok := s.hold(); ok {
+			return h, nil
+		}
+	}
+}
+
+// Session returns the id of the session.
+func (h *SessionHold) Session() int64 { return h.session.id() }
+
+// Deadline returns until when the session certainly stands: no ensemble that
+// keeps time expires it earlier. The deadline moves on while servers prove,
+// and it is fresh only while a hold stands; see [Session.Deadline].
+func (h *SessionHold) Deadline() time.Time { return h.session.tap.Deadline() }
+
+// Secure binds the hold to the session's deadline: once it returned nil,
+// [SessionHold.Lost] is closed when the deadline passes, and was not closed
+// before. Where the deadline has passed already, since nothing was proven for a
+// while, it asks the ensemble first. If ctx ends before that is answered, the hold is
+// not secured and the error wraps ctx's. Once the session is over it returns
+// what ended it, which wraps [ErrSessionEnded] or [ErrClosed].
+func (h *SessionHold) Secure(ctx context.Context) error {
+	for {
+		fresh, err := h.session.secure(h)
+		if err != nil || fresh {
+			return opError("secure session", "", err)
+		}
+		if err := h.session.prove(ctx); err != nil {
+			return opError("secure session", "", err)
+		}
+	}
+}
+
+// Lost returns a channel that is closed when the session is over, or, for a
+// secured hold, when its deadline passes, which ends it. It stays open if
+// the hold is released before that.
+func (h *SessionHold) Lost() <-chan struct{} { return h.lost }
+
+// Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded]
+// or [ErrClosed]. A deadline that has just passed is noticed by this call itself.
+func (h *SessionHold) Err() error {
+	h.session.expireIfDue()
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
+	return h.err
+}
+
+// Release ends the interest. It may be called several times.
+func (h *SessionHold) Release() { h.session.release(h) }

@@ -1,0 +1,181 @@
+package tap
+
+import (
+	"encoding/binary"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A Conn is one connection of a Tap's session. The wire client writes from one
+// goroutine at a time and reads from another, as net.Conn allows.
+type Conn struct {
+	net.Conn
+	tap      *Tap
+	deadline time.Time // of the handshake
+
+	established atomic.Bool // the handshake is complete
+
+	// guarded by tap.mu
+	inflight []request // answered in this order, but for credentials
+	pings    []time.Time
+	accepted int  // credentials that the server accepted
+	refused  bool // the server refused a credential
+
+	greeted bool        // only for Write: the handshake has been written
+	reader  frameReader // only for Read
+	sentAt  time.Time   // when the handshake was written; set before its answer can be read
+}
+
+// A request is a request that waits for its answer.
+type request struct {
+	xid, opcode int32
+	sent        time.Time
+	wanted      bool   // a create whose Stat is waited for
+	transaction string // path of the first create of a transaction whose number is waited for; else ""
+}
+
+func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
+	c := &Conn{Conn: conn, tap: t, deadline: deadline}
+	c.reader.conn = c
+	return c
+}
+
+// SetReadDeadline sets the deadline for reads; until the handshake is complete
+// only the handshake's own deadline counts. The wire client would wait 6.7
+// session timeouts for the answer, and for ever for its second half.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	return c.Conn.SetReadDeadline(c.capped(at))
+}
+
+// SetWriteDeadline is to writes what [Conn.SetReadDeadline] is to reads.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	return c.Conn.SetWriteDeadline(c.capped(at))
+}
+
+func (c *Conn) capped(at time.Time) time.Time {
+	if !c.established.Load() {
+		return c.deadline
+	}
+	return at
+}
+
+// Read reads what the server sent, having taken note of it.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		if feedErr := c.reader.feed(p[:n]); feedErr != nil {
+			_ = c.Conn.Close() // the error that counts is feedErr
+			c.tap.broke(c, feedErr)
+			return 0, feedErr
+		}
+	}
+	if err != nil {
+		c.tap.broke(c, err)
+	}
+	return n, err
+}
+
+// Write sends one frame, completed where it asks for less than was wanted.
+//
+// When the socket fails, Write closes it and reports success: the wire client
+// learns of the failure from its reader, which fails every request in flight
+// the same way. A failed write of a re-sent credential would wedge it for ever,
+// and one of a request would surface as a raw error of the network.
+func (c *Conn) Write(p []byte) (int, error) {
+	frame := c.outgoing(p)
+	if _, err := c.Conn.Write(frame); err != nil {
+		c.tap.broke(c, err)
+		if !c.established.Load() {
+			return 0, err
+		}
+		_ = c.Conn.Close() // err is what there is to know, and Read will tell it
+	}
+	return len(p), nil
+}
+
+// outgoing takes note of the frame p and returns what to send for it.
+func (c *Conn) outgoing(p []byte) []byte {
+	now := time.Now()
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if !c.greeted {
+		c.greeted, c.sentAt = true, now
+		return completeGreeting(p)
+	}
+	if len(p) < lengthSize+requestHead || int(binary.BigEndian.Uint32(p)) != len(p)-lengthSize {
+		return p
+	}
+	xid, opcode := int32At(p, lengthSize), int32At(p, lengthSize+4)
+	c.tap.clock.sent(now, throughLeader(opcode))
+	if xid == xidPing {
+		c.pings = append(c.pings, now)
+		return p
+	}
+	rq := request{xid: xid, opcode: opcode, sent: now}
+	switch opcode {
+	case opCreate:
+		p = c.tap.completeCreateLocked(p, &rq)
+	case opExists, opGetData, opGetChildren2:
+		p = c.tap.completeReadLocked(p, opcode)
+	case opMulti:
+		c.tap.followTransactionLocked(p, &rq)
+	}
+	c.inflight = append(c.inflight, rq)
+	return p
+}
+
+// completeGreeting adds to a handshake what servers from 3.4 on expect at its
+// end: that a server without a quorum will not do. They log a warning without.
+func completeGreeting(p []byte) []byte {
+	if len(p) != lengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
+		return p
+	}
+	p = append(append(make([]byte, 0, len(p)+1), p...), 0)
+	binary.BigEndian.PutUint32(p, oldGreeting+1)
+	return p
+}
+
+// oldestUnansweredLocked is [Tap.OldestUnanswered]; it needs tap.mu.
+func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
+	switch {
+	case len(c.inflight) == 0 && len(c.pings) == 0:
+		return time.Time{}, false
+	case len(c.inflight) == 0:
+		return c.pings[0], true
+	case len(c.pings) == 0 || c.inflight[0].sent.Before(c.pings[0]):
+		return c.inflight[0].sent, true
+	}
+	return c.pings[0], true
+}
+
+// completeCreateLocked turns a create into the opcode whose reply has a Stat.
+func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
+	path, _, ok := readString(p[lengthSize+requestHead:])
+	if !ok {
+		return p
+	}
+	rq.opcode = opCreate2
+	if int32At(p, len(p)-4) == flagContainer {
+		rq.opcode = opCreateContainer
+	}
+	rq.wanted = t.wanted[string(path)] > 0
+	t.leavesLocked(path)
+	p = append([]byte(nil), p...) // a Writer must leave its argument alone
+	binary.BigEndian.PutUint32(p[lengthSize+4:], uint32(rq.opcode))
+	return p
+}
+
+// completeReadLocked sets a read's watch flag where the path is being armed.
+func (t *Tap) completeReadLocked(p []byte, opcode int32) []byte {
+	if len(t.arming) == 0 {
+		return p
+	}
+	path, rest, ok := readString(p[lengthSize+requestHead:])
+	if !ok || len(rest) != 1 || t.arming[watchKey{opcode, string(path)}] == 0 {
+		return p
+	}
+	p = append([]byte(nil), p...)
+	p[len(p)-1] = 1
+	return p
+}

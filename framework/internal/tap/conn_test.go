@@ -1,0 +1,192 @@
+package tap_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+func TestTheHandshakeHasOneDeadlineWhateverTheWireClientSets(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer []byte // all that the server sends
+	}{
+		{"nothing is answered", nil},
+		{"half of the length is answered", []byte{0, 0}},
+		{"half of the answer is", append([]byte{0, 0, 0, 37}, greeting(7)[:20]...)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := net.Pipe()
+				defer client.Close()
+				defer server.Close()
+				tp := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+				conn, err := tp.Wrap(client, time.Now().Add(time.Second))
+				if err != nil {
+					t.Fatal(err)
+				}
+				go server.Write(tc.answer)
+				start := time.Now()
+				for { // as the wire client does: first with a deadline, then with none
+					_ = conn.SetReadDeadline(time.Now().Add(time.Hour))
+					_ = conn.SetReadDeadline(time.Time{})
+					if _, err = conn.Read(make([]byte, 4)); err != nil {
+						break
+					}
+				}
+				var timedOut net.Error
+				if took := time.Since(start); took != time.Second || !errors.As(err, &timedOut) || !timedOut.Timeout() {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer []byte
+	}{
+		{"an HTTP server's answer", []byte("HTTP/1.1 400 Bad Request\r\n\r\n")},
+		{"a TLS alert", []byte{21, 3, 3, 0, 2, 2, 70}},
+		{"a negative length", []byte{0xff, 0xff, 0xff, 0xff}},
+		{"too short an answer", []byte{0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8}},
+		{"a password that is cut short", append([]byte{0, 0, 0, 20}, append(make([]byte, 16), 0, 0, 0, 99)...)},
+		{"just over the limit", binary.BigEndian.AppendUint32(nil, tap.MaxHandshake+1)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+				p.dial()
+				p.send(make([]byte, 44))
+				go p.server.Write(tc.answer)
+				_, err := io.ReadAll(p.client)
+				if !errors.Is(err, tap.ErrHandshake) {
+					t.Errorf("%v, want that it is no handshake", err)
+				}
+				if err := p.tap.Fault(); !errors.Is(err, tap.ErrHandshake) {
+					t.Errorf("the fault is %v", err)
+				}
+				if id, _, _ := p.tap.Session(); id != 0 {
+					t.Errorf("session %d", id)
+				}
+			})
+		})
+	}
+}
+
+func TestAHandshakeGetsTheFieldThatNewServersExpect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		p.dial()
+		body := bytes.Repeat([]byte{1}, 44)
+		if got := p.send(body); !bytes.Equal(got, append(bytes.Clone(body), 0)) {
+			t.Errorf("%x was sent for %x", got, body)
+		}
+		p.reply(greeting(7))
+		if id, password, T := p.tap.Session(); id != 7 || len(password) != 16 || T != timeout {
+			t.Errorf("session %d, %d bytes of password, %v", id, len(password), T)
+		}
+	})
+}
+
+func TestAnExpiredOrAnotherSessionEndsTheTap(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer int64
+		want   error
+	}{{"expired", 0, tap.ErrExpired}, {"another", 8, tap.ErrSubstituted}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t)
+				p.dial()
+				p.send(make([]byte, 44))
+				answer := greeting(tc.answer)
+				go p.server.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...))
+				_, _ = io.ReadAtLeast(p.client, make([]byte, 64), 41) // what it returns is the wire client's
+				if err := p.tap.Ended(); !errors.Is(err, tc.want) {
+					t.Errorf("ended by %v, want %v", err, tc.want)
+				}
+				a, b := net.Pipe()
+				defer b.Close()
+				if _, err := p.tap.Wrap(a, time.Now().Add(time.Second)); !errors.Is(err, tc.want) {
+					t.Errorf("a connection more: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailedWriteSurfacesThroughTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.server.Close()
+		frame := make([]byte, 12)
+		frame[3] = 8
+		if n, err := p.client.Write(frame); n != len(frame) || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+		if _, err := p.client.Read(make([]byte, 4)); err == nil {
+			t.Error("Read has no error")
+		}
+		if p.tap.Fault() == nil {
+			t.Error("the tap knows of no fault")
+		}
+	})
+}
+
+func TestCredentialsAreAnsweredOutOfTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		first := p.request(opSetData)
+		auth := p.request(opAuth)
+		p.respond(auth, 0)
+		p.respond(first, 0)
+		if accepted, refused := p.tap.Auth(); accepted != 1 || refused || p.auths != 1 {
+			t.Errorf("%d accepted, refused %v, %d told", accepted, refused, p.auths)
+		}
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("something is taken for unanswered")
+		}
+		p.respond(p.request(opAuth), codeRefused)
+		if _, refused := p.tap.Auth(); !refused || p.auths != 2 {
+			t.Errorf("refused %v, %d told", refused, p.auths)
+		}
+		p.reconnect()
+		if accepted, refused := p.tap.Auth(); accepted != 0 || refused {
+			t.Errorf("on a new connection %d are accepted, refused %v", accepted, refused)
+		}
+	})
+}
+
+func TestArmedReadsLeaveAWatchAndOthersDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		read := func(path string) byte {
+			b := binary.BigEndian.AppendUint32(nil, 1)
+			b = binary.BigEndian.AppendUint32(b, opExists)
+			b = binary.BigEndian.AppendUint32(b, uint32(len(path)))
+			sent := p.send(append(append(b, path...), 0))
+			return sent[len(sent)-1]
+		}
+		disarm := p.tap.Arm(tap.ReadExists, "/a")
+		again := p.tap.Arm(tap.ReadExists, "/a")
+		p.tap.Arm(tap.ReadData, "/b")
+		again()
+		if got := []byte{read("/a"), read("/b"), read("/aa")}; !bytes.Equal(got, []byte{1, 0, 0}) {
+			t.Errorf("watch flags %v", got)
+		}
+		disarm()
+		if read("/a") != 0 {
+			t.Error("a read leaves a watch that nobody wants any more")
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package tap
+
+import "encoding/binary"
+
+// Opcodes of the ZooKeeper protocol that a Tap treats specially.
+const (
+	opCreate          = 1
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opSetData         = 5
+	opSetACL          = 7
+	opSync            = 9
+	opPing            = 11
+	opGetChildren2    = 12
+	opMulti           = 14
+	opCreate2         = 15
+	opCreateContainer = 19
+	opCreateTTL       = 21
+	opSetAuth         = 100
+)
+
+// xidPing is the transaction id of all pings. Watch events have one that is
+// negative too; a request's is not.
+const xidPing = -2
+
+// Codes of replies that prove nothing about the session at the leader.
+const (
+	errSessionExpired = -112
+	errSessionMoved   = -118
+)
+
+const (
+	lengthSize  = 4
+	requestHead = 8  // xid, opcode
+	replyHead   = 16 // xid, zxid, error
+	statSize    = 68
+	oldGreeting = 44 // protocol version, zxid, timeout, session id, password
+)
+
+// flagContainer is the create flag of a container znode.
+const flagContainer = 4
+
+// throughLeader reports whether a server answers the request only after the
+// ensemble's leader has seen it. Pings and reads are answered by the follower
+// that the client is connected to, alone.
+func throughLeader(opcode int32) bool {
+	switch opcode {
+	case opCreate, opCreate2, opCreateContainer, opCreateTTL, opDelete, opSetData, opSetACL, opSync, opMulti:
+		return true
+	}
+	return false
+}
+
+// readString returns the jute string at the start of b and what follows it.
+func readString(b []byte) (s, rest []byte, ok bool) {
+	if len(b) < lengthSize {
+		return nil, nil, false
+	}
+	n := int32(binary.BigEndian.Uint32(b))
+	if n < 0 || int(n) > len(b)-lengthSize {
+		return nil, nil, false
+	}
+	return b[lengthSize : lengthSize+n], b[lengthSize+n:], true
+}
+
+func int32At(b []byte, i int) int32 { return int32(binary.BigEndian.Uint32(b[i:])) }
+func int64At(b []byte, i int) int64 { return int64(binary.BigEndian.Uint64(b[i:])) }

@@ -1,0 +1,128 @@
+package tap_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// Times of a session with T = 8 s and a margin of 2 s. A contact is kept if it
+// lies at least margin/8 = 250 ms after the one before.
+const (
+	timeout = 8 * time.Second
+	margin  = 2 * time.Second
+
+	// greeted is the deadline after a handshake, which counts less a slack.
+	greeted = timeout - margin/tap.ContactsPerMargin
+)
+
+func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
+	type step struct {
+		at   time.Duration // since the handshake was sent
+		do   func(*peer)
+		want time.Duration // the deadline afterwards, since the handshake
+	}
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"a handshake counts from when it was sent", []step{
+			{time.Second, (*peer).none, greeted},
+		}},
+		{"answers to reads and pings move nothing", []step{
+			{time.Second, (*peer).read, greeted},
+			{3 * time.Second, (*peer).ping, greeted},
+			{6 * time.Second, (*peer).read, greeted},
+		}},
+		{"a write proves the contacts that lie a margin before it", []step{
+			{time.Second, (*peer).ping, greeted},
+			{2500 * time.Millisecond, (*peer).write, timeout},
+			{3 * time.Second, (*peer).write, timeout + time.Second},
+			{4500 * time.Millisecond, (*peer).write, timeout + 2500*time.Millisecond},
+		}},
+		{"so does a sync", []step{
+			{time.Second, (*peer).read, greeted},
+			{3 * time.Second, (*peer).sync, timeout + time.Second},
+		}},
+		{"an answer counts from when the request was sent", []step{
+			{time.Second, (*peer).ping, greeted},
+			{2 * time.Second, (*peer).writeUnanswered, greeted},
+			{5 * time.Second, (*peer).answer, timeout},
+		}},
+		{"one that says that the session has expired proves nothing", []step{
+			{time.Second, (*peer).ping, greeted},
+			{4 * time.Second, (*peer).writeExpired, greeted},
+		}},
+		{"contacts on an earlier connection don't count on the next", []step{
+			{time.Second, (*peer).ping, greeted},
+			{2 * time.Second, (*peer).reconnect, greeted + 2*time.Second},
+			{3 * time.Second, (*peer).write, greeted + 2*time.Second},
+			{4 * time.Second, (*peer).write, timeout + 2*time.Second},
+			{5 * time.Second, (*peer).write, timeout + 3*time.Second},
+		}},
+		{"of contacts close together the first stands for all", []step{
+			{time.Second, (*peer).ping, greeted},
+			{time.Second + 200*time.Millisecond, (*peer).ping, greeted},
+			{4 * time.Second, (*peer).write, timeout + time.Second},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				p := newPeer(t)
+				for _, s := range tc.steps {
+					<-time.After(time.Until(start.Add(s.at)))
+					s.do(p)
+					if got := p.tap.Deadline().Sub(start); got != s.want {
+						t.Errorf("at %v the deadline is %v after the handshake, want %v", s.at, got, s.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestTheDeadlineIsPresumedFromWhateverServerAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := newPeer(t)
+		<-time.After(3 * time.Second)
+		p.ping()
+		if got := p.tap.Presumed().Sub(start); got != timeout+3*time.Second {
+			t.Errorf("presumed until %v after the handshake", got)
+		}
+		<-time.After(time.Second)
+		p.writeUnanswered()
+		if sent, ok := p.tap.OldestUnanswered(); !ok || sent.Sub(start) != 4*time.Second {
+			t.Errorf("oldest unanswered sent at %v (%v)", sent.Sub(start), ok)
+		}
+		if got := p.tap.Asked().Sub(start); got != 4*time.Second {
+			t.Errorf("asked at %v", got)
+		}
+		p.answer()
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("everything is answered, and something is not")
+		}
+	})
+}
+
+// A client that only reads for a day keeps no more than it can still use.
+func TestContactsThatCanProveNothingAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		for range 10_000 {
+			<-time.After(300 * time.Millisecond)
+			p.read()
+		}
+		if n := tap.Contacts(p.tap); n > int(timeout/(300*time.Millisecond))+1 {
+			t.Errorf("%d contacts are kept", n)
+		}
+		<-time.After(time.Second)
+		p.write()
+		if left := time.Until(p.tap.Deadline()); left < timeout-margin-time.Second || left > timeout-margin {
+			t.Errorf("the deadline is %v away", left)
+		}
+	})
+}

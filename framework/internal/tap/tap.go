@@ -1,0 +1,202 @@
+package tap
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// MaxHandshake is the length in bytes that an answer to a handshake may have.
+// A real one has 36 or 37; what is longer comes from something else that
+// listens on the port, and would be allocated by the wire client as announced.
+const MaxHandshake = 1024
+
+// maxCreatedReply bounds what is held of a create's reply: a path and a Stat.
+const maxCreatedReply = 64 << 10
+
+// Errors that end a connection or a session; they reach the wire client from
+// Read and the session's owner from [Tap.Ended].
+var (
+	ErrExpired     = errors.New("session expired")
+	ErrSubstituted = errors.New("server answered with another session")
+	ErrHandshake   = errors.New("not a ZooKeeper handshake")
+)
+
+// A Tap follows one session through all the connections that carry it.
+// Its methods may be called concurrently.
+type Tap struct {
+	marginFor func(timeout time.Duration) time.Duration // immutable
+	onAuth    func()                                    // immutable
+
+	mu       sync.Mutex // guards following; never held across I/O or a callback
+	id       int64
+	password []byte
+	timeout  time.Duration
+	clock    leaseClock
+	conn     *Conn // the connection in use, if any
+	fault    error // what broke the latest connection
+	ended    error
+	arming   map[watchKey]int
+	wanted   map[string]int           // creates asked for by path, whose Stat somebody waits for
+	leaving  map[string]chan struct{} // creates by path; closed when one is sent
+	created  map[string]Stat          // Stats of wanted creates, by the path they got
+}
+
+// A watchKey names the requests that shall leave a watch.
+type watchKey struct {
+	opcode int32
+	path   string
+}
+
+// New returns a Tap for a session that does not exist yet. marginFor tells the
+// safety margin of the lease clock for a negotiated session timeout. onAuth is
+// called, from a goroutine that must not be blocked, when a server has answered
+// to a credential: see [Tap.Auth].
+func New(marginFor func(timeout time.Duration) time.Duration, onAuth func()) *Tap {
+	return &Tap{
+		marginFor: marginFor,
+		onAuth:    onAuth,
+		arming:    make(map[watchKey]int),
+		wanted:    make(map[string]int),
+		leaving:   make(map[string]chan struct{}),
+		created:   make(map[string]Stat),
+	}
+}
+
+// Wrap returns conn with the Tap on it. The handshake has to be complete by
+// deadline. A connection that was wrapped earlier is closed: the wire client
+// forgets to, after an expiry.
+func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
+	c := newConn(t, conn, deadline)
+	t.mu.Lock()
+	previous, ended := t.conn, t.ended
+	if ended == nil {
+		t.conn, t.fault = c, nil
+	}
+	t.mu.Unlock()
+	if previous != nil {
+		_ = previous.Conn.Close() // already dead to the wire client
+	}
+	if ended != nil {
+		return nil, errors.Join(ended, conn.Close())
+	}
+	return c, nil
+}
+
+// Session returns the session's id, password and negotiated timeout, all zero
+// before the first handshake.
+func (t *Tap) Session() (id int64, password []byte, timeout time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.id, t.password, t.timeout
+}
+
+// Ended returns why the session is over, or nil: [ErrExpired],
+// [ErrSubstituted] or what was given to [Tap.End].
+func (t *Tap) Ended() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+// End declares the session over: no connection will carry it any more. The one
+// in use is left as it is, so that the session can still be closed in order.
+func (t *Tap) End(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended == nil {
+		t.ended = cause
+	}
+}
+
+// Deadline returns until when the session certainly stands at the ensemble.
+func (t *Tap) Deadline() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock.deadline()
+}
+
+// Presumed returns until when the session may be presumed to stand, going by
+// the answers of whatever server answered. It is no proof: see [Tap.Deadline].
+func (t *Tap) Presumed() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock.presumed()
+}
+
+// Asked returns when the latest request left that goes through the leader.
+func (t *Tap) Asked() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock.asked
+}
+
+// OldestUnanswered returns when the request was sent that has waited longest
+// for its answer on the present connection.
+func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn == nil {
+		return time.Time{}, false
+	}
+	return t.conn.oldestUnansweredLocked()
+}
+
+// Auth returns how many credentials the server has accepted on the connection
+// in use, and whether it has refused one.
+func (t *Tap) Auth() (accepted int, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn == nil {
+		return 0, false
+	}
+	return t.conn.accepted, t.conn.refused
+}
+
+// Fault returns what broke the latest connection, or nil.
+func (t *Tap) Fault() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fault
+}
+
+// broke keeps the first error of c, if that is the latest connection.
+func (t *Tap) broke(c *Conn, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn == c && t.fault == nil {
+		t.fault = err
+	}
+}
+
+// CloseConn closes the socket in use, if there is one: the wire client then
+// reconnects, or ends.
+func (t *Tap) CloseConn() {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	if c != nil {
+		_ = c.Conn.Close() // its error would only repeat what the reader sees
+	}
+}
+
+// handshake takes over an answered handshake that was sent at sent.
+func (t *Tap) handshake(sent time.Time, id int64, timeout time.Duration, password []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.ended != nil:
+		return t.ended
+	case id == 0:
+		t.ended = ErrExpired
+		return nil // the wire client is to read it too
+	case t.id != 0 && t.id != id:
+		t.ended = fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, id, t.id)
+		return t.ended
+	}
+	t.id, t.timeout, t.password = id, timeout, password
+	t.clock.handshake(sent, timeout, t.marginFor(timeout))
+	return nil
+}

@@ -1,0 +1,50 @@
+package tap
+
+// A Read is a kind of read that can leave a watch.
+type Read int32
+
+// The reads that can leave a watch.
+const (
+	ReadExists   Read = opExists
+	ReadData     Read = opGetData
+	ReadChildren Read = opGetChildren2
+)
+
+// Arm makes reads of path leave a watch until the returned function is called.
+// Every read of that kind and path in the meantime does; the server keeps one
+// watch for all of them.
+func (t *Tap) Arm(kind Read, path string) (disarm func()) {
+	key := watchKey{int32(kind), path}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.arming[key]++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.arming[key]--; t.arming[key] == 0 {
+			delete(t.arming, key)
+		}
+	}
+}
+
+// WantStat makes the Tap keep the Stat of what a create of path creates, until
+// [Tap.TakeStat] fetches it.
+func (t *Tap) WantStat(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wanted[path]++
+}
+
+// TakeStat ends what [Tap.WantStat] began, and returns the Stat of the znode
+// that the create made: path is what was asked for, created the path that the
+// server gave it, "" where the create failed.
+func (t *Tap) TakeStat(path, created string) (Stat, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wanted[path]--; t.wanted[path] <= 0 {
+		delete(t.wanted, path)
+	}
+	st, ok := t.created[created]
+	delete(t.created, created)
+	return st, ok
+}

@@ -1,0 +1,263 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// operations are all calls that take a context.
+func operations(c *framework.Client) map[string]func(context.Context) error {
+	second := func(_ any, err error) error { return err }
+	return map[string]func(context.Context) error{
+		"AwaitConnected": c.AwaitConnected,
+		"HoldSession":    func(ctx context.Context) error { return holdAndSecure(ctx, c) },
+		"Get":            func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err },
+		"Exists": func(ctx context.Context) error {
+			_, ok, err := c.Exists(ctx, "/a")
+			if ok && err != nil {
+				return fmt.Errorf("it exists, and there is the error %s", err.Error())
+			}
+			return err
+		},
+		"Children":    func(ctx context.Context) error { _, _, err := c.Children(ctx, "/"); return err },
+		"ACL":         func(ctx context.Context) error { _, _, err := c.ACL(ctx, "/a"); return err },
+		"Sync":        func(ctx context.Context) error { return c.Sync(ctx, "/a") },
+		"Set":         func(ctx context.Context) error { return second(c.Set(ctx, "/a", nil, -1)) },
+		"SetACL":      func(ctx context.Context) error { return second(c.SetACL(ctx, "/a", framework.OpenACL(), -1)) },
+		"CreateOrSet": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/a", nil)) },
+		"Create":      func(ctx context.Context) error { return second(c.Create(ctx, "/a", nil)) },
+		"Create with TTL": func(ctx context.Context) error {
+			return second(c.Create(ctx, "/a", nil, framework.TTL(time.Second)))
+		},
+		"Create protected with parents": func(ctx context.Context) error {
+			return second(c.Create(ctx, "/a/b/c", nil, framework.Ephemeral(), framework.Protected(), framework.WithParents()))
+		},
+		"Delete":     func(ctx context.Context) error { return c.Delete(ctx, "/a") },
+		"DeleteTree": func(ctx context.Context) error { return c.DeleteTree(ctx, "/a") },
+		"Watch":      func(ctx context.Context) error { return second(c.Watch(ctx, "/a", framework.WatchExists)) },
+		"Txn":        func(ctx context.Context) error { return second(c.Txn(ctx, framework.OpCheck("/a", -1))) },
+	}
+}
+
+// holdAndSecure needs an answer of a server, also where the deadline is ahead.
+func holdAndSecure(ctx context.Context, c *framework.Client) error {
+	h, err := c.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	if err := h.Secure(ctx); err != nil {
+		return err
+	}
+	return c.Sync(ctx, "/")
+}
+
+// connectedOnly are the operations that are done at once while the client is
+// still Connected.
+var connectedOnly = map[string]bool{"AwaitConnected": true}
+
+func TestCallsAreBoundedByTheirContext(t *testing.T) {
+	frozen := zktest.Run(t)
+	down, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := down.Addr().String()
+	down.Close()
+	hanging := zkproxy.Run(t, frozen.Addr())
+	hanging.Hang()
+
+	for _, tc := range []struct {
+		name    string
+		servers string
+		up      bool // connected before the trouble begins
+		trouble func() error
+	}{
+		{"nobody listens", nobody, false, nil},
+		{"the handshake is not answered", hanging.Addr(), false, nil},
+		{"the server is frozen", frozen.Addr(), true, frozen.Freeze},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := goleak.IgnoreCurrent()
+			c := newClient(t, tc.servers, framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
+			if tc.up {
+				if err := c.AwaitConnected(within(t, patience)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.trouble != nil {
+				if err := tc.trouble(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var wg sync.WaitGroup
+			for name, call := range operations(c) {
+				if !tc.up || !connectedOnly[name] {
+					wg.Go(func() { checkBounded(t, name, call) })
+				}
+			}
+			wg.Wait()
+			start := time.Now()
+			if err := c.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("Close took %v", took)
+			}
+			hanging.Cut() // what its connections leave is not the client's
+			if err := goleak.Find(before, zktest.IgnoreServers()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := frozen.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkBounded(t *testing.T, name string, call func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err := call(ctx)
+	wantErr(t, name, err, context.DeadlineExceeded)
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("%s took %v with a context of 200ms", name, took)
+	}
+	given, giveUp := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(20*time.Millisecond, func() { giveUp(errGaveUp) })
+	defer timer.Stop()
+	wantErr(t, name, call(given), context.Canceled, errGaveUp)
+}
+
+// errGaveUp is a cause of a context's end that differs from its error.
+var errGaveUp = errors.New("gave up")
+
+func TestCallsUnderADeadContextFailAtOnce(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range operations(c) {
+		if !connectedOnly[name] {
+			wantErr(t, name, call(ctx), context.Canceled)
+		}
+	}
+}
+
+func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range operations(c) {
+		wantErr(t, name, call(t.Context()), framework.ErrClosed)
+	}
+}
+
+func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
+	t.Parallel()
+	ensemble := zktest.RunEnsemble(t, 3)
+	for _, tc := range []struct {
+		name  string
+		begin func(current, other *zktest.Server, cut func()) error
+	}{
+		{"the client's own", func(current, _ *zktest.Server, _ func()) error { return current.Freeze() }},
+		{"the next, when the connection is cut", func(_, other *zktest.Server, cut func()) error {
+			defer cut()
+			return other.Freeze()
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			const attempts = 4 // the promise is about time, and the machine may be busy with other tests
+			var err error
+			for range attempts {
+				if err = freezeOne(t, ensemble, tc.begin); err == nil {
+					return
+				}
+				t.Log(err)
+			}
+			t.Errorf("%d attempts: %v", attempts, err)
+		})
+	}
+}
+
+// freezeOne returns what was not as promised.
+func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, other *zktest.Server, cut func()) error) error {
+	t.Helper()
+	const connectTimeout = time.Second
+	if err := ensemble.Mend(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	leader, err := ensemble.Leader(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The leader comes last and stays well: an election would take longer than this.
+	order := slices.DeleteFunc(slices.Clone(ensemble.Servers), func(s *zktest.Server) bool { return s == leader })
+	order = append(order, leader)
+	d := redirect{servers: []string{order[0].Addr(), order[1].Addr(), order[2].Addr()}}
+	c := connect(t, "a:1,b:1,c:1", framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
+	defer c.Close()
+	id := c.Session().ID
+	hold := mustHold(t, c)
+	if err := begin(order[0], order[1], d.cut); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if _, _, err := c.Children(within(t, patience), "/"); err != nil {
+		return err
+	}
+	took := time.Since(start).Round(time.Millisecond)
+	switch err := hold.Err(); {
+	case took > connectTimeout+time.Second:
+		return fmt.Errorf("usable again after %v, want at most the connect timeout (%v) and a second", took, connectTimeout)
+	case err != nil || c.Session().ID != id:
+		return fmt.Errorf("session %#x, hold %w: want to keep session %#x", c.Session().ID, err, id)
+	}
+	t.Logf("usable again after %v", took)
+	return nil
+}
+
+// A redirect is a dialer that leads one connection after another to the next of
+// its servers, whatever the client asks for.
+type redirect struct {
+	servers []string
+
+	mu   sync.Mutex
+	next int
+	conn net.Conn
+}
+
+func (d *redirect) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	d.mu.Lock()
+	addr := d.servers[d.next%len(d.servers)]
+	d.next++
+	d.mu.Unlock()
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conn = conn
+	return conn, err
+}
+
+func (d *redirect) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conn.Close()
+}

@@ -1,0 +1,232 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A nameServer is a dialer that resolves names by a table.
+type nameServer struct {
+	mu    sync.Mutex
+	table map[string]string // name to address; none for a name that does not resolve
+	asked []string
+}
+
+func (n *nameServer) set(name, addr string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.table[name] = addr
+}
+
+func (n *nameServer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	n.asked = append(n.asked, addr)
+	target, ok := n.table[addr]
+	n.mu.Unlock()
+	if !ok {
+		return nil, errors.New("no such host " + addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, target)
+}
+
+func (n *nameServer) names() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.asked)
+}
+
+func TestNamesAreResolvedAtEachConnectionAndOneByOne(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
+	names := nameServer{table: map[string]string{"zk.test:2181": first.Addr()}}
+	var seen trail
+	c := connect(t, "unknown.test,zk.test,gone.test:2182", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
+	id := c.Session().ID
+	names.set("zk.test:2181", second.Addr())
+	first.Refuse()
+	first.Cut()
+	seen.await(t, connecting, connected, suspended, connected)
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new address: %v, want %#x", got, id)
+	}
+	if got := names.names(); !slices.Contains(got, "zk.test:2181") {
+		t.Errorf("the dialer was asked for %v, want names", got)
+	}
+}
+
+func TestServersAreTriedInARandomOrder(t *testing.T) {
+	t.Parallel()
+	orders := map[string]bool{}
+	for range 40 {
+		names := nameServer{}
+		c := newClient(t, "a,b,c", framework.WithDialer(names.dial))
+		zktest.Eventually(t, patience, "a round", func() bool { return len(names.names()) >= 3 })
+		round := names.names()[:3]
+		orders[strings.Join(round, " ")] = true
+		slices.Sort(round)
+		if !slices.Equal(round, []string{"a:2181", "b:2181", "c:2181"}) {
+			t.Errorf("first round %v, want each server once", round)
+		}
+		c.Close()
+	}
+	if len(orders) < 3 {
+		t.Errorf("in 40 clients only the orders %v", orders)
+	}
+}
+
+func TestReconfigureMovesTheSessionToOtherServers(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
+	var seen trail
+	c := connect(t, first.Addr()+"/moved", framework.WithStateListener(seen.add))
+	seen.await(t, connecting, connected)
+	id := c.Session().ID
+	for _, bad := range []string{"", second.Addr(), second.Addr() + "/other", "host:0/moved"} {
+		if err := c.Reconfigure(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+	if err := c.Reconfigure(first.Addr() + "," + second.Addr() + "/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
+		t.Errorf("a server more cost the connection: %v, %v", seen.list(), err)
+	}
+	if err := c.Reconfigure(second.Addr() + "/moved"); err != nil {
+		t.Fatal(err)
+	}
+	seen.await(t, connecting, connected, suspended, connected)
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new server: %v, want %#x", got, id)
+	}
+	if got := c.Servers(); !slices.Equal(got, []string{second.Addr()}) {
+		t.Errorf("servers %v", got)
+	}
+}
+
+func TestReconfigureEndsTheWaitForServersThatAreGone(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, freeAddr(t))
+	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
+		t.Fatal("connected to nobody")
+	} else if !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v does not say why", err)
+	}
+	if err := c.Reconfigure(zktest.Shared(t).Addr()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	other := zkproxy.Run(t, server.Addr())
+	_, port, _ := net.SplitHostPort(other.Addr())
+	c := connect(t, server.Addr())
+	config := mustCreate(t, c, fresh(t)+"/config", "")
+	framework.Track(c, config)
+	for configuration, want := range map[string]string{
+		"server.1=127.0.0.1:1:2:participant;0.0.0.0:" + port + "\nversion=1": other.Addr(),
+		"server.1=127.0.0.1:1:2:participant\nversion=2":                      other.Addr(), // names no client's address
+	} {
+		if _, err := c.Set(t.Context(), config, []byte(configuration), -1); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, patience, "the client goes to the server", func() bool {
+			return slices.Equal(c.Servers(), []string{want}) || strings.HasSuffix(configuration, "2")
+		})
+	}
+	tracking := connect(t, server.Addr(), framework.WithEnsembleTracking()) // a server that stands alone has nothing to follow
+	if err := tracking.Sync(t.Context(), "/"); err != nil || !slices.Equal(tracking.Servers(), []string{server.Addr()}) {
+		t.Errorf("servers %v, %v", tracking.Servers(), err)
+	}
+}
+
+func TestDynamicConfigurationsAreRead(t *testing.T) {
+	t.Parallel()
+	for configuration, want := range map[string]string{
+		"":           "",
+		"version=10": "",
+		"server.1=a:2888:3888:participant;2181\nserver.2=b:2888:3888;c:2182\r\nserver.3=[::1]:1:2;[::]:3\nversion=1": "[::1]:3 a:2181 c:2182",
+		"server.1=a:1:2|b:1:2;0.0.0.0:3": "a:3",
+		"server.1=a:1:2\ngroup.1=1;2":    "",
+		"server.1=a:1:2;x\nserver.2=;1":  "",
+	} {
+		if got := strings.Join(framework.EnsembleServers(configuration), " "); got != want {
+			t.Errorf("%q names %q, want %q", configuration, got, want)
+		}
+	}
+}
+
+func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
+	t.Parallel()
+	for _, action := range []fault.Action{fault.Garbage, fault.HalfAnswer, fault.DropReply, fault.HoldReply} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
+			start := time.Now()
+			c := connect(t, proxy.Addr(), framework.WithConnectTimeout(300*time.Millisecond))
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("connected after %v", took)
+			}
+			id := c.Session().ID
+			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
+			proxy.Cut()
+			if _, _, err := c.Children(within(t, patience), "/"); err != nil || c.Session().ID != id {
+				t.Errorf("session %#x after a reconnection (%v), want %#x", c.Session().ID, err, id)
+			}
+		})
+	}
+}
+
+// An ensemble that was wiped knows neither the session nor what the client has
+// seen: its servers drop the connection without a word.
+func TestAClientLeavesItsSessionWhereTheEnsembleWasWiped(t *testing.T) {
+	t.Parallel()
+	wiped := zktest.Run(t)
+	names := nameServer{table: map[string]string{"zk.test:2181": zktest.Shared(t).Addr()}}
+	var seen trail
+	c := connect(t, "zk.test", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
+	node := mustCreate(t, c, fresh(t)+"/a", "")
+	names.set("zk.test:2181", wiped.Addr())
+	framework.CloseConn(c)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+		t.Errorf("exists: %v, %v", ok, err)
+	}
+}
+
+func TestAConnectionThatIsDroppedAtOnceIsNotMadeInATightLoop(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
+	proxy.ResetRequests()
+	proxy.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore, Times: fault.Forever})
+	ctx := within(t, time.Second)
+	for ctx.Err() == nil {
+		_, _, err := c.Children(ctx, "/")
+		if err == nil {
+			t.Fatal("the request passed")
+		}
+	}
+	if n := proxy.Count(fault.Connect); n > 20 {
+		t.Errorf("%d connections within a second", n)
+	}
+}

@@ -1,0 +1,129 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/retry"
+)
+
+// zapError is how this package logs an error.
+func zapError(err error) zap.Field { return zap.Error(err) }
+
+// A repeatability says what may be done when a request's outcome is unknown.
+type repeatability int
+
+const (
+	once       repeatability = iota + 1 // a second request could have a second effect
+	repeatable                          // a second request has no effect that the first had not
+)
+
+// A request is one operation on its way through attempts.
+type request struct {
+	op, path string // for observers
+	session  int64  // the session it is bound to, 0 for any
+	repeat   repeatability
+}
+
+// do makes attempts by the client's policy until one succeeds, fails for good,
+// or ctx ends. It is the only layer that retries. What was never sent is always
+// tried again; what has an unknown outcome only if that is safe.
+func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session) (T, error)) (T, error) {
+	return retry.Value(ctx, c.cfg.retry, func(ctx context.Context) (T, error) {
+		var zero T
+		s, err := c.sessionFor(ctx, rq.session)
+		if err != nil {
+			return zero, classify(rq, err)
+		}
+		if c.cfg.oneSession {
+			rq.session = s.id()
+		}
+		v, err := attempt(ctx, s)
+		if err == nil {
+			return v, nil
+		}
+		return v, classify(rq, err)
+	}, c.retryOptions(rq.op, rq.path)...)
+}
+
+// classify marks what must not be tried again. Where ctx has ended, whoever
+// retries sees that first.
+func classify(rq request, err error) error {
+	switch {
+	case !Retryable(err):
+		return retry.Permanent(err)
+	case ctxerr.Is(err, ErrUnknownOutcome) && rq.repeat == once:
+		return retry.Permanent(err)
+	}
+	return err
+}
+
+// sessionFor returns a connected session: the one with the id, or any for 0.
+func (c *core) sessionFor(ctx context.Context, id int64) (*session, error) {
+	if id == 0 {
+		return c.awaitSession(ctx)
+	}
+	s := c.current()
+	if s == nil || s.id() != id {
+		return nil, fmt.Errorf("%w: %#x is no longer the client's session", ErrSessionEnded, id)
+	}
+	return s, c.awaitLink(ctx, s)
+}
+
+// call runs one request on the session's wire and waits for it until ctx ends.
+// The request itself can't be called back: it runs on to its end, which the
+// wire's end bounds.
+func call[T any](ctx context.Context, s *session, request func(*wire) (T, error)) (T, error) {
+	return begin(s, request).wait(ctx)
+}
+
+// A pending is a request on its way.
+type pending[T any] struct {
+	session *session
+	done    chan struct{} // closed when v and err are set
+	v       T
+	err     error
+}
+
+// begin starts a request in the background.
+func begin[T any](s *session, request func(*wire) (T, error)) *pending[T] {
+	p := &pending[T]{session: s, done: make(chan struct{})}
+	started := s.core.spawn(func() { // ends with the answer or the wire
+		p.v, p.err = request(s.wire)
+		close(p.done)
+	})
+	if !started {
+		p.err = ErrClosed
+		close(p.done)
+	}
+	return p
+}
+
+// wait returns the request's outcome, or an error that wraps ErrUnknownOutcome
+// and ctx's where ctx ends first.
+func (p *pending[T]) wait(ctx context.Context) (T, error) {
+	select {
+	case <-p.done:
+		return p.v, p.outcome()
+	case <-ctx.Done():
+	}
+	select {
+	case <-p.done: // both at once: the outcome says more
+		return p.v, p.outcome()
+	default:
+	}
+	var zero T
+	return zero, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctxerr.Of(ctx))
+}
+
+// outcome is the request's error once it is done. It tells a client that was
+// closed from a connection that broke; the wire client does not.
+func (p *pending[T]) outcome() error {
+	if p.err != nil && ctxerr.Is(p.err, ErrUnknownOutcome) && p.session.core.ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, p.err)
+	}
+	return p.err
+}

@@ -1,0 +1,104 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error
+// that wraps it names the path and what is wrong with it.
+var ErrInvalidPath = errors.New("invalid path")
+
+// ValidatePath returns nil if path is a znode's path: it starts with a slash,
+// has no empty, "." or ".." element, does not end in a slash unless it is "/",
+// and has neither invalid UTF-8 nor a character that ZooKeeper refuses (null,
+// control, surrogate, private use U+F000–U+F8FF, U+FFF0–U+FFFF). The rules are
+// those of org.apache.zookeeper.common.PathUtils. The error wraps
+// [ErrInvalidPath].
+func ValidatePath(path string) error {
+	fault := pathFault(path)
+	if fault == "" {
+		return nil
+	}
+	return fmt.Errorf("%w %q: %s", ErrInvalidPath, shortened(path), fault)
+}
+
+func pathFault(path string) string {
+	switch {
+	case path == "":
+		return "must not be empty"
+	case path[0] != '/':
+		return "must start with /"
+	case path == "/":
+		return ""
+	case strings.HasSuffix(path, "/"):
+		return "must not end in /"
+	case !utf8.ValidString(path):
+		return "must be valid UTF-8"
+	}
+	for element := range strings.SplitSeq(path[1:], "/") {
+		switch element {
+		case "":
+			return "must not contain //"
+		case ".", "..":
+			return "must not contain the element " + element
+		}
+	}
+	for i, r := range path {
+		if forbidden(r) {
+			return fmt.Sprintf("must not contain the character %U (at byte %d)", r, i)
+		}
+	}
+	return ""
+}
+
+func forbidden(r rune) bool {
+	switch {
+	case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xf000 && r <= 0xf8ff, r >= 0xfff0 && r <= 0xffff:
+		return true
+	}
+	return false
+}
+
+// JoinPath returns the path of the znode name below dir.
+func JoinPath(dir, name string) string {
+	if dir == "/" {
+		return "/" + name
+	}
+	return dir + "/" + name
+}
+
+// SplitPath returns the parent of the znode path and its name in there.
+// The root's parent is the root, and its name is empty.
+func SplitPath(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return "/", path[i+1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// fullPath maps a path of the view to one of the ensemble.
+func (c *Client) fullPath(path string) string {
+	switch {
+	case c.prefix == "":
+		return path
+	case path == "/":
+		return c.prefix
+	}
+	return c.prefix + path
+}
+
+// viewPath maps a path of the ensemble to one of the view.
+func (c *Client) viewPath(full string) string {
+	rest, ok := strings.CutPrefix(full, c.prefix)
+	switch {
+	case !ok:
+		return full
+	case rest == "":
+		return "/"
+	}
+	return rest
+}

@@ -1,0 +1,48 @@
+package framework
+
+import "context"
+
+// ListTo has the parent's children listed right behind the create, within the
+// same round trip, and stores their names: they are those of a moment at which
+// the znode had been created. It stores nil where that could not be had, as when
+// the znode was found again after its reply was lost; list them then.
+func ListTo(names *[]string) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.list = names })
+}
+
+// begin sends the create, and behind it the listing if one is wanted: requests of a
+// session are served in the order in which they are sent.
+func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode], *listing) {
+	create := func(w *wire) (createdNode, error) { return cr.request(s, w) }
+	if cr.list == nil {
+		return begin(s, create), nil
+	}
+	left, forget := s.tap.Leaving(cr.path)
+	defer forget()
+	p := begin(s, create)
+	select {
+	case <-left:
+		dir, _ := SplitPath(cr.path)
+		return p, &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
+	case <-p.done:
+	case <-ctx.Done():
+	}
+	return p, nil
+}
+
+// A listing is what was asked for behind a create; nil if nothing was.
+type listing struct{ children *pending[nodeState] }
+
+// store waits for the names and stores them, unless the create failed with err.
+func (l *listing) store(ctx context.Context, names *[]string, err error) {
+	if names == nil {
+		return
+	}
+	*names = nil
+	if l == nil || err != nil {
+		return
+	}
+	if found, err := l.children.wait(ctx); err == nil {
+		*names = found.children
+	}
+}

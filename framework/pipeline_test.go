@@ -1,0 +1,102 @@
+package framework_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestListToSeesTheZnode creates in one directory from many goroutines: each
+// finds its own znode in the list that came with it.
+func TestListToSeesTheZnode(t *testing.T) {
+	t.Parallel()
+	const goroutines, rounds = 8, 50
+	c := newClient(t, zktest.Shared(t).Addr())
+	dir := fresh(t) + "-list"
+	mustCreate(t, c, dir, "")
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				var names []string
+				path, err := c.Create(t.Context(), dir+"/n-", nil, framework.Ephemeral(), framework.Sequential(),
+					framework.Protected(), framework.ListTo(&names))
+				_, name := framework.SplitPath(path)
+				if err != nil || !slices.Contains(names, name) {
+					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
+				}
+				if err := c.Delete(t.Context(), path); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestListToTakesOneRoundTrip withholds the reply to the create until the
+// listing has been asked for.
+func TestListToTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	dir := fresh(t) + "-pipeline"
+	mustCreate(t, c, dir, "")
+	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
+	created := make(chan error, 1)
+	var names []string
+	go func() {
+		_, err := c.Create(t.Context(), dir+"/n", nil, framework.ListTo(&names))
+		created <- err
+	}()
+	await(t, stuck.Hit(), "the create")
+	zktest.Eventually(t, patience, "the listing is asked for before the create is answered", func() bool {
+		return proxy.Count(fault.GetChildren) == 1
+	})
+	stuck.Release()
+	if err := <-created; err != nil || !slices.Equal(names, []string{"n"}) {
+		t.Errorf("Create: %v with the list %v, want [n]", err, names)
+	}
+}
+
+func TestListToIsNilWhereItCouldNotBeHad(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	dir := fresh(t) + "-nil"
+	mustCreate(t, c, dir, "")
+	names := []string{"from before"}
+	if _, err := c.Create(t.Context(), dir+"/missing/n", nil, framework.ListTo(&names)); !errors.Is(err, framework.ErrNoNode) || names != nil {
+		t.Errorf("without the parent: %v with the list %v, want ErrNoNode and nil", err, names)
+	}
+	names = []string{"from before"}
+	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
+	path, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.Protected(), framework.ListTo(&names))
+	if err != nil || names != nil {
+		t.Errorf("of %q, found again: %v with the list %v, want nil", path, err, names)
+	}
+}
+
+func TestOpNever(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	dir := fresh(t) + "-never"
+	mustCreate(t, c, dir, "before")
+	reason := errors.New("no such guard")
+	_, err := c.Txn(t.Context(), framework.OpSet(dir, []byte("after"), framework.AnyVersion), framework.OpNever(reason))
+	var culprit *framework.TxnError
+	if !errors.Is(err, reason) || !errors.As(err, &culprit) || culprit.Index != 1 || !strings.Contains(fmt.Sprint(err), "never") {
+		t.Errorf("Txn: %v, want the reason, of operation 1", err)
+	}
+	if data, _, err := c.Get(t.Context(), dir); err != nil || string(data) != "before" {
+		t.Errorf("data %q, %v; want it unchanged", data, err)
+	}
+}

@@ -1,0 +1,117 @@
+package framework
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// protectedPrefix, a UUID and a dash precede the name of a protected znode. The
+// format is Curator's (org.apache.curator.framework.imps.ProtectedUtils).
+const protectedPrefix = "_c_"
+
+// A protection recognises the znode of one Create by the UUID in its name,
+// whose create may have been applied although its reply was lost.
+type protection struct {
+	id       string            // "_c_<uuid>-"
+	session  int64             // that the doubtful create was sent in, 0 if there is none
+	inFlight []<-chan struct{} // requests whose outcome nobody waited for
+
+	byData bool   // see [KnownByData]: there is no id, but
+	data   []byte // what the znode at the path itself holds
+	settle func() // to be called when there is no doubt left; nil for nobody
+}
+
+func newProtection() *protection { return &protection{id: protectedPrefix + newUUID() + "-"} }
+
+// newUUID returns a random (version 4) UUID, in RFC 9562's text form.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: it would crash the program
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// name returns path with its last element protected.
+func (g *protection) name(path string) string {
+	dir, name := SplitPath(path)
+	return JoinPath(dir, g.id+name)
+}
+
+// doubt takes note that a request in the session may have created the znode, or
+// may yet. It has come to its end when done is closed.
+func (g *protection) doubt(session int64, done <-chan struct{}) {
+	g.session = session
+	g.inFlight = append(g.inFlight, done)
+}
+
+// find looks for the znode that an earlier attempt may have left, and returns
+// "" if there is none. A znode of an earlier session is none of ours, whatever
+// its name: it goes with that session.
+func (g *protection) find(ctx context.Context, s *session, path string) (string, Stat, error) {
+	if g.session == 0 || g.session != s.id() {
+		return "", Stat{}, nil
+	}
+	found, st, err := g.search(ctx, s, path)
+	if err == nil && found == "" {
+		g.session = 0 // now it is certain that it was not created
+	}
+	return found, st, err
+}
+
+// search lists the directory, after a sync: the server that answers now may lag
+// behind the one that the create went to.
+func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
+	dir, _ := SplitPath(path)
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync(dir) }); err != nil {
+		return "", Stat{}, err
+	}
+	if g.byData {
+		return g.searchAt(ctx, s, path)
+	}
+	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
+	if ctxerr.Is(err, ErrNoNode) {
+		return "", Stat{}, nil
+	}
+	if err != nil {
+		return "", Stat{}, err
+	}
+	for _, name := range listed.children {
+		if !strings.HasPrefix(name, g.id) {
+			continue
+		}
+		full := JoinPath(dir, name)
+		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(full) })
+		if ctxerr.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.id()) {
+			continue
+		}
+		return full, found.stat, err
+	}
+	return "", Stat{}, nil
+}
+
+// conclude takes note of how Create ended. If it failed, the znode is deleted,
+// should it exist or come to be.
+func (g *protection) conclude(c *core, path string, err error) {
+	if err == nil || g.session == 0 {
+		g.settled()
+		return
+	}
+	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
+	if err := c.deletes.add(x); err != nil {
+		c.deletes.logGivenUp(x, err)
+		g.settled()
+	}
+}
+
+// settled tells that there is no doubt left about the znode, or none that
+// anybody will resolve.
+func (g *protection) settled() {
+	if g.settle != nil {
+		g.settle()
+	}
+}

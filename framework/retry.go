@@ -1,0 +1,56 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/retry"
+)
+
+// Retryable reports whether err says that an operation failed for a condition
+// that passes: the request was never sent ([ErrNotConnected]) or its outcome is
+// unknown ([ErrUnknownOutcome]). In the second case it may have had its effect,
+// so that to repeat it is safe only if a second time does no harm. An error of
+// a context is not retryable, nor is the end of a session or a client, nor one
+// that may be the effect of the operation's own first attempt.
+func Retryable(err error) bool {
+	switch {
+	case ctxerr.Is(err, context.Canceled), ctxerr.Is(err, context.DeadlineExceeded):
+		return false
+	case ctxerr.Is(err, ErrClosed), ctxerr.Is(err, ErrSessionEnded), ctxerr.Is(err, errEarlierAttempt):
+		return false
+	}
+	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome)
+}
+
+// A Retry is a failed attempt of an operation that will be followed by another.
+type Retry struct {
+	Op      string        // as in [OpError]
+	Path    string        // as the ensemble knows it, "" where there is none
+	Attempt int           // which attempt failed, from 1
+	Err     error         // why
+	Wait    time.Duration // until the next
+}
+
+// retryOptions end an operation's waits as soon as there is a connection again,
+// and tell the client's observer of its retries.
+func (c *core) retryOptions(op, path string) []retry.DoOption {
+	hurry := retry.Hurry(c.nextConnection)
+	if c.cfg.onRetry == nil {
+		return []retry.DoOption{hurry}
+	}
+	return []retry.DoOption{hurry, retry.OnRetry(func(f retry.Failure) {
+		c.cfg.onRetry(Retry{Op: op, Path: path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
+	})}
+}
+
+// nextConnection is closed at the next transition to Connected, and to Closed. What is retried
+// failed for lack of a connection: once there is one, nothing is to be gained by
+// waiting on.
+func (c *core) nextConnection(retry.Failure) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}

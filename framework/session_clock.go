@@ -1,0 +1,132 @@
+package framework
+
+import (
+	"time"
+)
+
+// Fractions of the session timeout that pace a session with holds. A server
+// that stops is noticed after at most heartbeat + stall, and a handshake
+// elsewhere renews the deadline; what is left until the deadline is time to
+// find that other server.
+const (
+	heartbeatFraction = 8  // a sync, where no write went out for T/8
+	stallFraction     = 4  // an answer that takes longer than T/4 costs the connection
+	connectFraction   = 4  // an attempt to reconnect gets at most T/4
+	pauseFraction     = 16 // a pause between attempts takes at most T/16
+)
+
+// tend does what time has made due, and returns when to look again, or 0.
+func (s *session) tend(now time.Time) time.Duration {
+	s.expireIfDue()
+	due := soonest{now: now}
+	s.look(&due)
+	if due.cut {
+		s.tap.CloseConn() // not under mu: it may block, with TLS or a dialer of the user's
+	}
+	return due.wait()
+}
+
+// look finds what is due, and when to look again.
+func (s *session) look(due *soonest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.timeout() == 0 {
+		return
+	}
+	due.at(s.deadlineLocked())
+	if !s.up.IsZero() && !s.linked {
+		s.tendCredentialsLocked(due)
+	}
+	if s.linked && len(s.holds) > 0 {
+		s.tendHoldsLocked(due)
+	}
+}
+
+// tendCredentialsLocked gives up a connection on which credentials are neither
+// accepted nor refused.
+func (s *session) tendCredentialsLocked(due *soonest) {
+	limit := s.up.Add(s.core.cfg.connectTimeout)
+	if limit.After(due.now) {
+		due.at(limit)
+		return
+	}
+	s.up = time.Time{}
+	due.cut = true
+}
+
+// tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
+func (s *session) tendHoldsLocked(due *soonest) {
+	timeout := s.timeout()
+	if beat := s.tap.Asked().Add(timeout / heartbeatFraction); !s.proving && !beat.After(due.now) {
+		s.proveLocked()
+	} else if !s.proving {
+		due.at(beat)
+	}
+	sent, waiting := s.tap.OldestUnanswered()
+	switch {
+	case waiting && !sent.Add(timeout/stallFraction).After(due.now):
+		s.core.log.Debug("server stopped answering")
+		due.cut = true
+	case waiting:
+		due.at(sent.Add(timeout / stallFraction))
+	case s.proving:
+		due.at(due.now.Add(timeout / stallFraction)) // the sync is about to leave
+	}
+}
+
+// proveLocked sends a sync, whose answer will move the deadline. It needs mu.
+func (s *session) proveLocked() {
+	s.proving = s.core.spawn(func() { // ends with the answer or the wire
+		if err := s.wire.sync("/"); err != nil {
+			s.core.log.Debug("heartbeat failed", zapError(err))
+		}
+		s.mu.Lock()
+		s.proving = false
+		s.mu.Unlock()
+		s.wake()
+	})
+}
+
+// expireIfDue ends the session if its deadline has passed.
+func (s *session) expireIfDue() {
+	s.mu.Lock()
+	due := s.deadlineLocked()
+	expired := s.err == nil && !due.IsZero() && !time.Now().Before(due)
+	s.mu.Unlock()
+	if expired {
+		_ = s.end(ErrSessionDeadline) // run returns it
+	}
+}
+
+// deadlineLocked returns when the session has to be given up, zero if it has
+// not begun: at the certain deadline if something is secured by it, else at the
+// presumed one. The latter passes while there is a connection only if the
+// process was stopped for long, or the wire is stuck. It needs mu.
+func (s *session) deadlineLocked() time.Time {
+	if s.secured > 0 {
+		return s.tap.Deadline()
+	}
+	return s.tap.Presumed()
+}
+
+// soonest finds the time until the first of several instants.
+type soonest struct {
+	now   time.Time
+	first time.Time
+	cut   bool // the connection is to be closed
+}
+
+func (d *soonest) at(t time.Time) {
+	if d.first.IsZero() || t.Before(d.first) {
+		d.first = t
+	}
+}
+
+// wait returns the time until the first instant, at least a little, or 0 if
+// there is none.
+func (d *soonest) wait() time.Duration {
+	if d.first.IsZero() {
+		return 0
+	}
+	return max(d.first.Sub(d.now), time.Millisecond)
+}

@@ -1,0 +1,82 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// hold adds a hold, unless the session is over.
+func (s *session) hold() (*SessionHold, bool) {
+	h := &SessionHold{session: s, lost: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, false
+	}
+	s.holds[h] = struct{}{}
+	if len(s.holds) == 1 {
+		s.wake() // the heartbeat begins
+	}
+	return h, true
+}
+
+// secure secures h if the session's deadline lies ahead; fresh says whether it does.
+func (s *session) secure(h *SessionHold) (fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.err != nil {
+		return false, h.err
+	}
+	if h.secured || h.released {
+		return true, nil
+	}
+	if !time.Now().Before(s.tap.Deadline()) {
+		return false, nil
+	}
+	h.secured = true
+	if s.secured++; s.secured == 1 {
+		s.wake() // the deadline counts from now on
+	}
+	return true, nil
+}
+
+func (s *session) release(h *SessionHold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.released || h.err != nil {
+		return
+	}
+	h.released = true
+	delete(s.holds, h)
+	if h.secured {
+		s.secured--
+	}
+}
+
+// prove asks the ensemble whether the session stands. One answer may not be
+// enough to renew the deadline, so it paces those who ask again.
+func (s *session) prove(ctx context.Context) error {
+	if err := s.core.awaitLink(ctx, s); err != nil {
+		return err
+	}
+	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync("/") })
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	timer := time.NewTimer(s.core.cfg.margin(s.timeout()) / tap.ContactsPerMargin)
+	defer timer.Stop()
+	if time.Now().Before(s.tap.Deadline()) {
+		return nil
+	}
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctxerr.Of(ctx)
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+}

@@ -1,0 +1,145 @@
+package framework_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestTheSessionTellsWhatWasNegotiatedAndUntilWhenItStands(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	before := time.Now()
+	c := newClient(t, server.Addr(), framework.WithSessionTimeout(framework.MinSessionTimeout))
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	got := c.Session()
+	if got.ID == 0 || got.Timeout != zktest.DefaultMinSessionTimeout {
+		t.Errorf("session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
+	}
+	slack := got.Timeout / 20 // a handshake counts a little less than it might
+	if got.Deadline.Before(before.Add(got.Timeout-slack)) || got.Deadline.After(time.Now().Add(got.Timeout)) {
+		t.Errorf("deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
+	}
+	if new := newClient(t, freeAddr(t)).Session(); new != (framework.Session{}) {
+		t.Errorf("a client without a session tells of %+v", new)
+	}
+}
+
+func TestAHoldKeepsTheDeadlineFreshAndEndsWithItsRelease(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr())
+	h := mustHold(t, c)
+	if h.Session() != c.Session().ID {
+		t.Errorf("hold of session %#x, the client's is %#x", h.Session(), c.Session().ID)
+	}
+	start := time.Now()
+	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
+		if err := h.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return h.Deadline().Sub(start) > 7*time.Second
+	})
+	released := mustHold(t, c)
+	released.Release()
+	released.Release()
+	proxy.Refuse()
+	proxy.Cut()
+	await(t, h.Lost(), "loss")
+	select {
+	case <-released.Lost():
+		t.Error("a hold was lost after its release")
+	default:
+	}
+	if err := released.Err(); err != nil {
+		t.Errorf("a hold that was released: %v", err)
+	}
+	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
+	proxy.Heal()
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	next := mustHold(t, c)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, next.Lost(), "loss by Close")
+	wantErr(t, "hold of a closed client", next.Err(), framework.ErrClosed)
+}
+
+// Without holds the deadline may have passed while the session is well: Secure asks.
+func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr(), framework.WithSessionTimeout(time.Second))
+	zktest.Eventually(t, patience, "the deadline passes", func() bool { return time.Now().After(c.Session().Deadline) })
+	if c.State() != connected {
+		t.Fatalf("state %v", c.State())
+	}
+	h := mustHold(t, c)
+	if left := time.Until(h.Deadline()); left <= 0 {
+		t.Errorf("secured with %v left", left)
+	}
+}
+
+func TestAReconnectionIsNotMadeToWait(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
+	for range 3 {
+		proxy.Cut()
+		start := time.Now()
+		if _, _, err := c.Children(within(t, patience), "/"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 900*time.Millisecond { // the wire client by itself pauses for a second
+			t.Errorf("usable again after %v", took)
+		}
+	}
+}
+
+func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
+	t.Parallel()
+	slow := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		select {
+		case <-time.After(1200 * time.Millisecond): // the wire client's own limit is a second
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	c := connect(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(5*time.Second))
+	if c.State() != connected {
+		t.Errorf("state %v", c.State())
+	}
+	hopeless := newClient(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(100*time.Millisecond))
+	wantErr(t, "await", hopeless.AwaitConnected(within(t, 500*time.Millisecond)), context.DeadlineExceeded, framework.ErrNotConnected)
+}
+
+// Not parallel: it counts sockets.
+func TestExpiriesLeaveNoSockets(t *testing.T) {
+	server := zktest.Shared(t)
+	var g gate
+	c := connect(t, server.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))
+	open := sockets(t)
+	for range 5 {
+		h := mustHold(t, c)
+		id, password := framework.SessionSecret(c)
+		g.shut()
+		if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
+			t.Fatal(err)
+		}
+		g.open()
+		await(t, h.Lost(), "loss")
+		if err := c.AwaitConnected(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zktest.Eventually(t, patience, "as many sockets as before", func() bool { return sockets(t) <= open })
+}

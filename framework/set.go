@@ -1,0 +1,142 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// AnyVersion matches every version of a znode.
+const AnyVersion int32 = -1
+
+// Set replaces the znode's data if its version is the given one, or whatever its
+// version is for [AnyVersion], and returns the Stat that results.
+//
+// It is retried by the client's policy until ctx ends. Where the reply to an
+// attempt was lost and the next one finds another version than the given one,
+// that may be the doing of the first: the error then wraps both [ErrBadVersion]
+// and [ErrUnknownOutcome], unless [Idempotent] settles it. Other errors:
+// [ErrNoNode], [ErrNoAuth], [ErrTooLarge], and those of every operation. If ctx
+// ends first the error wraps ctx's, and ErrUnknownOutcome if a request was on
+// its way.
+func (c *Client) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (Stat, error) {
+	var cfg setConfig
+	for _, opt := range opts {
+		opt.applySet(&cfg)
+	}
+	packed := c.core.cfg.pack(data)
+	st, err := c.write(ctx, change{
+		op: "set", path: path, version: version, size: setSize + len(packed),
+		ask: func(w *wire, full string) (Stat, error) { return w.set(full, packed, version) },
+	})
+	if cfg.idempotent && ctxerr.Is(err, ErrBadVersion) {
+		return c.settleSet(ctx, path, data, version, err)
+	}
+	return st, err
+}
+
+// settleSet returns nil in place of err where the znode is as the Set would
+// have left it.
+func (c *Client) settleSet(ctx context.Context, path string, data []byte, version int32, err error) (Stat, error) {
+	got, st, readErr := c.Get(ctx, path)
+	switch {
+	case readErr != nil:
+		return Stat{}, errors.Join(err, readErr)
+	case st.Version == version+1 && bytes.Equal(got, data):
+		return st, nil
+	}
+	return Stat{}, err
+}
+
+// SetACL replaces the znode's ACL if its ACL's version (Stat.Aversion) is the
+// given one, or in any case for [AnyVersion]. It is retried as [Client.Set] is,
+// with the same errors, and [ErrInvalidACL].
+func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
+	if err := validateACL("ACL", acl); err != nil {
+		return Stat{}, opError("set ACL of", path, err)
+	}
+	return c.write(ctx, change{
+		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl),
+		ask: func(w *wire, full string) (Stat, error) { return w.setACL(full, acl, version) },
+	})
+}
+
+// A change is a write that depends on a version, so that it can be repeated.
+type change struct {
+	op, path string
+	version  int32
+	size     int // of the request, in bytes, without its path
+	ask      func(w *wire, full string) (Stat, error)
+}
+
+func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
+	full := c.fullPath(ch.path)
+	if err := errors.Join(ValidatePath(ch.path), validateVersion(ch.version), c.core.checkSize(ch.size+len(full))); err != nil {
+		return Stat{}, opError(ch.op, ch.path, err)
+	}
+	var doubt doubt
+	st, err := do(ctx, c.core, request{ch.op, full, c.session, repeatable}, func(ctx context.Context, s *session) (Stat, error) {
+		st, err := call(ctx, s, func(w *wire) (Stat, error) { return ch.ask(w, full) })
+		return st, doubt.about(err, ErrBadVersion)
+	})
+	return st, opError(ch.op, ch.path, err)
+}
+
+// CreateOrSet replaces the znode's data, whatever its version, or creates it if
+// there is none, and returns the Stat that results. Of the options it takes
+// those that say how to create a znode of that very name: not [Sequential],
+// [Protected] or [Idempotent]. It is retried, and fails, as [Client.Set] and
+// [Client.Create] are; where others delete and create the znode all the while
+// it goes on until ctx ends.
+func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (Stat, error) {
+	var cfg createConfig
+	for _, opt := range opts {
+		opt.applyCreate(&cfg)
+	}
+	if cfg.sequential || cfg.protected || cfg.idempotent {
+		return Stat{}, opError("create or set", path, errors.New("options: must not be Sequential, Protected or Idempotent"))
+	}
+	for {
+		st, err := c.Set(ctx, path, data, AnyVersion)
+		if !ctxerr.Is(err, ErrNoNode) {
+			return st, err
+		}
+		_, err = c.Create(ctx, path, data, append(slices.Clip(opts), StatTo(&st))...)
+		if !ctxerr.Is(err, ErrNodeExists) {
+			return st, err
+		}
+	}
+}
+
+// A doubt remembers, over the attempts of one call, whether one of them had an
+// unknown outcome.
+type doubt struct{ earlier bool }
+
+// about returns err, saying so if it may be the consequence of an earlier
+// attempt of the same call: then one of the suspects is what it wraps.
+func (d *doubt) about(err error, suspects ...error) error {
+	if ctxerr.Is(err, ErrUnknownOutcome) {
+		d.earlier = true
+		return err
+	}
+	for _, suspect := range suspects {
+		if d.earlier && ctxerr.Is(err, suspect) {
+			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, errEarlierAttempt)
+		}
+	}
+	return err
+}
+
+// errEarlierAttempt is an unknown outcome, but one that is not tried again.
+var errEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
+
+func validateVersion(version int32) error {
+	if version < AnyVersion {
+		return fmt.Errorf("version %d: must be at least 0, or AnyVersion (-1)", version)
+	}
+	return nil
+}

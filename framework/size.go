@@ -1,0 +1,31 @@
+package framework
+
+import "fmt"
+
+// Bytes of a request in ZooKeeper's encoding, beside paths, data and ACLs.
+const (
+	lengthSize  = 4                               // before a string, data or a list
+	headSize    = 8                               // number and opcode of a request
+	readSize    = headSize + lengthSize + 1       // path, watch flag
+	deleteSize  = headSize + lengthSize + 4       // path, version
+	setSize     = headSize + 2*lengthSize + 4     // path, data, version
+	createSize  = headSize + 3*lengthSize + 4 + 8 // path, data, ACL, flags, TTL
+	multiOpSize = 9                               // before each operation of a transaction, and at the end
+)
+
+// checkSize returns an error if a request of that many bytes must not be sent:
+// the server would cut the connection, with all that is in flight on it.
+func (c *core) checkSize(bytes int) error {
+	if bytes > c.cfg.maxRequest {
+		return fmt.Errorf("%w: %d bytes, must be at most %d", ErrTooLarge, bytes, c.cfg.maxRequest)
+	}
+	return nil
+}
+
+func aclSize(acl []ACL) int {
+	size := 0
+	for _, entry := range acl {
+		size += 4 + 2*lengthSize + len(entry.Scheme) + len(entry.ID)
+	}
+	return size
+}

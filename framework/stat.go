@@ -1,0 +1,18 @@
+package framework
+
+import "time"
+
+// A Stat is a znode's metadata.
+type Stat struct {
+	Czxid          int64     // the transaction that created the znode: grows with every one of the ensemble
+	Mzxid          int64     // the transaction that last changed its data
+	Pzxid          int64     // the transaction that last added or removed a child
+	Ctime          time.Time // creation, by the server's clock
+	Mtime          time.Time // last change of the data, by the server's clock
+	Version        int32     // number of changes of the data
+	Cversion       int32     // number of changes of the children
+	Aversion       int32     // number of changes of the ACL
+	EphemeralOwner int64     // the session that an ephemeral znode belongs to, else 0
+	DataLength     int32     // in bytes
+	NumChildren    int32
+}

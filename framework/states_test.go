@@ -1,0 +1,250 @@
+package framework_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+const (
+	connecting = framework.Connecting
+	connected  = framework.Connected
+	suspended  = framework.Suspended
+	lost       = framework.Lost
+	closed     = framework.Closed
+)
+
+func TestStatesAreSeenInOrder(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var seen trail
+	c := newClient(t, proxy.Addr(), framework.WithSessionTimeout(2*time.Second), framework.WithStateListener(seen.add))
+	seen.await(t, connecting, connected)
+	first := c.Session().ID
+	proxy.Cut()
+	seen.await(t, connecting, connected, suspended, connected)
+	if id := c.Session().ID; id != first {
+		t.Errorf("session %#x after the connection was cut, want %#x still", id, first)
+	}
+	proxy.Refuse()
+	proxy.Cut()
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost)
+	wantErr(t, "cause of Lost", seen.last(lost).Cause, framework.ErrSessionDeadline)
+	if seen.last(suspended).Cause == nil {
+		t.Error("Suspended has no cause")
+	}
+	proxy.Heal()
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected, closed)
+
+	changes := seen.list()
+	for i, change := range changes {
+		if i > 0 && change.From != changes[i-1].To {
+			t.Errorf("change %d is %v, after one to %v", i, change, changes[i-1].To)
+		}
+		want := first
+		switch {
+		case i == 0:
+			want = 0
+		case i >= 6:
+			want = c.Session().ID
+		}
+		if change.Session != want {
+			t.Errorf("change %d is %v, want session %#x", i, change, want)
+		}
+	}
+	if c.Session().ID == first {
+		t.Error("the session after Lost is the one before")
+	}
+}
+
+func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var seen trail
+	c.OnState(seen.add)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen.await(t, connected, closed)
+	if first := seen.list()[0]; first.From != 0 || first.Session == 0 {
+		t.Errorf("the first change is %v, want From to be 0 and the session", first)
+	}
+	var late trail
+	c.OnState(late.add)
+	late.await(t, closed)
+}
+
+func TestARemovedListenerHearsNoMore(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var gone, stays trail
+	c.OnState(stays.add)
+	remove := c.OnState(gone.add)
+	gone.await(t, connected)
+	remove()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stays.await(t, connected, closed)
+	if got := gone.states(); !slices.Equal(got, []framework.State{connected}) {
+		t.Errorf("the removed listener saw %v", got)
+	}
+}
+
+func TestStatesEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var got []framework.State
+	for change := range c.States(t.Context()) {
+		got = append(got, change.To)
+		if change.To == connected {
+			go c.Close() // the test's clean-up waits for it too
+		}
+	}
+	if want := []framework.State{connected, closed}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+}
+
+// The server lives, so it expires the session in its own time: Lost has to come
+// before that.
+func TestLostIsDeclaredBeforeTheServerExpiresTheSession(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	observer := connect(t, server.Addr())
+	const clients = 4
+	var wg sync.WaitGroup
+	for range clients {
+		c := connect(t, proxy.Addr(), framework.WithSessionTimeout(2*time.Second))
+		node := mustCreate(t, c, "/lost-before-expired/node-", "", framework.Ephemeral(), framework.Sequential())
+		watch, err := observer.Watch(t.Context(), node, framework.WatchData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := mustHold(t, c)
+		wg.Go(func() {
+			await(t, h.Lost(), "loss")
+			at := time.Now()
+			select {
+			case <-watch.Fired():
+				t.Error("the server expired the session before it was lost")
+			default:
+			}
+			wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline, framework.ErrSessionEnded)
+			await(t, watch.Fired(), "expiry")
+			t.Logf("lost %v before the server expired the session", time.Since(at).Round(time.Millisecond))
+		})
+	}
+	proxy.Blackhole(zkproxy.Both)
+	wg.Wait()
+	proxy.Heal()
+}
+
+func TestLostIsDeclaredByTheOwnClockWhileTheServerIsFrozen(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	for _, tc := range []struct {
+		name  string
+		hold  bool
+		grace time.Duration // for the timer: servers round a session's end up to a tick
+	}{{"with a secured hold", true, 0}, {"without", false, zktest.DefaultTickTime}} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen trail
+			c := connect(t, server.Addr(), framework.WithSessionTimeout(2*time.Second), framework.WithStateListener(seen.add))
+			if tc.hold {
+				mustHold(t, c)
+			}
+			timeout := c.Session().Timeout
+			start := time.Now()
+			if err := server.Freeze(); err != nil {
+				t.Fatal(err)
+			}
+			zktest.Eventually(t, patience, "Lost", func() bool { return seen.last(lost).To != 0 })
+			if took := time.Since(start); took > timeout+tc.grace {
+				t.Errorf("Lost after %v, want at most %v", took, timeout+tc.grace)
+			}
+			if err := server.Thaw(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.AwaitConnected(within(t, patience)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestASubstitutedSessionIsLost(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var seen trail
+	c := connect(t, proxy.Addr(), framework.WithStateListener(seen.add))
+	h := mustHold(t, c)
+	first := c.Session().ID
+	swapped := proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+	proxy.Cut()
+	await(t, h.Lost(), "loss")
+	await(t, swapped.Hit(), "substitution")
+	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionReplaced)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if id := c.Session().ID; id == first {
+		t.Errorf("session %#x after the loss of %#x", id, first)
+	}
+}
+
+func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	var seen trail
+	var g gate
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithDialer(g.dial), framework.WithStateListener(seen.add))
+	dir := fresh(t)
+	mustCreate(t, c, dir+"/keep", "")
+	hold := mustHold(t, c)
+	id, password := framework.SessionSecret(c)
+	bound := c.InSession(id)
+
+	g.shut()
+	held := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.Create, Action: fault.HoldRequest})
+	var wg sync.WaitGroup
+	create := func() {
+		_, err := bound.Create(t.Context(), dir+"/node-", nil, framework.Ephemeral(), framework.Sequential())
+		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("create in an expired session: %v", err)
+		}
+	}
+	for range 20 { // more than the wire client's queue takes
+		wg.Go(create)
+	}
+	await(t, held.Hit(), "the first create")
+	proxy.Cut()
+	held.Release()
+	for range 20 {
+		wg.Go(create)
+	}
+	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
+		t.Fatal(err)
+	}
+	g.open()
+	wg.Wait()
+	await(t, hold.Lost(), "loss")
+	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if got := children(t, c, dir); !slices.Equal(got, []string{"keep"}) {
+		t.Errorf("children %v, want none of the expired session", got)
+	}
+	_, _, err := bound.Get(t.Context(), dir)
+	wantErr(t, "get in an expired session", err, framework.ErrSessionEnded)
+}

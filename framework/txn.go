@@ -1,0 +1,208 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+type txnKind int
+
+const (
+	txnCheck txnKind = iota + 1
+	txnCreate
+	txnSet
+	txnDelete
+	txnNever
+)
+
+// A TxnOp is one operation of a transaction: see [Client.Txn].
+type TxnOp struct {
+	kind    txnKind
+	path    string
+	data    []byte
+	version int32
+	opts    []CreateOption
+	refusal error // of [OpNever]
+
+	// set by Txn
+	config createConfig
+	flags  int32
+	acl    []ACL
+}
+
+// A TxnResult is what one operation of a transaction that went well led to.
+type TxnResult struct {
+	Path string // of a znode that was created
+	Stat Stat   // of a znode whose data was set
+}
+
+// A TxnError says which operation made a transaction fail. Nothing of the
+// transaction has happened then.
+type TxnError struct {
+	Index int    // of the operation, counted from 0
+	Op    string // as in "check", "create", "set", "delete"
+	Path  string
+	Err   error
+}
+
+// Error returns "operation index (op path): reason".
+func (e *TxnError) Error() string {
+	return fmt.Sprintf("operation %d (%s %s): %v", e.Index, e.Op, e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *TxnError) Unwrap() error { return e.Err }
+
+// OpCheck makes a transaction fail unless the znode exists and has the version;
+// with [AnyVersion] it only has to exist.
+func OpCheck(path string, version int32) TxnOp {
+	return TxnOp{kind: txnCheck, path: path, version: version}
+}
+
+// OpCreate creates a znode; of the options it takes [Ephemeral], [Sequential]
+// and [WithACL].
+func OpCreate(path string, data []byte, opts ...CreateOption) TxnOp {
+	return TxnOp{kind: txnCreate, path: path, data: data, opts: opts}
+}
+
+// OpSet replaces a znode's data, as [Client.Set] does.
+func OpSet(path string, data []byte, version int32) TxnOp {
+	return TxnOp{kind: txnSet, path: path, data: data, version: version}
+}
+
+// OpDelete deletes a znode with the version, or any with [AnyVersion].
+func OpDelete(path string, version int32) TxnOp {
+	return TxnOp{kind: txnDelete, path: path, version: version}
+}
+
+// OpNever makes a transaction fail with the reason, which must not be nil,
+// before anything is sent: for whoever has to return an operation and has none
+// that would be right.
+func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refusal: reason} }
+
+func (op TxnOp) name() string {
+	switch op.kind {
+	case txnCheck:
+		return "check"
+	case txnCreate:
+		return "create"
+	case txnSet:
+		return "set"
+	case txnDelete:
+		return "delete"
+	case txnNever:
+		return "never"
+	}
+	return "empty TxnOp"
+}
+
+// Txn does all the operations or none, as one transaction at the ensemble, and
+// returns a result for each. Where one fails the error wraps a [*TxnError] that
+// names it. What was never sent is tried again by the client's policy until ctx
+// ends; where the reply was lost, the error wraps [ErrUnknownOutcome], since a
+// second transaction could fail for what the first has done.
+func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
+	full, err := c.prepare(ops)
+	if err != nil {
+		return nil, opError("txn", "", err)
+	}
+	results, err := do(ctx, c.core, request{"txn", "", c.session, once}, func(ctx context.Context, s *session) ([]TxnResult, error) {
+		return multi(ctx, s, full, ops)
+	})
+	if err != nil {
+		return nil, opError("txn", "", err)
+	}
+	for i := range results {
+		if ops[i].kind == txnCreate {
+			results[i].Path = c.viewPath(results[i].Path)
+		}
+	}
+	return results, nil
+}
+
+// prepare returns the operations as they are sent, or all that is wrong with them.
+func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
+	if len(ops) == 0 {
+		return nil, errors.New("operations: must be at least one")
+	}
+	full := make([]TxnOp, len(ops))
+	var faults []error
+	size := headSize + multiOpSize
+	for i, op := range ops {
+		err := errors.Join(ValidatePath(op.path), validateVersion(op.version))
+		if op.kind == 0 {
+			err = errors.New("must come from OpCheck, OpCreate, OpSet or OpDelete")
+		}
+		switch op.kind {
+		case txnCreate:
+			err = c.prepareCreate(&op)
+		case txnSet:
+			op.data = c.core.cfg.pack(op.data)
+		case txnNever:
+			err = op.refusal
+		}
+		if err != nil {
+			faults = append(faults, &TxnError{i, op.name(), op.path, err})
+		}
+		op.path = c.fullPath(op.path)
+		size += op.size()
+		full[i] = op
+	}
+	return full, errors.Join(append(faults, c.core.checkSize(size))...)
+}
+
+func (c *Client) prepareCreate(op *TxnOp) error {
+	cr, err := c.newCreation(op.path, op.data, op.opts)
+	for _, opt := range op.opts {
+		opt.applyCreate(&op.config)
+	}
+	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil {
+		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
+	}
+	if err == nil {
+		op.flags, op.acl, op.data = cr.flags(), cr.acls, cr.data
+	}
+	return err
+}
+
+// size returns how many bytes the operation takes in the request.
+func (op *TxnOp) size() int {
+	return multiOpSize + createSize - headSize + len(op.path) + len(op.data) + aclSize(op.acl)
+}
+
+// multi sends the transaction.
+func multi(ctx context.Context, s *session, full, ops []TxnOp) ([]TxnResult, error) {
+	got, err := call(ctx, s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(full)) })
+	return got.outcome(ops, err)
+}
+
+// A txnAnswer is what a server answered to a transaction.
+type txnAnswer struct {
+	results []TxnResult
+	faults  []error
+}
+
+func txnAnswerOf(results []TxnResult, faults []error, err error) (txnAnswer, error) {
+	return txnAnswer{results, faults}, err
+}
+
+// outcome returns what the answer means for the operations. A server marks those
+// before the culprit as well done although they are undone, and those after it
+// with a code of their own, so the first fault counts.
+func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
+	if ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrClosed) {
+		return nil, err
+	}
+	for i, fault := range got.faults {
+		if fault != nil && i < len(ops) {
+			return nil, &TxnError{i, ops[i].name(), ops[i].path, fault}
+		}
+	}
+	if err == nil && len(got.results) != len(ops) {
+		err = fmt.Errorf("%w: %d results for %d operations", ErrServer, len(got.results), len(ops))
+	}
+	return got.results, err
+}

@@ -1,0 +1,177 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// A WatchKind says what a [Watch] looks at.
+type WatchKind int
+
+// The kinds of watches.
+const (
+	// WatchData tells that a znode's data changed or that it was deleted. The
+	// znode has to exist.
+	WatchData WatchKind = iota + 1
+	// WatchExists tells that a znode was created, changed or deleted. It leaves a
+	// watch on the server for a path that does not exist, which stays until
+	// the znode is created or the connection ends.
+	WatchExists
+	// WatchChildren tells that a child was created or deleted, or that the znode
+	// was deleted. The znode has to exist.
+	WatchChildren
+)
+
+// String returns the kind's name, as in "data".
+func (k WatchKind) String() string {
+	switch k {
+	case WatchData:
+		return "data"
+	case WatchExists:
+		return "exists"
+	case WatchChildren:
+		return "children"
+	}
+	return fmt.Sprintf("WatchKind(%d)", int(k))
+}
+
+// An EventKind says why a [Watch] fired.
+type EventKind int
+
+// The reasons for which a watch fires.
+const (
+	EventCreated EventKind = iota + 1
+	EventDeleted
+	EventChanged
+	EventChildrenChanged
+	// EventReconnected means that the connection was away: what is watched may
+	// have changed in the meantime.
+	EventReconnected
+	// EventSessionEnded means that the session is over.
+	EventSessionEnded
+)
+
+// String returns the kind's name, as in "deleted".
+func (k EventKind) String() string {
+	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended"}
+	if k < 1 || int(k) > len(names) {
+		return fmt.Sprintf("EventKind(%d)", int(k))
+	}
+	return names[k-1]
+}
+
+// A Watch tells once that what it watches has changed, or may have: then the
+// caller reads again, with a new Watch if it wants to know of more. Its methods
+// may be called concurrently.
+type Watch struct {
+	registry *watches
+	key      watchKey
+	fired    chan struct{} // closed once, with event set first
+	event    EventKind
+	found    nodeState
+}
+
+// Watch reads the znode at path and watches it from that state on: a change
+// after it fires the Watch, and so do a connection that was away, since the
+// state may have changed unseen, and the session's end. Watches of one kind on one path share one
+// watch at the server, which no number of abandoned ones adds to. It is retried by the client's policy
+// until ctx ends; ctx does not bound the Watch, which has to be closed. Errors: [ErrNoNode]
+// (with [WatchExists] a path without a znode is none), [ErrNoAuth], and those
+// of every operation.
+func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch, error) {
+	if kind < WatchData || kind > WatchChildren {
+		return nil, opError("watch", path, fmt.Errorf("kind %v: must be WatchData, WatchExists or WatchChildren", kind))
+	}
+	key := watchKey{kind, c.fullPath(path)}
+	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(key.path))); err != nil {
+		return nil, opError("watch", path, err)
+	}
+	w, err := c.core.watch(ctx, request{"watch", key.path, c.session, repeatable}, key)
+	if err != nil {
+		return nil, opError("watch", path, err)
+	}
+	if w.found.data, err = c.core.cfg.unpack(w.found.data); err != nil {
+		w.Close()
+		return nil, opError("watch", path, err)
+	}
+	return w, nil
+}
+
+func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, error) {
+	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) { return s.watch(ctx, key) })
+}
+
+// watch registers before it reads, so that no event can come unnoticed. While a
+// watch stands at the server, a plain read will do.
+func (s *session) watch(ctx context.Context, key watchKey) (*Watch, error) {
+	w, entry, armed := s.watches.join(key)
+	if !armed {
+		defer s.tap.Arm(key.kind.read(), key.path)()
+	}
+	var err error
+	w.found, err = call(ctx, s, key.ask)
+	if key.kind == WatchExists && ctxerr.Is(err, ErrNoNode) {
+		err = nil
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	s.watches.setArmed(key, entry)
+	return w, nil
+}
+
+func (k WatchKind) read() tap.Read {
+	switch k {
+	case WatchExists:
+		return tap.ReadExists
+	case WatchChildren:
+		return tap.ReadChildren
+	default:
+		return tap.ReadData
+	}
+}
+
+func (key watchKey) ask(w *wire) (nodeState, error) {
+	switch key.kind {
+	case WatchExists:
+		return w.exists(key.path)
+	case WatchChildren:
+		return w.children(key.path)
+	default:
+		return w.get(key.path)
+	}
+}
+
+// Fired returns a channel that is closed when the Watch fires.
+func (w *Watch) Fired() <-chan struct{} { return w.fired }
+
+// Event returns why the Watch fired, and 0 before it has.
+func (w *Watch) Event() EventKind {
+	select {
+	case <-w.fired:
+		return w.event
+	default:
+		return 0
+	}
+}
+
+// Stat returns the Stat that the znode had when the Watch was set, and whether
+// there was a znode.
+func (w *Watch) Stat() (Stat, bool) { return w.found.stat, w.found.exists }
+
+// Data returns the data that a znode watched by [WatchData] had when the Watch was set.
+func (w *Watch) Data() []byte { return w.found.data }
+
+// Children returns the names of the children that a znode watched by
+// [WatchChildren] had when the Watch was set.
+func (w *Watch) Children() []string { return w.found.children }
+
+// Close ends the interest: the Watch will not fire any more. It may be called
+// several times.
+func (w *Watch) Close() { w.registry.leave(w) }

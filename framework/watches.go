@@ -1,0 +1,109 @@
+package framework
+
+import "sync"
+
+// A watchKey names what all Watches of one kind on one path share.
+type watchKey struct {
+	kind WatchKind
+	path string
+}
+
+// watches are a session's Watches. The server tells once per watch that it
+// keeps, and then forgets it; it also forgets all when the connection ends.
+type watches struct {
+	mu      sync.Mutex // guards following; never held across a request or a callback
+	entries map[watchKey]*watchEntry
+}
+
+// A watchEntry is one watch at the server, standing or about to. It leaves the
+// map when that has fired or is gone with its connection; until then it serves whoever
+// comes, since a watch can't be taken back.
+type watchEntry struct {
+	subscribers map[*Watch]struct{}
+	armed       bool // the server has it
+}
+
+func newWatches() *watches { return &watches{entries: make(map[watchKey]*watchEntry)} }
+
+// join adds a Watch. armed says whether the server has the watch already.
+func (r *watches) join(key watchKey) (w *Watch, entry *watchEntry, armed bool) {
+	w = &Watch{registry: r, key: key, fired: make(chan struct{})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry = r.entries[key]
+	if entry == nil {
+		entry = &watchEntry{subscribers: make(map[*Watch]struct{})}
+		r.entries[key] = entry
+	}
+	entry.subscribers[w] = struct{}{}
+	return w, entry, entry.armed
+}
+
+// setArmed notes that the server has the watch, unless that has fired since.
+func (r *watches) setArmed(key watchKey, entry *watchEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[key] == entry {
+		entry.armed = true
+	}
+}
+
+func (r *watches) leave(w *Watch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry := r.entries[w.key]
+	if entry == nil {
+		return
+	}
+	delete(entry.subscribers, w)
+	if len(entry.subscribers) == 0 && !entry.armed {
+		delete(r.entries, w.key)
+	}
+}
+
+// fire tells the Watches that the event concerns. It runs on a goroutine of the
+// wire client, in the connection's order, and does not block.
+func (r *watches) fire(event EventKind, path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kind := range event.concerns() {
+		key := watchKey{kind, path}
+		if entry := r.entries[key]; entry != nil {
+			delete(r.entries, key)
+			entry.fire(event)
+		}
+	}
+}
+
+// concerns returns the kinds of watches that a server's event uses up.
+func (k EventKind) concerns() []WatchKind {
+	switch k {
+	case EventCreated:
+		return []WatchKind{WatchExists}
+	case EventChanged:
+		return []WatchKind{WatchData, WatchExists}
+	case EventChildrenChanged:
+		return []WatchKind{WatchChildren}
+	default:
+		return []WatchKind{WatchData, WatchExists, WatchChildren}
+	}
+}
+
+// fireAll tells all Watches, when the connection that the server kept them for
+// is gone.
+func (r *watches) fireAll(event EventKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, entry := range r.entries {
+		entry.fire(event)
+	}
+	clear(r.entries)
+}
+
+func (e *watchEntry) fire(event EventKind) {
+	for w := range e.subscribers {
+		w.event = event
+		close(w.fired)
+	}
+	clear(e.subscribers)
+}

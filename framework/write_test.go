@@ -1,0 +1,325 @@
+package framework_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestSetChecksTheVersion(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	mustCreate(t, c, "/a", "0")
+	st, err := c.Set(t.Context(), "/a", []byte("1"), 0)
+	if err != nil || st.Version != 1 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	_, err = c.Set(t.Context(), "/a", []byte("2"), 0)
+	wantErr(t, "set of an old version", err, framework.ErrBadVersion)
+	_, err = c.Set(t.Context(), "/absent", nil, framework.AnyVersion)
+	wantErr(t, "set of an absent znode", err, framework.ErrNoNode)
+	_, err = c.Set(t.Context(), "/a", nil, -2)
+	if err == nil || !strings.Contains(err.Error(), "version -2: must be at least 0") {
+		t.Errorf("set of version -2: %v", err)
+	}
+}
+
+func TestIdempotentOperationsSucceedWhereTheReplyWasLost(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	root := fresh(t)
+	c := connect(t, proxy.Addr()+root)
+	mustCreate(t, c, "/a", "0")
+	mustCreate(t, c, "/keep", "")
+	drop := func(op fault.Op) {
+		proxy.Rules().Add(fault.Rule{Op: op, Path: root + "/*", Action: fault.DropReply})
+	}
+	drop(fault.SetData)
+	_, err := c.Set(t.Context(), "/a", []byte("1"), 0)
+	wantErr(t, "plain set", err, framework.ErrBadVersion, framework.ErrUnknownOutcome)
+	drop(fault.SetData)
+	if st, err := c.Set(t.Context(), "/a", []byte("2"), 1, framework.Idempotent()); err != nil || st.Version != 2 {
+		t.Errorf("idempotent set: %+v, %v", st, err)
+	}
+	_, err = c.Set(t.Context(), "/a", []byte("other"), 1, framework.Idempotent())
+	wantErr(t, "idempotent set of other data", err, framework.ErrBadVersion)
+	drop(fault.Delete)
+	if err := c.Delete(t.Context(), "/a"); err != nil {
+		t.Errorf("plain delete whose reply was lost: %v", err)
+	}
+	wantErr(t, "plain delete of an absent znode", c.Delete(t.Context(), "/a"), framework.ErrNoNode)
+	if err := c.Delete(t.Context(), "/a", framework.Idempotent()); err != nil {
+		t.Errorf("idempotent delete of an absent znode: %v", err)
+	}
+	create := func(data string, opts ...framework.CreateOption) error {
+		_, err := c.Create(t.Context(), "/b", []byte(data), append(opts, framework.Idempotent())...)
+		return err
+	}
+	if err := errors.Join(create("x"), create("x")); err != nil {
+		t.Errorf("idempotent creates: %v", err)
+	}
+	wantErr(t, "idempotent create of other data", create("y"), framework.ErrNodeExists)
+	wantErr(t, "idempotent create of an ephemeral", create("x", framework.Ephemeral()), framework.ErrNodeExists)
+}
+
+func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	for i, data := range []string{"first", "second"} {
+		st, err := c.CreateOrSet(t.Context(), "/deep/a", []byte(data), framework.WithParents())
+		if err != nil || st.Version != int32(i) {
+			t.Errorf("%q: %+v, %v", data, st, err)
+		}
+		if got, _, err := c.Get(t.Context(), "/deep/a"); err != nil || string(got) != data {
+			t.Errorf("data %q, %v, want %q", got, err, data)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range 8 { // while another deletes
+		wg.Go(func() {
+			for range 20 {
+				if _, err := c.CreateOrSet(t.Context(), "/deep/b", nil); err != nil {
+					t.Error(err)
+				}
+				if err := c.Delete(t.Context(), "/deep/b", framework.Idempotent()); i == 0 && err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	_, err := c.CreateOrSet(t.Context(), "/a", nil, framework.Sequential())
+	if err == nil || !strings.Contains(err.Error(), "must not be Sequential") {
+		t.Errorf("sequential: %v", err)
+	}
+}
+
+func TestDeleteTreeLeavesNothingWhileOthersCreate(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	mustCreate(t, c, "/keep", "")
+	for i := range 5 {
+		for j := range 5 {
+			mustCreate(t, c, fmt.Sprintf("/top/%d/%d", i, j), "")
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 20 {
+			_, err := c.Create(t.Context(), "/top/1/new-", nil, framework.Sequential())
+			if err != nil && !errors.Is(err, framework.ErrNoNode) {
+				t.Error(err)
+			}
+		}
+	})
+	if err := c.DeleteTree(t.Context(), "/top"); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if got := children(t, c, "/"); len(got) != 1 {
+		t.Errorf("children %v, want only the one beside", got)
+	}
+	wantErr(t, "of an absent znode", c.DeleteTree(t.Context(), "/top"), framework.ErrNoNode)
+	root := connect(t, zktest.Shared(t).Addr())
+	if err := root.DeleteTree(t.Context(), "/"); err == nil || !strings.Contains(err.Error(), "the root can't be deleted") {
+		t.Errorf("of the root: %v", err)
+	}
+}
+
+func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	mustCreate(t, c, "/a", "0")
+	mustCreate(t, c, "/gone", "")
+	results, err := c.Txn(t.Context(),
+		framework.OpCheck("/a", 0),
+		framework.OpCreate("/node-", []byte("x"), framework.Ephemeral(), framework.Sequential()),
+		framework.OpSet("/a", []byte("1"), 0),
+		framework.OpDelete("/gone", framework.AnyVersion))
+	if err != nil || len(results) != 4 || !strings.HasPrefix(results[1].Path, "/node-") || results[2].Stat.Version != 1 {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	_, err = c.Txn(t.Context(), framework.OpSet("/a", []byte("2"), 1), framework.OpDelete("/gone", -1), framework.OpCreate("/b", nil))
+	wantErr(t, "txn", err, framework.ErrNoNode)
+	var culprit *framework.TxnError
+	if !errors.As(err, &culprit) || culprit.Index != 1 || culprit.Op != "delete" || culprit.Path != "/gone" {
+		t.Errorf("culprit %+v in %v, want the delete", culprit, err)
+	}
+	if st, _, err := c.Exists(t.Context(), "/a"); err != nil || st.Version != 1 {
+		t.Errorf("%+v, %v: want what came before the culprit to be undone", st, err)
+	}
+	_, err = c.Txn(t.Context(), framework.OpCreate("relative", nil), framework.TxnOp{}, framework.OpCreate("/c", nil, framework.Container()), framework.OpSet("/a", nil, -3))
+	for _, part := range []string{"operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create /c): options", "operation 3 (set /a): version -3"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\nlacks %q", err, part)
+		}
+	}
+	if _, err := c.Txn(t.Context()); err == nil {
+		t.Error("a transaction of nothing was accepted")
+	}
+}
+
+func TestARequestThatIsTooLargeIsNotSent(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	root := fresh(t)
+	c := connect(t, proxy.Addr()+root)
+	mustCreate(t, c, "/a", "")
+	large := make([]byte, framework.DefaultMaxRequest)
+	for name, call := range map[string]func() error{
+		"create": func() error { _, err := c.Create(t.Context(), "/b", large); return err },
+		"set":    func() error { _, err := c.Set(t.Context(), "/a", large, -1); return err },
+		"txn": func() error {
+			_, err := c.Txn(t.Context(), framework.OpSet("/a", large[:len(large)/2], -1), framework.OpSet("/a", large[:len(large)/2], -1))
+			return err
+		},
+		"path": func() error {
+			_, _, err := c.Get(t.Context(), "/"+string(bytes.Repeat([]byte("x"), len(large))))
+			return err
+		},
+	} {
+		proxy.ResetRequests()
+		wantErr(t, name, call(), framework.ErrTooLarge)
+		if n := len(proxy.Requests()); n > 1 { // a ping may pass
+			t.Errorf("%s: %d requests were sent", name, n)
+		}
+	}
+	// The largest that is sent, the server takes.
+	fits := large[:len(large)-200]
+	for n := len(large) - 100; n < len(large); n++ {
+		_, err := c.Set(t.Context(), "/a", large[:n], framework.AnyVersion)
+		switch {
+		case err == nil:
+			fits = large[:n]
+		case !errors.Is(err, framework.ErrTooLarge):
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+	}
+	if data, _, err := c.Get(t.Context(), "/a"); err != nil || len(data) != len(fits) || len(large)-len(fits) > 40+len(root) {
+		t.Errorf("%d bytes were taken at most, %d are stored (%v)", len(fits), len(data), err)
+	}
+	small := connect(t, proxy.Addr()+root, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket), framework.WithRetry(retry.Once(0)))
+	for n := framework.MinPacket - 100; n < framework.MinPacket; n++ { // up to the end of the wire client's buffer
+		_, err := small.Set(t.Context(), "/a", large[:n], framework.AnyVersion)
+		if err != nil && !errors.Is(err, framework.ErrTooLarge) {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+	}
+	_, _, err := small.Get(t.Context(), "/"+strings.Repeat("x", framework.MinPacket-13-len(root)))
+	wantErr(t, "path that fits the buffer without its flag", err, framework.ErrTooLarge)
+	if n := len(err.Error()); n > 1000 {
+		t.Errorf("the error has %d bytes", n)
+	}
+}
+
+func TestCompressedDataIsCurators(t *testing.T) {
+	t.Parallel()
+	addr := zktest.Shared(t).Addr() + fresh(t)
+	c, plain := connect(t, addr, framework.WithCompression()), connect(t, addr)
+	curatorEmpty := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	text := strings.Repeat("compress me ", 100)
+	mustCreate(t, c, "/text", text)
+	mustCreate(t, c, "/empty", "")
+	raw, _, err := plain.Get(t.Context(), "/text")
+	if err != nil || !bytes.HasPrefix(raw, curatorEmpty[:10]) || len(raw) > len(text)/4 {
+		t.Errorf("stored %d bytes, %x (%v)", len(raw), raw[:min(len(raw), 10)], err)
+	}
+	if raw, _, err := plain.Get(t.Context(), "/empty"); err != nil || !bytes.Equal(raw, curatorEmpty) {
+		t.Errorf("no data is stored as %x (%v), want %x", raw, err, curatorEmpty)
+	}
+	for path, want := range map[string]string{"/text": text, "/empty": "", "/": ""} {
+		if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != want {
+			t.Errorf("%s: %d bytes, %v, want %d", path, len(data), err, len(want))
+		}
+		if w := mustWatch(t, c, path, framework.WatchData); string(w.Data()) != want {
+			t.Errorf("watch of %s: %d bytes, want %d", path, len(w.Data()), len(want))
+		}
+	}
+	if _, err := c.Txn(t.Context(), framework.OpSet("/text", []byte("again"), -1)); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := c.Get(t.Context(), "/text"); err != nil || string(data) != "again" {
+		t.Errorf("%q, %v after a transaction", data, err)
+	}
+	mustCreate(t, plain, "/plain", "not gzip")
+	_, _, err = c.Get(t.Context(), "/plain")
+	wantErr(t, "get of data that is not compressed", err, framework.ErrNotGzip)
+	_, err = c.Watch(t.Context(), "/plain", framework.WatchData)
+	wantErr(t, "watch of data that is not compressed", err, framework.ErrNotGzip)
+}
+
+func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	var g gate
+	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))
+	observer := connect(t, server.Addr())
+	var paths []string
+	for range 5 {
+		paths = append(paths, mustCreate(t, c, "/guaranteed/node-", "", framework.Ephemeral(), framework.Sequential()))
+	}
+	g.shut()
+	proxy.Cut()
+	zktest.Eventually(t, patience, "the cut is noticed: before, a request would wait in the wire client", func() bool { return c.State() == suspended })
+	bound := c.InSession(c.Session().ID)
+	for _, path := range paths {
+		err := bound.Delete(within(t, 10*time.Millisecond), path, framework.Guaranteed())
+		if err == nil {
+			t.Error("a delete without a connection succeeded")
+		}
+		bound.Discard(path) // asked for twice, done once
+	}
+	if n := c.PendingDeletes(); n != len(paths) {
+		t.Errorf("%d deletes are pending, want %d", n, len(paths))
+	}
+	proxy.ResetRequests()
+	g.open()
+	zktest.Eventually(t, patience, "the deletes are done", func() bool { return c.PendingDeletes() == 0 })
+	var order []string
+	for _, rq := range proxy.Requests() {
+		if rq.Op == fault.Delete {
+			order = append(order, rq.Path)
+		}
+	}
+	if fmt.Sprint(order) != fmt.Sprint(paths) {
+		t.Errorf("deleted %v, want each once, in the order %v", order, paths)
+	}
+	for _, path := range paths {
+		if _, ok, err := observer.Exists(t.Context(), path); err != nil || ok {
+			t.Errorf("%s exists (%v)", path, err)
+		}
+	}
+	c.Discard("not a path")
+	if c.PendingDeletes() != 0 {
+		t.Error("a path that no znode can have is to be deleted")
+	}
+}
+
+func TestGuaranteedDeletesEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	var g gate
+	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(2*time.Second))
+	bound := c.InSession(c.Session().ID)
+	stays := mustCreate(t, c, fresh(t)+"/stays", "")
+	g.shut()
+	proxy.Cut()
+	bound.Discard(stays)
+	zktest.Eventually(t, patience, "the session's deletes are dropped", func() bool { return c.PendingDeletes() == 0 && c.State() == lost })
+	c.Discard(stays) // of no session: it outlives them
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), stays) {
+		t.Errorf("Close: %v, want it to name what was not deleted", err)
+	}
+}

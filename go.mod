@@ -1,0 +1,14 @@
+module github.com/docent-go/docent
+
+go 1.25.0
+
+require (
+	github.com/cenkalti/backoff/v4 v4.3.0
+	github.com/go-zookeeper/zk v1.0.4
+	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
+	go.uber.org/goleak v1.3.0
+	go.uber.org/zap v1.28.0
+	pgregory.net/rapid v1.3.0
+)
+
+require go.uber.org/multierr v1.10.0 // indirect

@@ -1,0 +1,53 @@
+package listeners_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/docent-go/docent/listeners"
+)
+
+func BenchmarkSetNotify(b *testing.B) {
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprint("listeners=", n), func(b *testing.B) {
+			b.ReportAllocs()
+			s := listeners.Set[int]{OnPanic: func(p *listeners.PanicError) { b.Error(p) }}
+			for range n {
+				s.Add(func(int) {})
+			}
+			for b.Loop() {
+				s.Notify(1)
+			}
+		})
+	}
+}
+
+func BenchmarkQueuedNotify(b *testing.B) {
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprint("listeners=", n), func(b *testing.B) {
+			b.ReportAllocs()
+			q := listeners.NewQueued[int](func(p *listeners.PanicError) { b.Error(p) })
+			for range n {
+				q.Add(func(int) {})
+			}
+			for b.Loop() {
+				q.Notify(1)
+			}
+			if err := q.Close(b.Context()); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// BenchmarkQueuedRoundTrip is from Notify to the listener and back.
+func BenchmarkQueuedRoundTrip(b *testing.B) {
+	b.ReportAllocs()
+	q := listeners.NewQueued[int](func(p *listeners.PanicError) { b.Error(p) })
+	seen := make(chan int)
+	q.Add(func(e int) { seen <- e })
+	for b.Loop() {
+		q.Notify(1)
+		<-seen
+	}
+}

@@ -1,0 +1,77 @@
+package listeners_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/docent-go/docent/listeners"
+)
+
+func ExampleSet() {
+	var started listeners.Set[string] // ready for use
+	remove := started.Add(func(name string) { fmt.Println("watching", name) })
+	started.Add(func(name string) { fmt.Println("counting", name) })
+
+	started.Notify("worker 1")
+	remove()
+	started.Notify("worker 2")
+	// Output:
+	// watching worker 1
+	// counting worker 1
+	// counting worker 2
+}
+
+func ExampleSet_onPanic() {
+	s := listeners.Set[int]{OnPanic: func(p *listeners.PanicError) { fmt.Println(p) }}
+	s.Add(func(int) { panic("out of ideas") })
+	s.Add(func(e int) { fmt.Println("saw", e) })
+
+	s.Notify(1)
+	// Output:
+	// listeners: listener panicked: out of ideas
+	// saw 1
+}
+
+func ExampleQueued() {
+	states := listeners.NewQueued[string](func(p *listeners.PanicError) { fmt.Println(p) })
+	states.Add(func(state string) { fmt.Println("state:", state) })
+
+	states.Notify("connected") // returns at once, whatever the listener does
+	states.Notify("lost")
+	states.Notify("closed")
+	if err := states.Close(context.Background()); err != nil { // waits until all has been seen
+		fmt.Println(err)
+	}
+	// Output:
+	// state: connected
+	// state: lost
+	// state: closed
+}
+
+func ExampleQueued_AddWith() {
+	var (
+		mu      sync.Mutex // guards current, and its order among the events
+		current = "connecting"
+		states  = listeners.NewQueued[string](func(p *listeners.PanicError) { fmt.Println(p) })
+	)
+	change := func(to string) {
+		mu.Lock()
+		defer mu.Unlock()
+		current = to
+		states.Notify(to)
+	}
+	subscribe := func(fn func(string)) (remove func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		return states.AddWith(current, fn)
+	}
+
+	change("connected")
+	subscribe(func(state string) { fmt.Println(state) })
+	change("closed")
+	_ = states.Close(context.Background())
+	// Output:
+	// connected
+	// closed
+}

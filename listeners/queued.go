@@ -1,0 +1,134 @@
+package listeners
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/goid"
+)
+
+// A Queued calls each of its listeners on a goroutine of the listener's own,
+// from an ordered queue without bound. [NewQueued] makes one; [Queued.Close]
+// ends it. A Queued whose listeners have seen every event has no goroutine.
+type Queued[E any] struct {
+	onPanic func(*PanicError) // immutable
+
+	mu     sync.Mutex  // guards following; never held while a listener runs; taken before a queue's mu
+	queues []*queue[E] // in the order of registration
+	closed bool        // no event is accepted any more
+}
+
+// NewQueued returns a Queued without listeners. It reports every panic of a
+// listener to onPanic, on that listener's goroutine; the listener is called
+// again for the next event. A panic of onPanic itself is not recovered.
+// NewQueued panics if onPanic is nil: a panic that nobody sees is a fault hidden.
+func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
+	if onPanic == nil {
+		panic("listeners: NewQueued: onPanic is nil")
+	}
+	return &Queued[E]{onPanic: onPanic}
+}
+
+// Add registers fn for every event that is notified from now on. It neither
+// blocks nor calls fn. After Close it registers nothing. It panics if fn is nil.
+//
+// Remove ends the registration, drops the events that fn has not seen, and
+// waits for a call of fn that runs; once it has returned, fn is not called
+// again. Called from inside fn, on fn's own goroutine, it does not wait for that
+// very call. It does wait anywhere else, so it must not be called under a lock
+// that fn takes, nor by two listeners to remove each other.
+func (q *Queued[E]) Add(fn func(E)) (remove func()) {
+	if fn == nil {
+		panic("listeners: Queued.Add: fn is nil")
+	}
+	return q.add(fn)
+}
+
+// AddWith is [Queued.Add] for a listener that is to know how things stand: first
+// is put in its queue as it is registered, before every event that is notified
+// from now on. After Close, first is all that fn is called with.
+//
+// For a first that fits the events without gap or repetition, hold one lock
+// both while the state changes and is notified and while it is read and handed
+// to AddWith. As neither Notify nor AddWith blocks, that is safe.
+func (q *Queued[E]) AddWith(first E, fn func(E)) (remove func()) {
+	if fn == nil {
+		panic("listeners: Queued.AddWith: fn is nil")
+	}
+	return q.add(fn, first)
+}
+
+func (q *Queued[E]) add(fn func(E), first ...E) (remove func()) {
+	l := newQueue(fn, q.onPanic)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		// Only a later Close asks for these, and only while they are at work.
+		q.queues = slices.DeleteFunc(q.queues, (*queue[E]).idle)
+	}
+	q.queues = append(q.queues, l)
+	for _, e := range first {
+		l.push(e)
+	}
+	return func() { q.remove(l) }
+}
+
+func (q *Queued[E]) remove(l *queue[E]) {
+	q.mu.Lock()
+	q.queues = slices.DeleteFunc(q.queues, func(other *queue[E]) bool { return other == l })
+	q.mu.Unlock()
+
+	l.discard()
+	if done, worker := l.work(); done != nil && worker != goid.ID() {
+		<-done
+	}
+}
+
+// Notify puts e in the queue of every listener and returns, without waiting for
+// any of them. After Close it does nothing.
+func (q *Queued[E]) Notify(e E) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	for _, l := range q.queues {
+		l.push(e)
+	}
+}
+
+// Close accepts no further event, and waits until every listener has seen all
+// that were notified before. Called from inside a listener, it waits neither
+// for that one, which sees the rest of its events after its call, nor for
+// another listener that has called Close too.
+//
+// If ctx ends first, Close returns an error that matches ctx.Err() and the cause
+// of ctx, and says how many listeners are still at work. They go on through
+// their queues all the same. Close may be called again, to wait again.
+func (q *Queued[E]) Close(ctx context.Context) error {
+	q.mu.Lock()
+	q.closed = true
+	queues := slices.Clone(q.queues)
+	q.mu.Unlock()
+
+	self := goid.ID()
+	inside := false
+	for _, l := range queues {
+		if l.closedBy(self) {
+			inside = true
+		}
+	}
+	late := 0
+	for _, l := range queues {
+		if !l.await(ctx, inside) {
+			late++
+		}
+	}
+	if late == 0 {
+		return nil
+	}
+	return fmt.Errorf("listeners: close: %d of %d listeners still at work: %w", late, len(queues), ctxerr.Of(ctx))
+}

@@ -1,0 +1,332 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// An Attempt is one contender's way through the queue: it gets a node in the
+// client's session, waits, and is granted or withdraws. When its session ends or
+// somebody deletes its node, it queues again. One goroutine at a time may drive
+// it; another may take over where one gave up.
+type Attempt struct {
+	queue *Queue
+	kind  string
+	data  func() []byte
+
+	beside *Grant // to enter beside; nil if the attempt queues as others do
+	place  int    // that was told last; -1 for none
+
+	client *framework.Client // bound to the hold's session
+	hold   *framework.SessionHold
+	node   string // path of the node; "" if there is none
+	stat   framework.Stat
+	listed []string         // children that were listed with the creation of the node; nil once used
+	own    *framework.Watch // on the node, since it began to wait
+}
+
+// NewAttempt returns an attempt that has not entered the queue yet. data is
+// called for what its node is to hold, when that is made.
+func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
+	return &Attempt{queue: q, kind: kind, data: data, place: -1}
+}
+
+// Run drives the attempt until it is granted, ctx ends or there is an error.
+// With an error the attempt keeps what it has, its place included: Run again, or
+// Withdraw.
+func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
+	for {
+		if err := a.enter(ctx); err != nil {
+			return nil, err
+		}
+		err := a.await(ctx)
+		if err == nil {
+			err = a.hold.Secure(ctx)
+		}
+		switch {
+		case err == nil:
+			a.tell(0)
+			return a.grant(), nil
+		case ctxerr.Is(err, errGone), ctxerr.Is(err, framework.ErrSessionEnded):
+			a.leave()
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Try makes one attempt and waits for nobody: it is granted, or returns
+// [ErrBusy] with its node gone. It does not even enter where somebody else
+// can be seen to be there. An attempt whose session ends or whose node somebody
+// deletes begins anew.
+func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
+	for {
+		grant, err := a.try(ctx)
+		if !ctxerr.Is(err, errGone) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+			return grant, err
+		}
+		a.leave()
+	}
+}
+
+func (a *Attempt) try(ctx context.Context) (*Grant, error) {
+	if a.beside == nil && a.node == "" {
+		if err := a.lookAhead(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.enter(ctx); err != nil {
+		return nil, err
+	}
+	_, ahead, err := a.look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case ahead >= 0:
+		return nil, a.GiveUp(ctx)
+	}
+	if err := a.hold.Secure(ctx); err != nil {
+		return nil, err
+	}
+	return a.grant(), nil
+}
+
+// lookAhead returns ErrBusy if there is somebody that the attempt would have to
+// wait for. What it sees at first may be old: the client's server may lag behind
+// the one that a release went to. So it looks again before it refuses.
+func (a *Attempt) lookAhead(ctx context.Context) error {
+	for _, synced := range []bool{false, true} {
+		if synced {
+			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
+				return err
+			}
+		}
+		nodes, err := a.queue.List(ctx)
+		if err != nil {
+			return err
+		}
+		if a.queue.Ahead(append(nodes, a.last(nodes)), len(nodes)) < 0 {
+			return nil
+		}
+	}
+	return ErrBusy
+}
+
+// last returns what the attempt's node would be if it came behind all others.
+func (a *Attempt) last(nodes []Node) Node {
+	n := Node{Kind: a.kind}
+	if len(nodes) > 0 {
+		n.Sequence = nodes[len(nodes)-1].Sequence + 1
+	}
+	return n
+}
+
+// errGone means that the attempt's node is not in the queue any more.
+var errGone = errors.New("queue: own node is gone")
+
+// enter makes sure that there is a node of a session that stands.
+func (a *Attempt) enter(ctx context.Context) error {
+	if a.hold != nil && a.hold.Err() != nil {
+		a.leave()
+	}
+	for a.node == "" {
+		if err := a.bind(ctx); err != nil {
+			return err
+		}
+		name, opts := a.creation()
+		node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, name), a.data(), opts...)
+		switch {
+		case ctxerr.Is(err, framework.ErrSessionEnded):
+			a.leave()
+		case err != nil:
+			return err
+		default:
+			a.node = node
+		}
+	}
+	return nil
+}
+
+func (a *Attempt) bind(ctx context.Context) error {
+	if a.hold != nil {
+		return nil
+	}
+	hold, err := a.queue.Client.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	a.hold = hold
+	a.client = a.queue.Client.InSession(hold.Session())
+	if a.beside != nil && a.beside.Hold.Session() != hold.Session() {
+		a.beside = nil
+	}
+	return nil
+}
+
+// creation returns the name that the attempt's node is to have, without what
+// framework and server add, and how it is to be created.
+func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
+	name = a.kind
+	opts = []framework.CreateOption{
+		framework.Ephemeral(), framework.Protected(), framework.WithParents(),
+		framework.StatTo(&a.stat), framework.ListTo(&a.listed),
+	}
+	if a.beside == nil {
+		opts = append(opts, framework.Sequential())
+	} else {
+		name += a.besideNode().digits()
+	}
+	if a.queue.ACL != nil {
+		opts = append(opts, framework.WithACL(a.queue.ACL...))
+	}
+	return name, opts
+}
+
+// look lists the queue and returns which node the attempt's waits for, or -1.
+// A node that is not listed is gone: the list is no older than the node, since
+// it was read by the session that created it.
+func (a *Attempt) look(ctx context.Context) (nodes []Node, ahead int, err error) {
+	if a.listed != nil {
+		nodes, a.listed = Sort(a.listed, a.queue.Kinds...), nil
+	} else if nodes, err = a.queue.list(ctx, a.client); err != nil {
+		return nil, 0, err
+	}
+	_, name := framework.SplitPath(a.node)
+	own := Index(nodes, name)
+	if own < 0 {
+		return nil, 0, errGone
+	}
+	if nodes, err = a.settle(ctx, nodes, own); err != nil {
+		return nil, 0, err
+	}
+	if own = Index(nodes, name); own < 0 {
+		return nil, 0, errGone
+	}
+	if a.beside != nil {
+		return nodes, -1, a.checkBeside(nodes)
+	}
+	return nodes, a.queue.Ahead(nodes, own), nil
+}
+
+// tell tells the attempt's place in the queue, if it is another than before.
+func (a *Attempt) tell(place int) {
+	if a.queue.Place != nil && place != a.place {
+		a.place = place
+		a.queue.Place(place)
+	}
+}
+
+// await returns nil when nobody is ahead. An outage that the session survives
+// costs time and not the place.
+func (a *Attempt) await(ctx context.Context) error {
+	for {
+		nodes, ahead, err := a.look(ctx)
+		if err == nil && ahead < 0 {
+			return nil
+		}
+		if err == nil {
+			_, own := framework.SplitPath(a.node)
+			a.tell(Index(nodes, own))
+			err = a.awaitNode(ctx, nodes[ahead])
+		}
+		if err != nil && (ctx.Err() != nil || !disconnected(err)) {
+			return err
+		}
+	}
+}
+
+// disconnected reports whether err is only for lack of a connection.
+func disconnected(err error) bool {
+	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
+}
+
+// awaitNode returns when it is time to look again: the node ahead is gone, or
+// may be. Data watches are used, as by Curator: they leave nothing behind on a
+// node that does not exist.
+func (a *Attempt) awaitNode(ctx context.Context, ahead Node) error {
+	watch, err := a.client.Watch(ctx, framework.JoinPath(a.queue.Dir, ahead.Name), framework.WatchData)
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	if err := a.watchOwn(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-watch.Fired():
+		return nil
+	case <-a.own.Fired():
+		return nil
+	case <-a.hold.Lost():
+		return a.hold.Err()
+	case <-ctx.Done():
+		return ctxerr.Of(ctx)
+	}
+}
+
+// watchOwn keeps a watch on the attempt's own node: should an operator delete
+// it, the attempt is to queue again, not to wait for its turn without a place.
+func (a *Attempt) watchOwn(ctx context.Context) error {
+	if a.own != nil && a.own.Event() == 0 {
+		return nil
+	}
+	a.closeOwn()
+	own, err := a.client.Watch(ctx, a.node, framework.WatchData)
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		return errGone
+	}
+	if err != nil {
+		return err
+	}
+	a.own = own
+	return nil
+}
+
+// Withdraw gives the attempt up: its node is deleted in the background until it
+// is gone or its session has ended.
+func (a *Attempt) Withdraw() {
+	if a.node != "" {
+		a.client.Discard(a.node)
+	}
+	a.leave()
+}
+
+// leave forgets the node and the session.
+func (a *Attempt) leave() {
+	a.closeOwn()
+	if a.hold != nil {
+		a.hold.Release()
+	}
+	a.hold, a.client, a.node, a.listed, a.beside = nil, nil, "", nil, nil
+}
+
+func (a *Attempt) closeOwn() {
+	if a.own != nil {
+		a.own.Close()
+		a.own = nil
+	}
+}
+
+// grant turns the attempt into what it was for.
+func (a *Attempt) grant() *Grant {
+	return &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Own: a.own, Beside: a.beside}
+}
+
+// GiveUp deletes the node that came second, and returns ErrBusy. The next Try is
+// not to find this one's node, so it waits for the deletion; what keeps that from being
+// confirmed is added to the error.
+func (a *Attempt) GiveUp(ctx context.Context) error {
+	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
+	a.leave()
+	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+		return ErrBusy
+	}
+	return fmt.Errorf("%w: %w", ErrBusy, err)
+}

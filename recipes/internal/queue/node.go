@@ -1,0 +1,72 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Node is a contender's znode in a queue.
+type Node struct {
+	Name     string // of the znode, without its parent
+	Kind     string // which of the queue's kinds it has
+	Sequence int32
+
+	rank int // of the kind among the queue's
+}
+
+// digits returns the number as it is in the name.
+func (n Node) digits() string {
+	return n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]
+}
+
+// sequenceDigits is the least number of digits of a sequence number: the server
+// pads it to ten.
+const sequenceDigits = 10
+
+// parse returns the contender that name means. The kind is what stands before
+// the number, wherever the name begins: Curator sorts by what follows the last
+// occurrence of the kind, so whoever made the node, it contends. Everything else
+// in the directory is none of the queue's business.
+func parse(name string, kinds []string) (Node, bool) {
+	for rank, kind := range kinds {
+		i := strings.LastIndex(name, kind)
+		if i < 0 {
+			continue
+		}
+		digits := name[i+len(kind):]
+		if len(strings.TrimPrefix(digits, "-")) < sequenceDigits || strings.HasPrefix(digits, "+") {
+			continue
+		}
+		seq, err := strconv.ParseInt(digits, 10, 32)
+		if err != nil {
+			continue
+		}
+		return Node{Name: name, Kind: kind, Sequence: int32(seq), rank: rank}, true
+	}
+	return Node{}, false
+}
+
+// Sort returns the contenders among the names of a directory's children, in the
+// order of the queue. The counter is a signed 32-bit number that wraps, so two
+// numbers are compared by the sign of their difference: right as long as fewer
+// than 2^31 contenders lie between them. Nodes of one number (see
+// [Queue.NewAttemptBeside]) come in the order of the kinds.
+func Sort(names []string, kinds ...string) []Node {
+	nodes := make([]Node, 0, len(names))
+	for _, name := range names {
+		if node, ok := parse(name, kinds); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.Sequence-b.Sequence, 0), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
+	})
+	return nodes
+}
+
+// Index returns where the node with the name stands, or -1.
+func Index(nodes []Node, name string) int {
+	return slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
+}

@@ -1,0 +1,243 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// endedBy says what a context that has ended may have for a cause: errors that other
+// work came to, as errgroup passes them on, and lost leases of other clients.
+var endedBy = map[string]error{
+	"the end of another session":       framework.ErrSessionExpired,
+	"a lease that was lost":            &lock.LostError{Path: "/other", Cause: framework.ErrSessionDeadline},
+	"another client that was closed":   framework.ErrClosed,
+	"a znode missing somewhere else":   framework.ErrNoNode,
+	"a znode existing somewhere else":  framework.ErrNodeExists,
+	"a connection missing somewhere":   framework.ErrNotConnected,
+	"an outcome unknown somewhere":     framework.ErrUnknownOutcome,
+	"another lock that is held":        lock.ErrHeld,
+	"a cancellation and nothing else":  nil,
+	"a lease that was released before": lock.ErrReleased,
+}
+
+// A context that ends while Lock waits has Lock leave the queue, whatever the
+// cause looks like.
+func TestNoGhostWhateverTheContextsCause(t *testing.T) {
+	for name, cause := range endedBy {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/attack/cause"
+				srv := virtualServer(t)
+				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				done := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
+				synctest.Wait()
+				if n := len(znodesBelow(srv, path)); n != 2 {
+					t.Fatalf("%d contenders, want 2", n)
+				}
+				cancel(cause)
+				if got := receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
+					t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
+				}
+				await(time.Minute)
+				if left := znodesBelow(srv, path); len(left) != 1 {
+					t.Errorf("a minute after Lock returned there are %q, want the holder alone", left)
+				}
+				mustRelease(t, held)
+			})
+		})
+	}
+}
+
+// The same for a Release whose context ends, or has ended.
+func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
+	for name, cause := range endedBy {
+		for _, early := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, before=%v", name, early), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const path = "/attack/release"
+					srv := virtualServer(t)
+					lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+					ctx, cancel := context.WithCancelCause(t.Context())
+					if early {
+						cancel(cause)
+					} else {
+						cut := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+						srv.Refuse()
+						go func() {
+							<-cut.Hit()
+							cancel(cause)
+						}()
+					}
+					err := lease.Release(ctx)
+					if !errors.Is(err, context.Canceled) || isLoss(err) && !isLoss(cause) {
+						t.Errorf("Release: %v, want an error that matches context.Canceled and is no loss", err)
+					}
+					srv.Accept()
+					await(time.Minute)
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("a minute after Release returned there are %q, want none", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// isLoss reports whether err tells of a lost lease.
+func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) }
+
+// A shortLived error matches its target n times, so that a loop that goes on
+// while it matches comes to an end, and is seen to have gone on.
+type shortLived struct {
+	target error
+	asked  atomic.Int64
+}
+
+const patience = 10_000
+
+func (e *shortLived) Error() string { return e.target.Error() }
+
+func (e *shortLived) Is(target error) bool {
+	return target == e.target && e.asked.Add(1) < patience
+}
+
+// A TryLock whose context ends returns, whatever the cause looks like. Nested in
+// another lock, the cause is the end of the outer one's session.
+func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
+	kinds := map[string]func(c *framework.Client, path string) (lock.Locker, error){
+		"mutex":     func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
+		"semaphore": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
+		"exclusive": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path) },
+		"read": func(c *framework.Client, path string) (lock.Locker, error) {
+			rw, err := lock.NewReadWrite(c, path)
+			return rw.Read(), err
+		},
+	}
+	for kind, construct := range kinds {
+		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome} {
+			for _, try := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%v/try=%v", kind, target, try), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						srv := virtualServer(t)
+						l, err := construct(virtualClient(t, srv), "/attack/try")
+						if err != nil {
+							t.Fatal(err)
+						}
+						srv.Refuse()
+						srv.Cut()
+						synctest.Wait()
+						ctx, cancel := context.WithCancelCause(t.Context())
+						cause := &shortLived{target: target}
+						time.AfterFunc(time.Second, func() { cancel(cause) })
+						var lease *lock.Lease
+						if try {
+							lease, err = l.TryLock(ctx)
+						} else {
+							lease, err = l.Lock(ctx)
+						}
+						if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
+							t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
+						}
+						if n := cause.asked.Load(); n >= patience {
+							t.Errorf("went round and round: the cause was looked at %d times", n)
+						}
+						srv.Accept()
+					})
+				})
+			}
+		}
+	}
+}
+
+// Every read answers with the context's error once that has ended.
+func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		if _, err := c.Create(t.Context(), "/there", nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(framework.ErrNoNode)
+		check := func(what string, err error) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v, want an error that matches context.Canceled", what, err)
+			}
+		}
+		_, _, err := c.Exists(ctx, "/there")
+		check("Exists", err)
+		check("Delete of what need not be there", c.Delete(ctx, "/there", framework.Idempotent()))
+		w, err := c.Watch(ctx, "/there", framework.WatchExists)
+		if w != nil {
+			w.Close()
+		}
+		check("Watch", err)
+		m := newMutex(t, c, "/there")
+		_, err = m.Participants(ctx)
+		check("Participants", err)
+	})
+}
+
+// A znode whose create's reply was lost is looked for, and goes, when the context ends in
+// the middle of that with a cause that looks like the answer.
+func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/search"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		mustRelease(t, mustLock(t, newMutex(t, c, path)))
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
+		syncing := srv.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := lockLater(ctx, newMutex(t, c, path))
+		<-syncing.Hit()
+		listing := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
+		syncing.Release()
+		<-listing.Hit()
+		cancel(framework.ErrNoNode)
+		if got := receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
+		}
+		listing.Release()
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+// A Release that has lost one reply, and ends by its context before the next, knows
+// nothing, whatever the cause looks like.
+func TestReleaseAfterALostReplyDoesNotTakeACauseForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/doubt"
+		srv := virtualServer(t)
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+		held := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-held.Hit()
+			cancel(framework.ErrNoNode)
+		}()
+		if err := lease.Release(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Release: %v, want an error that matches context.Canceled", err)
+		}
+		held.Remove()
+		srv.Cut()
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}

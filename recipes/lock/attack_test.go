@@ -1,0 +1,376 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// The tests of this file construct interleavings, most of them in virtual time:
+// a server within the process, connected by pipes.
+
+// virtualServer starts a server that is closed at the end of the test.
+func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
+	t.Helper()
+	srv, err := zkserver.Start(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Errorf("close of the server: %v", err)
+		}
+	})
+	return srv
+}
+
+// virtualClient returns a connected client of srv.
+func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return newClient(t, srv.ConnectString(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+}
+
+// znodesBelow returns the znodes below path, as the server has them.
+func znodesBelow(srv *zkserver.Server, path string) []string {
+	var found []string
+	for _, p := range srv.Paths() {
+		if strings.HasPrefix(p, path+"/") {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// await lets virtual time pass.
+func await(d time.Duration) { <-time.After(d) }
+
+// cutOffAt holds a mutex, made with the options, from a moment after the connection
+// on, has the server vanish while it reads the znode for the watchdog, and returns
+// how long after that the loss was told, and how long the znode had been gone then.
+func cutOffAt(t *testing.T, moment time.Duration, policy lock.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/watchdog"
+		srv := virtualServer(t)
+		srv.Rules().Add(fault.Rule{
+			Op: fault.GetData, Path: path + "/*", Action: fault.DelayReply, Delay: 100 * time.Millisecond, Times: fault.Forever,
+		})
+		c := virtualClient(t, srv, opts...)
+		await(moment)
+		lease := mustLock(t, newMutex(t, c, path, lock.WithLossPolicy(policy)))
+		await(60 * time.Millisecond) // the watch is asked for after 50 ms
+		srv.Refuse()
+		srv.Cut()
+		cut := time.Now()
+		gone := make(chan time.Time, 1)
+		go func() {
+			for len(znodesBelow(srv, path)) > 0 {
+				await(10 * time.Millisecond)
+			}
+			gone <- time.Now()
+		}()
+		<-lease.Lost()
+		told = time.Since(cut)
+		if at := <-gone; at.Before(cut.Add(told)) {
+			late = cut.Add(told).Sub(at)
+		}
+		srv.Accept()
+	})
+	return told, late
+}
+
+// While the watchdog's read of the znode is retried, it heeds the session's deadline.
+func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
+	tests := []struct {
+		name    string
+		retries retry.Policy
+		connect time.Duration
+	}{
+		{"the default policy", retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5), 2 * time.Second},
+		{"an exponential policy", retry.Exponential(time.Second, 3), 2 * time.Second},
+		{"a pause of a minute", retry.Forever(time.Minute), framework.DefaultConnectTimeout},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			number, worst := 0, time.Duration(0)
+			for i := range 40 {
+				_, late := cutOffAt(t, time.Duration(i)*60*time.Millisecond, lock.AtDeadline,
+					framework.WithRetry(tt.retries), framework.WithConnectTimeout(tt.connect))
+				if late > 20*time.Millisecond {
+					number, worst = number+1, max(worst, late)
+				}
+			}
+			if number > 0 {
+				t.Errorf("in %d of 40 cases the loss was told after the znode was gone, by up to %v", number, worst)
+			}
+		})
+	}
+}
+
+// While the watchdog's read of the znode is retried, it heeds a broken connection.
+func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
+	if told, _ := cutOffAt(t, 0, lock.OnSuspend); told > 20*time.Millisecond {
+		t.Errorf("the loss was told %v after the connection broke, want at once", told)
+	}
+}
+
+// A function of the user's that panics, or ends its goroutine, in the middle of Lock
+// leaves nothing in anybody's way: callers such as net/http go on after it.
+func TestNoGhostWhenACallbackPanics(t *testing.T) {
+	tests := map[string]func(){
+		"panics":             func() { panic("by the test") },
+		"ends its goroutine": runtime.Goexit,
+	}
+	for name, fail := range tests {
+		for _, at := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s at %d", name, at), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const path = "/attack/panic"
+					srv := virtualServer(t)
+					holder := newMutex(t, virtualClient(t, srv), path)
+					held := mustLock(t, holder)
+					failing := newMutex(t, virtualClient(t, srv), path, lock.WithQueuePosition(func(position int) {
+						if position == at {
+							fail()
+						}
+					}))
+					var done sync.WaitGroup
+					done.Go(func() {
+						defer func() { _ = recover() }()
+						_, _ = failing.Lock(t.Context())
+					})
+					synctest.Wait()
+					mustRelease(t, held)
+					done.Wait()
+					await(time.Minute)
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("left behind: %q", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A retry observer that panics when the reply to the create was lost leaves nothing either.
+func TestNoGhostWhenARetryObserverPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/observer"
+		srv := virtualServer(t)
+		dropped := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply, Skip: 1})
+		c := virtualClient(t, srv, framework.WithRetryObserver(func(framework.Retry) { panic("by the test") }))
+		func() {
+			defer func() { _ = recover() }()
+			if lease, err := newMutex(t, c, path).Lock(t.Context()); err == nil {
+				mustRelease(t, lease)
+			}
+		}()
+		if dropped.Hits() != 1 {
+			t.Fatalf("%d replies dropped, want 1", dropped.Hits())
+		}
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+// The pause of a retry policy is for servers that are away. One that is back is asked
+// at once: by operations, by waiters, and by deletions in the background.
+func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
+	slow := framework.WithRetry(retry.Forever(10 * time.Minute))
+	t.Run("a read", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			srv := virtualServer(t)
+			c := virtualClient(t, srv, slow)
+			srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.CutBefore})
+			began := time.Now()
+			if _, _, err := c.Exists(t.Context(), "/"); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("took %v, want less than 5 s: the connection was away for a moment", took)
+			}
+		})
+	})
+	t.Run("a lock that has become free", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const path = "/attack/slow"
+			srv := virtualServer(t)
+			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+			c := virtualClient(t, srv, slow)
+			srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.GetData, Path: path + "/*", Action: fault.CutBefore})
+			done := lockLater(t.Context(), newMutex(t, c, path))
+			await(time.Second)
+			mustRelease(t, held)
+			began := time.Now()
+			got := <-done
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("granted %v after the release, want within the session timeout of 10 s", took)
+			}
+			mustRelease(t, got.lease)
+		})
+	})
+	t.Run("a ghost", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const path = "/attack/slowghost"
+			srv := virtualServer(t)
+			c := virtualClient(t, srv, slow)
+			lease := mustLock(t, newMutex(t, c, path))
+			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := lease.Release(ctx); err == nil {
+				return // it has been retried within a second
+			}
+			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+			await(time.Minute)
+			if left := znodesBelow(srv, path); len(left) != 0 {
+				t.Errorf("a minute after the release, with a server at hand: %q", left)
+			}
+		})
+	})
+}
+
+// Lock waits for a session as long as its context and the client's policy say.
+func TestLockWaitsForASessionByThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/outage"
+		srv := virtualServer(t)
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		_ = held
+		waiting := newMutex(t, virtualClient(t, srv, framework.WithRetry(retry.Forever(time.Second))), path)
+		done := lockLater(t.Context(), waiting)
+		synctest.Wait()
+		srv.Refuse()
+		srv.Cut()
+		await(time.Minute) // the sessions end
+		select {
+		case got := <-done:
+			t.Fatalf("Lock gave up in an outage although its policy is to go on for ever: %v", got.err)
+		default:
+		}
+		srv.Accept()
+		got := receive(t, done, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// HoldSession waits until ctx ends: so says its contract.
+func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := c.HoldSession(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v, want an error that matches DeadlineExceeded", time.Since(began), err)
+		}
+		srv.Accept()
+	})
+}
+
+// A context that ends as the connect timeout does is told of all the same.
+func TestAwaitConnectedTellsOfItsContext(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			srv := virtualServer(t)
+			c := virtualClient(t, srv)
+			srv.Refuse()
+			srv.Cut()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*framework.DefaultConnectTimeout)
+			defer cancel()
+			if err := c.AwaitConnected(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want an error that matches DeadlineExceeded", err)
+			}
+			srv.Accept()
+		})
+	}
+}
+
+// Goroutines of one owner that each lock once and unlock once leave nothing held.
+func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
+	srv := virtualServer(t)
+	m := newMutex(t, virtualClient(t, srv), "/attack/unlock")
+	for i := range 300 {
+		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
+		const n = 8
+		for range n {
+			if _, err := m.Lock(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		var failed atomic.Int32
+		for range n {
+			all.Go(func() {
+				<-start
+				if err := m.Unlock(ctx); err != nil {
+					failed.Add(1)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+		if held := m.Held(ctx); held != 0 || failed.Load() != 0 {
+			t.Fatalf("round %d: %d unlocks for %d locks: %d failed, %d leases are left", i, n, n, failed.Load(), held)
+		}
+	}
+}
+
+// A try that takes over from another of its party is not refused for the node that
+// it inherits.
+func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/attack/takeover"
+		srv := virtualServer(t)
+		m := newMutex(t, virtualClient(t, srv), path)
+		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
+		slow := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply, Skip: 2})
+		first, cancel := context.WithCancel(owner)
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := m.TryLock(first); !errors.Is(err, context.Canceled) {
+				t.Errorf("the first TryLock: %v, want an error that matches context.Canceled", err)
+			}
+		})
+		<-slow.Hit() // the node stands, and what is listed behind it is on its way
+		all.Go(func() {
+			lease, err := m.TryLock(owner)
+			if err != nil {
+				t.Errorf("the second TryLock: %v, want a lease: nobody else is there", err)
+				return
+			}
+			mustRelease(t, lease)
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		slow.Release()
+		all.Wait()
+	})
+}

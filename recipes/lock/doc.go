@@ -1,0 +1,69 @@
+// Package lock has distributed locks on ZooKeeper, for processes on any number
+// of hosts, with the znodes of Apache Curator: Java processes that use Curator
+// and Go processes that use this package exclude each other on one path.
+//
+// A lock can be lost. It is tied to a ZooKeeper session, and the ensemble ends
+// a session that it has not heard of for the session timeout, whatever the
+// process is doing. A lock is therefore held by a [Lease] that tells when it is
+// lost, and work under a lock has to heed that: [Do] hands it a context that ends.
+//
+// # Holding
+//
+// [Do] is the short form: it locks, calls a function, and releases.
+// [Mutex.Lock] waits for the mutex, [Mutex.TryLock] does not; both return a
+// Lease. A context bounds the call that it is passed to, never the lease. The two
+// sides of a [ReadWrite] are Lockers like it: many owners read, or one writes. So
+// are an [Exclusive], which is the cheapest to try and unfair, and a
+// [SemaphoreMutex], for paths that it shares with Curator's. Both know no owners.
+// A [Multi] holds several locks together, all or none, without deadlock.
+//
+// Anybody may ask a holder to let go, with [Revoke]; a lock heeds it by [WithRevocation].
+//
+// # Owners
+//
+// A [Mutex] is reentrant: the owner of a call is the [Owner] that its context
+// carries and, if it carries none, the calling goroutine. An owner that has the
+// mutex gets further leases of it at once, and the lock is given back with the
+// last. Lock counts are kept per client, path and owner, so two Mutex values on
+// one path agree.
+//
+// A goroutine's ownership never travels: a goroutine that it starts is another
+// owner, and waits, for ever if its parent waits for it. Where several
+// goroutines are to be one party, say so:
+//
+//	ctx = lock.ContextWithOwner(ctx, lock.NewOwner("request 17"))
+//
+// [Lease.Release] is a capability: whoever has the lease may release it.
+// [Mutex.Unlock] checks identity: a stranger gets [ErrNotOwner].
+//
+// # Losing a lock
+//
+// A lease is lost when its session is over, when somebody deletes its znode,
+// and when the client is closed. [Lease.Lost] is closed then, [Lease.Err] tells
+// why, and contexts of [Lease.Context] end. Where there is no connection the client
+// goes by its own clock, and gives the session up before the ensemble can: so
+// Lost is closed before anybody else can be granted the lock. Only a process that is
+// stopped as a whole (a suspended machine, SIGSTOP) can't be told in time. What it
+// does when it wakes has to be stopped by what it writes to: by the number of
+// [Lease.Fence], or, for data in ZooKeeper, by [Lease.Guard].
+//
+// # Concurrency
+//
+// Everything here may be used concurrently.
+//
+// # Errors
+//
+// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrNoGuard], [*LostError]; a
+// context's error where it ended a call; and the client's errors, as package framework describes them.
+//
+// # Nodes
+//
+// A contender for the mutex at /path is an ephemeral sequential znode
+// /path/_c_<uuid>-lock-<number>. The lowest number has the lock; each of the
+// others watches the one before it. Those for a [ReadWrite] are named
+// …-__READ__<number> and …-__WRIT__<number>; a reader watches the nearest
+// writer ahead of it. A [SemaphoreMutex] has such a queue at /path/locks, and the
+// znode of a lease at /path/leases/_c_<uuid>-lease-<number>. An [Exclusive] has
+// one znode, at /path itself. Directories and missing parents are containers, which the ensemble
+// removes when they are empty.
+package lock

@@ -1,0 +1,246 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// tryLock is TryLock with Lock's name, to test both by one body.
+type tryLock struct{ lock.Locker }
+
+func (l tryLock) Lock(ctx context.Context) (*lock.Lease, error) { return l.TryLock(ctx) }
+
+// TestDowngradeLeavesNoGap: CURATOR-621, where a queued writer got in.
+func TestDowngradeLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for name, try := range map[string]bool{"Lock": false, "TryLock": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := "/downgrade/" + name
+			c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
+			rw, others := newReadWrite(t, c, path), newReadWrite(t, other, path)
+			var read lock.Locker = rw.Read()
+			if try {
+				read = tryLock{rw.Read()}
+			}
+			one := asOwner(t, "one")
+			writing := mustLockAs(one, t, rw.Write())
+			writer := queueUp(asOwner(t, "two"), t, others.Write(), c, path, 2)
+			reading := mustLockAs(one, t, read)
+			if want := "__READ__" + digits(writing.Node()); !strings.HasSuffix(reading.Node(), "-"+want) {
+				t.Errorf("node %s, want one whose name ends with %s", reading.Node(), want)
+			}
+			again := mustLockAs(one, t, rw.Read())
+			reader := queueUp(asOwner(t, "three"), t, others.Read(), c, path, 4)
+			mustRelease(t, writing)
+			mustRelease(t, again)
+			mustWait(t, "the writer behind a downgraded reader, or who is behind it", writer, reader)
+			if n := rw.Read().Held(one); n != 1 {
+				t.Errorf("read side held %d times, want 1", n)
+			}
+			if err := reading.Err(); err != nil {
+				t.Errorf("the read lease: %v, want nil", err)
+			}
+			mustRelease(t, reading)
+			mustRelease(t, granted(t, writer, "the writer behind"))
+			mustRelease(t, granted(t, reader, "the reader behind the writer"))
+		})
+	}
+}
+
+func TestDowngradeSharesWithTheReadersBehind(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/shares"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	writing := mustLockAs(one, t, rw.Write())
+	reader := queueUp(asOwner(t, "two"), t, rw.Read(), c, path, 2)
+	reading := mustLockAs(one, t, rw.Read())
+	mustWait(t, "a reader behind a writer that reads as well", reader)
+	mustRelease(t, writing)
+	mustRelease(t, granted(t, reader, "the reader behind"))
+	mustRelease(t, reading)
+}
+
+func TestDowngradeReleasedInTheOrderOfNesting(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/nested"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	writing := mustLockAs(one, t, rw.Write())
+	reading := mustLockAs(one, t, rw.Read())
+	writer := queueUp(asOwner(t, "two"), t, rw.Write(), c, path, 3)
+	mustRelease(t, reading)
+	mustWait(t, "the next writer", writer)
+	again := mustLockAs(one, t, rw.Write()) // re-entered while it reads no more
+	mustRelease(t, again)
+	mustRelease(t, writing)
+	mustRelease(t, granted(t, writer, "the next writer"))
+}
+
+// TestDowngradeKeepsTheFenceMonotonic: the read node is created after that of
+// the writer which is granted next.
+func TestDowngradeKeepsTheFenceMonotonic(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/fence"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	fence := func(l *lock.Lease) int64 {
+		t.Helper()
+		n, err := l.Fence(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	writing := mustLockAs(one, t, rw.Write())
+	writer := queueUp(asOwner(t, "two"), t, rw.Write(), c, path, 2)
+	reading := mustLockAs(one, t, rw.Read())
+	if fence(reading) != fence(writing) {
+		t.Errorf("fence %d of the read lease, want the write lease's, %d", fence(reading), fence(writing))
+	}
+	mustRelease(t, writing)
+	last := fence(reading)
+	mustRelease(t, reading)
+	next := granted(t, writer, "the next writer")
+	if fence(next) <= last {
+		t.Errorf("fence %d after %d: must grow", fence(next), last)
+	}
+	mustRelease(t, next)
+}
+
+// TestCuratorsDowngradeNode makes the znodes of a Curator process that has the
+// write side, takes the read side and releases the write side. The two may be
+// listed in either order.
+func TestCuratorsDowngradeNode(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	const low, high = "_c_00000000-0000-4000-8000-000000000000-", "_c_ffffffff-ffff-4fff-bfff-ffffffffffff-"
+	for name, ids := range map[string][2]string{
+		"the read node is listed first":  {high, low},
+		"the write node is listed first": {low, high},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := "/downgrade/curator" + ids[0][3:4]
+			curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
+			rw := newReadWrite(t, c, path)
+			write := createNode(t, curator, path+"/"+ids[0]+"__WRIT__", framework.Sequential())
+			reader := queueUp(asOwner(t, "reader 1"), t, rw.Read(), c, path, 2)
+			writer := queueUp(asOwner(t, "writer"), t, rw.Write(), c, path, 3)
+			read := createNode(t, curator, path+"/"+ids[1]+"__READ__"+digits(write))
+			late := queueUp(asOwner(t, "reader 2"), t, rw.Read(), c, path, 5)
+			mustWait(t, "everybody behind Curator's writer", reader, writer, late)
+
+			deleteNode(t, curator, write)
+			lease := granted(t, reader, "the reader behind Curator's")
+			mustRelease(t, lease)
+			mustWait(t, "the writer behind Curator's reader", writer, late)
+			deleteNode(t, curator, read)
+			mustRelease(t, granted(t, writer, "the writer"))
+			mustRelease(t, granted(t, late, "the last reader"))
+		})
+	}
+}
+
+// TestCuratorReleasesTheReadSideFirst: the writer behind waits for both nodes.
+func TestCuratorReleasesTheReadSideFirst(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/curator-nested"
+	server := zktest.Shared(t)
+	curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
+	rw := newReadWrite(t, c, path)
+	write := createNode(t, curator, path+"/_c_ffffffff-ffff-4fff-bfff-ffffffffffff-__WRIT__", framework.Sequential())
+	read := createNode(t, curator, path+"/_c_00000000-0000-4000-8000-000000000000-__READ__"+digits(write))
+	writer := queueUp(asOwner(t, "writer"), t, rw.Write(), c, path, 3)
+	reader := queueUp(asOwner(t, "reader"), t, rw.Read(), c, path, 4)
+	deleteNode(t, curator, read)
+	mustWait(t, "everybody behind Curator's writer", writer, reader)
+	mustBeHeld(t.Context(), t, rw.Read())
+	deleteNode(t, curator, write)
+	mustRelease(t, granted(t, writer, "the writer"))
+	mustRelease(t, granted(t, reader, "the reader"))
+}
+
+// TestDowngradeByAnOwnerOfTwoGoroutines: one waits for the write side when the
+// other asks for the read side.
+func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/two"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "other"), t, rw.Write())
+	one := asOwner(t, "one")
+	giving, giveUp := context.WithCancel(one)
+	writer := queueUp(giving, t, rw.Write(), c, path, 2)
+	mustBeHeld(one, t, rw.Read())
+	reader := lockLater(one, rw.Read())
+	mustWait(t, "both goroutines", writer, reader)
+	mustRelease(t, held)
+	writing, reading := granted(t, writer, "the write side"), granted(t, reader, "the read side beside it")
+	if digits(writing.Node()) != digits(reading.Node()) {
+		t.Errorf("nodes %s and %s, want one number", writing.Node(), reading.Node())
+	}
+	mustRelease(t, writing)
+	giveUp()
+	mustRelease(t, reading)
+}
+
+func TestWhoWaitsForTheOtherSideGoesOnWhenItIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/gives-up"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
+	one := asOwner(t, "one")
+	giving, giveUp := context.WithCancel(one)
+	writer := queueUp(giving, t, rw.Write(), c, path, 2)
+	reader := lockLater(one, rw.Read())
+	mustWait(t, "who waits for the outcome", reader)
+	giveUp()
+	if got := receive(t, writer, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
+		t.Errorf("Lock: %v, want an error that matches Canceled", got.err)
+	}
+	mustRelease(t, granted(t, reader, "the read side, shared"))
+	mustRelease(t, held)
+}
+
+// TestWhoWaitsForTheOtherSideIsNotForgotten has several goroutines give one
+// attempt up at once, in all the orders that come about, while another waits for
+// its outcome.
+func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	const path = "/downgrade/forgotten"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
+	for range 10 {
+		one := asOwner(t, "one")
+		giving, giveUp := context.WithCancel(one)
+		writers := []<-chan result{queueUp(giving, t, rw.Write(), c, path, 2)}
+		for range 8 {
+			writers = append(writers, lockLater(giving, rw.Write()))
+		}
+		reader := lockLater(one, rw.Read())
+		zktest.Never(t, 20*time.Millisecond, "the end of an attempt", func() bool { return len(reader) > 0 })
+		giveUp()
+		for _, done := range writers {
+			if got := receive(t, done, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
+				t.Errorf("Lock: %v, want an error that matches Canceled", got.err)
+			}
+		}
+		mustRelease(t, granted(t, reader, "the read side, shared"))
+	}
+	mustRelease(t, held)
+}

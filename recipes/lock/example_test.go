@@ -1,0 +1,125 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// exampleClient returns a client of a server within the process, for examples.
+func exampleClient() (client *framework.Client, closeAll func()) {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err = framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		if err := errors.Join(client.Close(), server.Close()); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+func ExampleDo() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = lock.Do(context.Background(), mutex, func(ctx context.Context) error {
+		fmt.Println("nobody else is here; held", mutex.Held(ctx), "time")
+		return ctx.Err() // ends when the lock is lost
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// nobody else is here; held 1 time
+	// error: <nil>
+}
+
+func ExampleMutex() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/account-7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	lease, err := mutex.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := mutex.Lock(ctx) // the same goroutine: at once
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("lock count:", mutex.Held(ctx))
+
+	stranger := lock.ContextWithOwner(ctx, lock.NewOwner("somebody else"))
+	_, err = mutex.TryLock(stranger)
+	fmt.Println("refused:", errors.Is(err, lock.ErrHeld))
+
+	if err := errors.Join(again.Release(ctx), lease.Release(ctx)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("lease:", lease.Err())
+	// Output:
+	// lock count: 2
+	// refused: true
+	// lease: lock: lease was released
+}
+
+func ExampleContextWithOwner() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/batch")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := lock.ContextWithOwner(context.Background(), lock.NewOwner("batch 3"))
+	err = lock.Do(ctx, mutex, func(ctx context.Context) error {
+		helped := make(chan error)
+		go func() { // another goroutine of the same party re-enters
+			helped <- lock.Do(ctx, mutex, func(context.Context) error { return nil })
+		}()
+		return <-helped
+	})
+	fmt.Println("error:", err)
+	// Output: error: <nil>
+}
+
+func ExampleLease_Guard() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	if _, err := client.Create(ctx, "/config", []byte("old")); err != nil {
+		log.Fatal(err)
+	}
+	mutex, err := lock.NewMutex(client, "/locks/config")
+	if err != nil {
+		log.Fatal(err)
+	}
+	lease, err := mutex.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	write := framework.OpSet("/config", []byte("new"), framework.AnyVersion)
+	_, err = client.Txn(ctx, lease.Guard(), write)
+	fmt.Println("while the lock is held:", err)
+	if err := lease.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.Txn(ctx, lease.Guard(), write)
+	fmt.Println("after that, refused:", errors.Is(err, framework.ErrNoNode))
+	// Output:
+	// while the lock is held: <nil>
+	// after that, refused: true
+}

@@ -1,0 +1,331 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestExclusiveRequests counts what an exclusive lock asks of the server.
+func TestExclusiveRequests(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/requests/lock"
+		c, proxy := onWay(t, w)
+		e := newExclusive(t, c, path)
+		createDirs(t, c, "/exclusive/requests")
+		count := func(what string, want ...fault.Op) {
+			t.Helper()
+			if ops := operations(proxy); !slices.Equal(ops, want) {
+				t.Errorf("%s: requests %v, want %v", what, ops, want)
+			}
+			proxy.ResetRequests()
+		}
+		proxy.ResetRequests()
+		lease := mustTry(t, e)
+		count("TryLock of a free lock", fault.Create)
+		mustRefuse(t, e)
+		count("TryLock while the same client has it")
+		mustRelease(t, lease)
+		count("release", fault.Delete)
+		lease = mustLock(t, e)
+		mustRelease(t, lease)
+		count("Lock and release", fault.Create, fault.Delete)
+		held := mustTry(t, newExclusive(t, w.Client(t), path))
+		mustRefuse(t, e)
+		count("TryLock while somebody else has it", fault.Create)
+		mustRelease(t, held)
+	})
+}
+
+// TestExclusiveWaitersOfOneClientAskNothing has many goroutines wait for a lock
+// that their own client has.
+func TestExclusiveWaitersOfOneClientAskNothing(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const waiters = 16
+		c, proxy := onWay(t, w)
+		e := newExclusive(t, c, "/exclusive/local")
+		held := mustLock(t, e)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the own znode's watch is read later
+		defer cancel()
+		proxy.ResetRequests()
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				if _, err := e.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Lock: %v, want an error that matches DeadlineExceeded", err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := proxy.Count(fault.Create, fault.Exists, fault.GetChildren); n != 0 {
+			t.Errorf("%d requests by those who waited, want none", n)
+		}
+		mustRelease(t, held)
+		mustRelease(t, mustTry(t, e))
+	})
+}
+
+// TestExclusiveReleaseIsNoStampede counts the creates of many clients that wait
+// for one lock when it is released once.
+func TestExclusiveReleaseIsNoStampede(t *testing.T) {
+	t.Parallel()
+	const path, waiters = "/exclusive/stampede", 16
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		held := mustLock(t, newExclusive(t, w.Client(t), path))
+		ctx, cancel := context.WithCancel(t.Context())
+		var ways []*worlds.Way
+		grants := make(chan *lock.Lease, waiters)
+		var wg sync.WaitGroup
+		for range waiters {
+			c, way := onWay(t, w)
+			ways = append(ways, way)
+			e := newExclusive(t, c, path)
+			wg.Go(func() {
+				if lease, err := e.Lock(ctx); err == nil {
+					grants <- lease
+				}
+			})
+			zktest.Eventually(t, generous, "it waits", func() bool { return waits(way, path) })
+		}
+		for _, way := range ways {
+			way.ResetRequests()
+		}
+		mustRelease(t, held)
+		lease := receive(t, grants, "the grant to one of them")
+		creates := 0
+		for _, way := range ways { // each looks once more: the winner finds it free, the others taken
+			zktest.Eventually(t, generous, "it has looked", func() bool { return waits(way, path) })
+		}
+		w.Settle()
+		for _, way := range ways {
+			creates += way.Count(fault.Create)
+		}
+		if creates > waiters/2 {
+			t.Errorf("%d creates by %d waiters at one release, want one, or a few", creates, waiters)
+		}
+		t.Logf("%d creates by %d waiters at one release", creates, waiters)
+		cancel()
+		wg.Wait()
+		mustRelease(t, lease)
+	}, worlds.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", worlds.Embedded))
+}
+
+// TestExclusiveReleaseTakesNothingFromTheSuccessor loses the reply to the
+// deletion and keeps the holder away until somebody else has the lock.
+func TestExclusiveReleaseTakesNothingFromTheSuccessor(t *testing.T) {
+	t.Parallel()
+	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				path := "/exclusive/successor/" + name
+				c, way := onWay(t, w)
+				lease := mustLock(t, newExclusive(t, c, path))
+				lost := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldReply})
+				released := make(chan error, 1)
+				go func() {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					released <- lease.Release(ctx)
+				}()
+				receive(t, lost.Hit(), "the deletion")
+				way.Refuse()
+				way.Cut()
+				successor := w.Client(t)
+				next := mustLock(t, newExclusive(t, successor, path))
+				var err error
+				if patience < generous {
+					err = receive(t, released, "the release")
+					way.Heal()
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("release: %v, want an error that matches DeadlineExceeded", err)
+					}
+				} else {
+					way.Heal()
+					if err = receive(t, released, "the release"); err != nil {
+						t.Errorf("release: %v, want nil: the znode is gone", err)
+					}
+				}
+				zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+				mustHold(t, successor, next)
+				mustRelease(t, next)
+			})
+		})
+	}
+}
+
+// TestExclusiveCleanUpTakesNothingFromOthers gives up with the create on its
+// way, before which somebody else gets the lock.
+func TestExclusiveCleanUpTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/clean-up"
+		c, proxy := onWay(t, w)
+		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldRequest})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := lockLater(ctx, newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same"))))
+		receive(t, stuck.Hit(), "the create")
+		cancel()
+		if got := receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
+			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
+		}
+		other := w.Client(t)
+		lease := mustTry(t, newExclusive(t, other, path, lock.WithMetadata(false), lock.WithData([]byte("same"))))
+		stuck.Release()
+		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
+		mustHold(t, other, lease)
+		mustRelease(t, lease)
+	})
+}
+
+// TestExclusiveCleanUpTakesNothingFromTheNextAttempt gives up with the create on
+// its way, and has the same client lock again with the same data: the clean-up
+// must not take the second's znode for the first's, nor the second the first's
+// for its own.
+func TestExclusiveCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				path := "/exclusive/next/" + action.String()
+				c, way := onWay(t, w)
+				createDirs(t, c, "/exclusive/next")
+				e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+				stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
+				ctx, cancel := context.WithCancel(t.Context())
+				first := lockLater(ctx, e)
+				receive(t, stuck.Hit(), "the create")
+				cancel()
+				if got := receive(t, first, "the end of the first"); !errors.Is(got.err, context.Canceled) {
+					t.Fatalf("first Lock: %v, %v; want Canceled", got.lease, got.err)
+				}
+				second := lockLater(t.Context(), e)
+				stuck.Release()
+				got := receive(t, second, "the lock")
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
+				mustHold(t, c, got.lease)
+				mustRelease(t, got.lease)
+			})
+		})
+	}
+}
+
+// TestExclusiveLostLeaseTakesNothingFromOthers has an operator delete the
+// holder's znode and somebody else lock, before and after the loss is noticed.
+func TestExclusiveLostLeaseTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/lost"
+		c := w.Client(t)
+		lease := mustLock(t, newExclusive(t, c, path))
+		other := w.Client(t)
+		waiting := lockLater(t.Context(), newExclusive(t, other, path))
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		got := receive(t, waiting, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		receive(t, lease.Lost(), "the loss")
+		if err := lease.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("lease: %v, want ErrNodeDeleted", err)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("release: %v, want ErrNodeDeleted", err)
+		}
+		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+		mustHold(t, other, got.lease)
+		mustRelease(t, got.lease)
+	})
+}
+
+// TestExclusiveIsNobodyElsesCreate loses the connection before the create, and
+// lets somebody else have the lock before it is tried again.
+func TestExclusiveIsNobodyElsesCreate(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/doubt"
+		c, proxy := onWay(t, w)
+		other := w.Client(t)
+		same := []lock.Option{lock.WithMetadata(false), lock.WithData([]byte("same"))}
+		cut := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.CutBefore})
+		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/exclusive", Action: fault.HoldRequest})
+		tried := make(chan error, 1)
+		e := newExclusive(t, c, path, same...)
+		go func() {
+			_, err := e.TryLock(t.Context())
+			tried <- err
+		}()
+		receive(t, cut.Hit(), "the create")
+		receive(t, hang.Hit(), "the search for its znode")
+		lease := mustTry(t, newExclusive(t, other, path, same...))
+		hang.Release()
+		if err := receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock: %v, want ErrHeld", err)
+		}
+		mustHold(t, other, lease)
+		mustRelease(t, lease)
+	})
+}
+
+// TestExclusiveBehindAForeignZnode finds a znode at its path that no session
+// will ever take away.
+func TestExclusiveBehindAForeignZnode(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/foreign"
+		c := w.Client(t)
+		if _, err := c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		e := newExclusive(t, c, path)
+		mustRefuse(t, e)
+		found, err := e.Participants(t.Context())
+		if err != nil || len(found) != 1 || found[0].Session != 0 || string(found[0].Data) != "theirs" {
+			t.Errorf("participants %+v, %v; want the znode that is in the way, of no session", found, err)
+		}
+		done := lockLater(t.Context(), e)
+		if err := c.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		got := receive(t, done, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// TestExclusiveDoesNotGuard asks for what a transaction can't tell.
+func TestExclusiveDoesNotGuard(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		lease := mustLock(t, newExclusive(t, c, "/exclusive/guard"))
+		if _, err := c.Create(t.Context(), "/exclusive/guarded", nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Txn(t.Context(), framework.OpSet("/exclusive/guarded", nil, framework.AnyVersion), lease.Guard())
+		var culprit *framework.TxnError
+		if !errors.Is(err, lock.ErrNoGuard) || !errors.As(err, &culprit) || culprit.Index != 1 {
+			t.Errorf("guarded transaction: %v, want ErrNoGuard of operation 1", err)
+		}
+		mustRelease(t, lease)
+	})
+}

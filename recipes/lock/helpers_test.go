@@ -1,0 +1,128 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// generous bounds what has to happen at some time, on a machine as slow as it may be.
+const generous = 30 * time.Second
+
+// newClient returns a connected client that is closed at the end of the test.
+func newClient(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	opts = append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)
+	c, err := framework.NewClient(connect, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Mutex {
+	t.Helper()
+	m, err := lock.NewMutex(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// onWay returns a client that has a way of its own to a server of the world.
+func onWay(t testing.TB, w *worlds.World, opts ...framework.Option) (*framework.Client, *worlds.Way) {
+	t.Helper()
+	way := w.Way(t)
+	return way.Client(t, opts...), way
+}
+
+// behindProxy returns a client that reaches the server through a proxy.
+func behindProxy(t testing.TB, server *zktest.Server, opts ...framework.Option) (*framework.Client, *zkproxy.Proxy) {
+	t.Helper()
+	proxy := zkproxy.Run(t, server.Addr())
+	return newClient(t, proxy.Addr(), opts...), proxy
+}
+
+// mustLock locks or fails the test.
+func mustLock(t testing.TB, l lock.Locker) *lock.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	defer cancel()
+	lease, err := l.Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func mustRelease(t testing.TB, l *lock.Lease) {
+	t.Helper()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contenders returns the names in the lock's directory, as c sees them after a sync.
+func contenders(t testing.TB, c *framework.Client, path string) []string {
+	t.Helper()
+	if err := c.Sync(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := c.Exists(t.Context(), path); err != nil || !ok {
+		return nil
+	}
+	names, _, err := c.Children(t.Context(), path)
+	if err != nil {
+		return nil // the directory was reaped just now
+	}
+	return names
+}
+
+// awaitContenders waits until the lock's directory has n children.
+func awaitContenders(t testing.TB, c *framework.Client, path string, n int) {
+	t.Helper()
+	zktest.Eventually(t, generous, "the number of contenders", func() bool { return len(contenders(t, c, path)) == n })
+}
+
+// A result is what a Lock on another goroutine came to.
+type result struct {
+	lease *lock.Lease
+	err   error
+	at    time.Time
+}
+
+// lockLater calls Lock on a goroutine of its own.
+func lockLater(ctx context.Context, l lock.Locker) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		lease, err := l.Lock(ctx)
+		done <- result{lease, err, time.Now()}
+	}()
+	return done
+}
+
+// receive waits for what ch delivers, or fails the test.
+func receive[T any](t testing.TB, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(generous):
+		t.Fatalf("not within %v: %s", generous, what)
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,77 @@
+package lock
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Metadata is what a contender's znode tells about who made it, as JSON. Nobody
+// decides by it; it is for people who look for the holder of a lock.
+type Metadata struct {
+	Version int       `json:"docent"`          // of this format, 1
+	Owner   string    `json:"owner,omitempty"` // name of the [Owner], "" for a goroutine
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Attempt string    `json:"attempt,omitempty"` // names the attempt, where the znode's name doesn't
+	Since   time.Time `json:"since"`             // when the attempt began, by the contender's clock
+	Data    []byte    `json:"data,omitempty"`
+}
+
+// metadataVersion is the present version of the format.
+const metadataVersion = 1
+
+// nodeData returns what the znode of p's attempt is to hold.
+func (cfg *config) nodeData(p party) []byte { return cfg.attemptData(p, "") }
+
+// attemptData is nodeData that names the attempt.
+func (cfg *config) attemptData(p party, attempt string) []byte {
+	switch {
+	case cfg.bare && cfg.data != nil:
+		return cfg.data
+	case cfg.bare:
+		return localAddress()
+	}
+	encoded, err := json.Marshal(Metadata{
+		Version: metadataVersion,
+		Owner:   p.owner.String(),
+		Host:    hostname(),
+		PID:     os.Getpid(),
+		Attempt: attempt,
+		Since:   time.Now().UTC().Truncate(time.Millisecond),
+		Data:    cfg.data,
+	})
+	if err != nil {
+		panic(err) // strings, numbers and bytes always encode
+	}
+	return encoded
+}
+
+// decodeMetadata returns what a znode's data tells, if it has this format.
+func decodeMetadata(data []byte) (*Metadata, bool) {
+	if len(data) == 0 || data[0] != '{' {
+		return nil, false
+	}
+	var m Metadata
+	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+		return nil, false
+	}
+	return &m, true
+}
+
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname() // a host without a name is shown without one
+	return name
+})
+
+// localAddress returns the host's address as text, or nothing if it does not
+// resolve: Curator's default data.
+var localAddress = sync.OnceValue(func() []byte {
+	addrs, err := net.LookupIP(hostname())
+	if err != nil || len(addrs) == 0 {
+		return []byte{}
+	}
+	return []byte(addrs[0].String())
+})

@@ -1,0 +1,169 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Multi is several locks that are held together: all of them or none. It is a
+// [Locker] itself. It locks its members in the order of their paths, whatever the
+// order they were given in, and waits for one at a time, holding only those
+// that come before it: so it never deadlocks with other Multis, nor with anybody
+// else who locks one after another in that order. Its methods may be called concurrently.
+//
+// Members of one client that are mutexes or sides of read/write locks are locked
+// by one transaction, and released by one: when all are free, they cost little more
+// than one of them. A member that the caller has already is re-entered, if it is
+// reentrant.
+//
+// Its lease is lost when that of one member is: the others are given up then, in the
+// background, and the cause is the member's [*LostError]. [Lease.Members] returns
+// theirs: fences are theirs too, since each member has contenders of its own. The
+// node, fence and guard of the whole lease are those of the first member;
+// [Lease.Guards] has the guards of all.
+//
+// A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same
+// members; it locks them in the order given, which has to be that of their paths.
+type Multi struct {
+	members []member // immutable; in the order of their locking
+	name    string   // immutable; of all members
+
+	mu     sync.Mutex         // guards following; never held across a network call
+	leases map[party][]*Lease // that are not released, in the order of their locking
+}
+
+// NewMulti returns the Multi of the locks; nothing is sent yet. They may be of
+// several clients, and may be Multis, whose members become members. A Locker
+// from elsewhere has to return leases of this package's locks; if it has a method
+// Path() string, that gives its place in the order, else it comes first. Where
+// there is no lock, one is nil or one is there twice, NewMulti returns all faults.
+func NewMulti(locks ...Locker) (*Multi, error) {
+	members, err := newMembers(locks)
+	if err != nil {
+		return nil, fmt.Errorf("lock: new multi: %w", err)
+	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
+	}
+	return &Multi{members: members, name: strings.Join(names, ", "), leases: make(map[party][]*Lease)}, nil
+}
+
+// Lock waits until the caller has all members and returns the lease of them
+// together. ctx bounds the wait only; if it ends first, or one member can't be
+// had, those that were locked already are released: the error is that member's,
+// or wraps ctx's error, joined with those of the releases, and nothing of the
+// attempt stays in anybody's way. Should a member that was locked be lost while Lock waits
+// for others, it begins anew.
+func (m *Multi) Lock(ctx context.Context) (*Lease, error) { return m.acquire(ctx, false) }
+
+// TryLock makes one attempt at all members and returns the lease of them together, or
+// [ErrHeld], with the name of the first that somebody else has or waits for; those that were free
+// are released then. It never waits for another holder; ctx bounds its requests.
+func (m *Multi) TryLock(ctx context.Context) (*Lease, error) { return m.acquire(ctx, true) }
+
+func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
+	a := &acquisition{members: m.members, name: m.name, party: partyOf(ctx), try: try, limit: maxTogether}
+	leases, err := a.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := &joint{members: leases, multi: m, party: a.party}
+	lease := j.newLease(m.name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leases[j.party] = append(m.leases[j.party], lease)
+	return lease, nil
+}
+
+// forget takes note that a lease was released.
+func (m *Multi) forget(p party, lease *Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leases[p] = slices.DeleteFunc(m.leases[p], func(l *Lease) bool { return l == lease })
+	if len(m.leases[p]) == 0 {
+		delete(m.leases, p)
+	}
+}
+
+// Unlock releases the latest lease that the caller got from this Multi, as
+// [Lease.Release] does. It returns [ErrNotOwner] if the caller has none, and a
+// [*LostError] if that one is lost.
+func (m *Multi) Unlock(ctx context.Context) error {
+	lease := m.latest(partyOf(ctx))
+	if lease == nil {
+		return opError("unlock", m.name, ErrNotOwner)
+	}
+	return lease.Release(ctx)
+}
+
+// latest returns the party's latest lease, or nil.
+func (m *Multi) latest(p party) *Lease {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := m.leases[p]
+	if len(own) == 0 {
+		return nil
+	}
+	return own[len(own)-1]
+}
+
+// Held returns how many leases the caller got from this Multi that are neither
+// released nor lost.
+func (m *Multi) Held(ctx context.Context) int {
+	p := partyOf(ctx)
+	m.mu.Lock()
+	own := slices.Clone(m.leases[p])
+	m.mu.Unlock()
+	n := 0
+	for _, l := range own {
+		if l.Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Members returns the names of the members, in the order in which they are
+// locked: the path of each, or "write side of" and the path.
+func (m *Multi) Members() []string {
+	names := make([]string, len(m.members))
+	for i, member := range m.members {
+		names[i] = member.name
+	}
+	return names
+}
+
+// Path returns the names of the members, separated by ", ".
+func (m *Multi) Path() string { return m.name }
+
+// newMembers returns the members in the order of their locking, or all that is
+// wrong with the locks.
+func newMembers(locks []Locker) ([]member, error) {
+	var members []member
+	var faults []error
+	for i, l := range locks {
+		added, err := membersOf(l)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("lock %d: %w", i, err))
+		}
+		for _, m := range added {
+			m.position = i
+			if twin := slices.IndexFunc(members, m.same); twin >= 0 {
+				faults = append(faults, fmt.Errorf("lock %d (%s): must not be there twice, it is lock %d too",
+					i, m.name, members[twin].position))
+				continue
+			}
+			members = append(members, m)
+		}
+	}
+	if len(locks) == 0 {
+		faults = append(faults, errors.New("locks: must be at least one"))
+	}
+	slices.SortStableFunc(members, member.compare)
+	return members, errors.Join(faults...)
+}

@@ -1,0 +1,276 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestNoGhostAfterAMultisContextEndsAtAnyRequest meets each request of Multi.Lock
+// with each fault in turn, ends ctx at that moment, and lets go
+// (redisson/redisson#4456: locks that a cancelled acquisition leaves behind).
+func TestNoGhostAfterAMultisContextEndsAtAnyRequest(t *testing.T) {
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
+		for _, contended := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v/contended=%v", action, contended), func(t *testing.T) {
+				worlds.Each(t, func(t *testing.T, w *worlds.World) {
+					observer := w.Client(t)
+					for n := range 12 {
+						paths := numbered(fmt.Sprintf("/multi/ghost/%v-%v-%d", action, contended, n), 4)
+						keepDirectories(t, observer, paths)
+						hits := endMultisContextAt(t, w, observer, paths, fault.Rule{Action: action, Skip: n}, contended)
+						if n < 5 && hits != 1 { // a transaction and four listings, at the least
+							t.Errorf("%v of request %d: %d hits, want 1", action, n, hits)
+						}
+					}
+					for n := range 24 { // those that make the directories
+						paths := numbered(fmt.Sprintf("/multi/ghost/bare-%v-%v-%d", action, contended, n), 4)
+						endMultisContextAt(t, w, observer, paths, fault.Rule{Action: action, Skip: n}, contended)
+					}
+				})
+			})
+		}
+	}
+}
+
+// endMultisContextAt returns how often the rule has hit.
+func endMultisContextAt(
+	t *testing.T, w *worlds.World, observer *framework.Client, paths []string, rule fault.Rule, contended bool,
+) (hits int) {
+	t.Helper()
+	others := len(contenders(t, observer, paths[0])) // children of each directory that are none of a lock
+	left := []int{others, others, others, others}
+	if contended {
+		held := mustLock(t, newMutex(t, observer, paths[2]))
+		defer mustRelease(t, held)
+		left[2]++
+	}
+	client, way := onWay(t, w)
+	rule.Path = paths[0][:strings.LastIndex(paths[0], "/")] + "/**"
+	stuck := way.Rules().Add(rule)
+	defer stuck.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := lockLater(ctx, newMulti(t, newMutexes(t, client, paths...)...))
+	var got result
+	zktest.Eventually(t, generous, "the fault, or the lock, or a place in the queue", func() bool {
+		select {
+		case got = <-done:
+			return true
+		default: // who stands in the queue has read two nodes, and asks no more
+			return stuck.Hits() > 0 || way.Count(fault.GetData) == 2
+		}
+	})
+	cancel()
+	if got.lease == nil && got.err == nil {
+		got = receive(t, done, "Lock's return after its context ended")
+	}
+	switch {
+	case got.err == nil:
+		mustRelease(t, got.lease)
+	case !errors.Is(got.err, context.Canceled):
+		t.Errorf("%v: error %v, want one that matches context.Canceled", rule, got.err)
+	}
+	stuck.Remove()
+	stuck.Release()
+	awaitEach(t, observer, paths, left...)
+	return stuck.Hits()
+}
+
+func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/lost", 4)
+		observer := w.Client(t)
+		c, way := onWay(t, w)
+		keepDirectories(t, observer, paths)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
+			for skip, what := range []string{"creates", "deletes"} {
+				rule := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: action, Skip: skip})
+				lease := mustLock(t, m)
+				awaitEach(t, observer, paths, 2)
+				fence, _ := lease.Fence(t.Context())
+				if st, _, err := observer.Exists(t.Context(), lease.Node()); err != nil || st.Czxid != fence {
+					t.Errorf("%v of the %s: fence %d, czxid %d (%v)", action, what, fence, st.Czxid, err)
+				}
+				if err := lease.Release(t.Context()); err != nil {
+					t.Errorf("%v of the %s: release: %v", action, what, err)
+				}
+				if rule.Hits() != 1 {
+					t.Fatalf("%v of the %s: %d hits, want 1", action, what, rule.Hits())
+				}
+				awaitEach(t, observer, paths, 1)
+			}
+		}
+	})
+}
+
+// TestMultiOfWhichOneIsLostIsLost has an operator delete a member's znode: the
+// lease of all is lost, the others go, and the release names the one
+// (redisson/redisson#5484, #4031).
+func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/deleted", 4)
+		c, operator := w.Client(t), w.Client(t)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		lease := mustLock(t, m)
+		ctx, cancel := lease.Context(t.Context())
+		defer cancel()
+		deleteNode(t, operator, lease.Members()[1].Node())
+		receive(t, lease.Lost(), "the loss")
+		receive(t, ctx.Done(), "the end of the lease's context")
+		for what, err := range map[string]error{"Err": lease.Err(), "cause": context.Cause(ctx), "Release": lease.Release(t.Context())} {
+			var all, one *lock.LostError
+			if !errors.As(err, &all) || all.Path != m.Path() || !errors.As(all.Cause, &one) || one.Path != paths[1] || !errors.Is(err, lock.ErrNodeDeleted) {
+				t.Errorf("%s: %v, want a LostError of all with the LostError of %s", what, err, paths[1])
+			}
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("second release: %v, want ErrReleased", err)
+		}
+		awaitEach(t, operator, paths, 0)
+		mustRelease(t, mustLock(t, newMulti(t, newMutexes(t, operator, paths...)...)))
+	})
+}
+
+// TestMultiReleasesWhatItHoldsWhenSomeAreGone has the release meet a znode that
+// somebody deleted a moment ago: one transaction of all can't succeed then.
+func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/gone", 4)
+		c, way := onWay(t, w)
+		operator := w.Client(t)
+		lease := mustLock(t, newMulti(t, newMutexes(t, c, paths...)...))
+		node := lease.Members()[2].Node()
+		held := way.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.DropEvent, Times: fault.Forever})
+		defer held.Release()
+		early := lease.Members()[0]
+		mustRelease(t, early)
+		deleteNode(t, operator, node)
+		err := lease.Release(t.Context())
+		if !errors.Is(err, lock.ErrNodeDeleted) || strings.Count(err.Error(), "lost "+paths[2]) != 1 {
+			t.Errorf("release: %v, want the loss of %s", err, paths[2])
+		}
+		awaitEach(t, operator, paths, 0)
+	})
+}
+
+func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/session", 4)
+		holder := w.Client(t)
+		c, way := onWay(t, w)
+		held := mustLock(t, newMutex(t, holder, paths[2]))
+		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
+		awaitEach(t, holder, paths, 1, 1, 2, 0)
+		old := c.Session().ID
+		way.Expire(t)
+		zktest.Eventually(t, generous, "the end of the old session's znodes", func() bool { return len(w.Ephemerals(t, old)) == 0 })
+		mustRelease(t, held)
+		lease := granted(t, done, "the grant in the next session")
+		if err := lease.Err(); err != nil || c.Session().ID == old {
+			t.Errorf("lease %v in session %#x after %#x", err, c.Session().ID, old)
+		}
+		awaitEach(t, holder, paths, 1)
+		mustRelease(t, lease)
+		awaitEach(t, holder, paths, 0)
+	}, worlds.Breakable())
+}
+
+func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/anew", 4)
+		holder := w.Client(t)
+		c, way := onWay(t, w)
+		held := mustLock(t, newMutex(t, holder, paths[2]))
+		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
+		awaitEach(t, holder, paths, 1, 1, 2, 0)
+		zktest.Eventually(t, generous, "watches on its own three znodes and on the one ahead", func() bool {
+			return way.Count(fault.GetData) == 4
+		})
+		deleteNode(t, holder, framework.JoinPath(paths[0], contenders(t, holder, paths[0])[0]))
+		zktest.Eventually(t, generous, "the look for what fired", func() bool { return way.Count(fault.GetData) == 5 })
+		w.Settle()
+		mustRelease(t, held)
+		lease := granted(t, done, "the grant of all")
+		awaitEach(t, holder, paths, 1)
+		mustRelease(t, lease)
+	})
+}
+
+// TestMultiUndoesInReverse has the last of several locks fail, each released by
+// itself: the order of the deletions is the reverse of the order of locking.
+func TestMultiUndoesInReverse(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/reverse", 4)
+		c, way := onWay(t, w)
+		refusal := errors.New("refusal")
+		var mu sync.Mutex
+		var told []string
+		var locks []lock.Locker
+		for _, path := range slices.Backward(paths) {
+			exclusive, err := lock.NewExclusive(c, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks = append(locks, &foreign{Locker: exclusive, path: path, told: func(what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, what)
+			}})
+		}
+		locks[0].(*foreign).err = refusal
+		lease, err := newMulti(t, locks...).Lock(t.Context())
+		if lease != nil || !errors.Is(err, refusal) {
+			t.Errorf("%v, %v; want no lease and the member's error", lease, err)
+		}
+		want := []string{"lock " + paths[0], "lock " + paths[1], "lock " + paths[2], "lock " + paths[3]}
+		if !slices.Equal(told, want) {
+			t.Errorf("calls %q, want %q", told, want)
+		}
+		var deleted []string
+		for _, rq := range way.Requests() {
+			if rq.Op == fault.Delete {
+				deleted = append(deleted, rq.Path)
+			}
+		}
+		if want := []string{paths[2], paths[1], paths[0]}; !slices.Equal(deleted, want) {
+			t.Errorf("deletions %q, want %q", deleted, want)
+		}
+	})
+}
+
+// TestMultiReturnsWhenItsContextEndsWithNoServer has the release of what was locked
+// not keep anybody waiting: it goes on in the background.
+func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/unreachable", 4)
+		observer := w.Client(t)
+		c, way := onWay(t, w)
+		held := mustLock(t, newMutex(t, observer, paths[3]))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := lockLater(ctx, newMulti(t, newMutexes(t, c, paths...)...))
+		awaitEach(t, observer, paths, 1, 1, 1, 2)
+		way.Refuse()
+		way.Cut()
+		cancel()
+		got := receive(t, done, "Lock's return")
+		if got.lease != nil || !errors.Is(got.err, context.Canceled) {
+			t.Errorf("%v, %v; want no lease and context.Canceled", got.lease, got.err)
+		}
+		way.Heal()
+		awaitEach(t, observer, paths, 0, 0, 0, 1)
+		mustRelease(t, held)
+	})
+}

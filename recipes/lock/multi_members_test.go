@@ -1,0 +1,169 @@
+package lock_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/reenter", 3)
+		c := w.Client(t)
+		ctx := asOwner(t, "party")
+		middle := newMutex(t, c, paths[1])
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		outer := mustLockAs(ctx, t, middle)
+		one := mustLockAs(ctx, t, m)
+		two := mustLockAs(ctx, t, m)
+		awaitEach(t, c, paths, 1)
+		if got := middle.Held(ctx); got != 3 {
+			t.Errorf("lock count of the member: %d, want 3", got)
+		}
+		if got := m.Held(ctx); got != 2 {
+			t.Errorf("lock count of the multi: %d, want 2", got)
+		}
+		stranger := asOwner(t, "stranger")
+		mustBeHeld(stranger, t, m)
+		if err := m.Unlock(stranger); !errors.Is(err, lock.ErrNotOwner) || m.Held(stranger) != 0 {
+			t.Errorf("unlock by a stranger: %v, want ErrNotOwner", err)
+		}
+		if err := m.Unlock(ctx); err != nil || two.Err() == nil || one.Err() != nil {
+			t.Errorf("unlock: %v; must release the latest lease", err)
+		}
+		if err := m.Unlock(ctx); err != nil || m.Held(ctx) != 0 {
+			t.Errorf("second unlock: %v, and %d leases are left", err, m.Held(ctx))
+		}
+		if err := m.Unlock(ctx); !errors.Is(err, lock.ErrNotOwner) {
+			t.Errorf("third unlock: %v, want ErrNotOwner", err)
+		}
+		awaitEach(t, c, paths, 0, 1, 0)
+		mustRelease(t, outer)
+		awaitEach(t, c, paths, 0)
+	})
+}
+
+func TestMultiOfEveryKindOfLock(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		one, two := w.Client(t), w.Client(t)
+		view, err := one.Namespace("kinds")
+		if err != nil {
+			t.Fatal(err)
+		}
+		semaphore, err := lock.NewSemaphoreMutex(one, "/kinds/semaphore")
+		if err != nil {
+			t.Fatal(err)
+		}
+		exclusive, err := lock.NewExclusive(two, "/kinds/exclusive")
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := newReadWrite(t, one, "/kinds/both")
+		m := newMulti(t, exclusive, both.Read(), newReadWrite(t, two, "/kinds/read").Read(), semaphore,
+			newMutex(t, view, "/view"), newMutex(t, two, "/kinds/two"), both.Write(), newMutex(t, one, "/kinds/one"),
+			nameless{newMutex(t, one, "/kinds/foreign")})
+		for range 3 {
+			lease := mustLock(t, m)
+			if got := len(lease.Members()); got != 9 {
+				t.Fatalf("%d leases of members, want 9", got)
+			}
+			mustBeHeld(asOwner(t, "stranger"), t, m)
+			mustRelease(t, lease)
+		}
+		lease, err := m.TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, lease)
+		for _, path := range []string{"/both", "/read", "/semaphore/locks", "/semaphore/leases", "/view", "/two", "/one", "/foreign"} {
+			awaitContenders(t, one, "/kinds"+path, 0)
+		}
+		if _, ok, err := two.Exists(t.Context(), "/kinds/exclusive"); ok || err != nil {
+			t.Errorf("the exclusive lock's znode: %v, %v", ok, err)
+		}
+	})
+}
+
+func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		ctx := asOwner(t, "reader")
+		rw := newReadWrite(t, c, "/multi/upgrade/b")
+		m := newMulti(t, newMutex(t, c, "/multi/upgrade/a"), rw.Write(), newMutex(t, c, "/multi/upgrade/c"))
+		reading := mustLockAs(ctx, t, rw.Read())
+		if lease, err := m.Lock(ctx); lease != nil || !errors.Is(err, lock.ErrUpgrade) {
+			t.Errorf("Lock: %v, %v; want no lease and ErrUpgrade", lease, err)
+		}
+		awaitEach(t, c, []string{"/multi/upgrade/a", "/multi/upgrade/b", "/multi/upgrade/c"}, 0, 1, 0)
+		mustRelease(t, reading)
+	})
+}
+
+func TestMultiFencesAndGuards(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/fence", 3)
+		c := w.Client(t)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		var last int64
+		for range 3 {
+			lease := mustLock(t, m)
+			fence, err := lease.Fence(t.Context())
+			if err != nil || fence <= last {
+				t.Errorf("fence %d after %d (%v): must grow", fence, last, err)
+			}
+			last = fence
+			for _, member := range lease.Members() {
+				st, ok, err := c.Exists(t.Context(), member.Node())
+				if got, _ := member.Fence(t.Context()); err != nil || !ok || got != fence || got != st.Czxid {
+					t.Errorf("%s: fence %d of a znode with czxid %d (%v, %v), all in one transaction: %d",
+						member.Path(), got, st.Czxid, ok, err, fence)
+				}
+			}
+			mustRelease(t, lease)
+		}
+		lease := mustLock(t, m)
+		guards := lease.Guards()
+		if _, err := c.Txn(t.Context(), guards...); err != nil || len(guards) != 3 {
+			t.Errorf("%d guards: %v, want 3 and nil", len(guards), err)
+		}
+		deleteNode(t, c, lease.Members()[2].Node())
+		if _, err := c.Txn(t.Context(), guards...); !errors.Is(err, framework.ErrNoNode) {
+			t.Errorf("guards of a lease with a znode deleted: %v, want ErrNoNode", err)
+		}
+		receive(t, lease.Lost(), "the loss")
+		_ = lease.Release(t.Context())
+		alone := mustLock(t, newMutex(t, c, paths[0]))
+		if got := len(alone.Guards()); got != 1 || alone.Members() != nil {
+			t.Errorf("a mutex's lease: %d guards, members %v; want one and nil", got, alone.Members())
+		}
+		mustRelease(t, alone)
+	})
+}
+
+func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/party", 4)
+		c := w.Client(t)
+		ctx := asOwner(t, "party")
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		reversed := newMutexes(t, c, paths...)
+		slices.Reverse(reversed)
+		other := newMulti(t, reversed[1:]...)
+		blocked := mustLock(t, newMutex(t, c, paths[0]))
+		// The first waits for path 0, the second takes over what it leaves.
+		first := lockLater(ctx, m)
+		awaitEach(t, c, paths, 2, 0)
+		alone := granted(t, lockLater(ctx, newMutex(t, c, paths[3])), "a single member")
+		mustWait(t, "the multi", first)
+		second := lockLater(ctx, other)
+		mustRelease(t, blocked)
+		for _, l := range []*lock.Lease{granted(t, first, "all"), granted(t, second, "the first three"), alone} {
+			mustRelease(t, l)
+		}
+		awaitEach(t, c, paths, 0)
+	})
+}

@@ -1,0 +1,285 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestNewMultiNamesEveryFault(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		view, err := c.Namespace("view")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := nameless{newMutex(t, c, "/d")}
+		inner := newMulti(t, newMutex(t, c, "/e"), newMutex(t, c, "/f"))
+		_, err = lock.NewMulti(
+			newMutex(t, c, "/view/a"), nil, newMutex(t, c, "/b"), (*lock.Mutex)(nil),
+			newMutex(t, view, "/a"), inner, newMutex(t, c, "/f"), other, other,
+			newReadWrite(t, c, "/b").Read(), newReadWrite(t, c, "/b").Write(), newReadWrite(t, c, "/b").Read(),
+		)
+		want := []string{
+			"lock: new multi: lock 1: must not be nil",
+			"lock 3: must not be nil",
+			"lock 4 (/a): must not be there twice, it is lock 0 too",
+			"lock 6 (/f): must not be there twice, it is lock 5 too",
+			"lock 8 (lock_test.nameless): must not be there twice, it is lock 7 too",
+			"lock 11 (read side of /b): must not be there twice, it is lock 9 too",
+		}
+		if err == nil || err.Error() != strings.Join(want, "\n") {
+			t.Errorf("error:\n%v\nwant:\n%s", err, strings.Join(want, "\n"))
+		}
+		if _, err := lock.NewMulti(); err == nil || err.Error() != "lock: new multi: locks: must be at least one" {
+			t.Errorf("without locks: %v", err)
+		}
+		// One path in two ensembles, for all that can be known, is two locks.
+		newMulti(t, newMutex(t, c, "/a"), newMutex(t, w.Client(t), "/a"))
+	}, worlds.Only("nothing is sent", worlds.Embedded))
+}
+
+func TestMultiOrdersItsMembersByPath(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		view, err := c.Namespace("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rw := newReadWrite(t, c, "/c")
+		m := newMulti(t, rw.Read(), newMutex(t, c, "/d"), newMulti(t, newMutex(t, c, "/c0"), newMutex(t, c, "/a")),
+			&foreign{path: "/b/1"}, newMutex(t, view, "/2"), rw.Write())
+		want := []string{"/a", "/b/1", "/2", "write side of /c", "read side of /c", "/c0", "/d"}
+		if got := m.Members(); !slices.Equal(got, want) {
+			t.Errorf("members %q, want %q", got, want)
+		}
+		if want := strings.Join(want, ", "); m.Path() != want {
+			t.Errorf("path %q, want %q", m.Path(), want)
+		}
+	}, worlds.Only("nothing is sent", worlds.Embedded))
+}
+
+func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, way := onWay(t, w)
+		paths := numbered("/multi/ten", 10)
+		keepDirectories(t, c, paths)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		way.ResetRequests()
+		lease := mustLock(t, m)
+		mustRelease(t, lease)
+		if got := way.Count(fault.Multi, fault.GetChildren); got != 12 || way.Count(fault.Multi) != 2 {
+			t.Errorf("%d transactions and %d listings, want 2 and 10", way.Count(fault.Multi), way.Count(fault.GetChildren))
+		}
+		if got := way.Count(fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
+			t.Errorf("%d other requests, want none", got)
+		}
+	})
+}
+
+// TestMultiOfTenWaitsForTwoRoundTrips has the listings travel right behind the
+// transaction.
+func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const roundTrip = 10 * time.Millisecond
+		c, way := onWay(t, w)
+		paths := numbered("/multi/trips", 10)
+		keepDirectories(t, c, paths)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		way.SetLatency(roundTrip)
+		begun := time.Now()
+		lease := mustLock(t, m)
+		locked := time.Since(begun)
+		begun = time.Now()
+		mustRelease(t, lease)
+		if released := time.Since(begun); locked >= 3*roundTrip/2 || released >= 3*roundTrip/2 {
+			t.Errorf("locked in %v, released in %v; want a round trip of %v each", locked, released, roundTrip)
+		}
+	}, worlds.Only("the time is exact", worlds.Embedded))
+}
+
+func TestMultiIsAllOrNone(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/none", 4)
+		holder := w.Client(t)
+		c, way := onWay(t, w)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		keepDirectories(t, holder, paths)
+		held := mustLock(t, newMutex(t, holder, paths[2]))
+		way.ResetRequests()
+		lease, err := m.TryLock(t.Context())
+		if lease != nil || !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock /multi/none/02: held by another owner" {
+			t.Errorf("TryLock: %v, %v; want no lease and ErrHeld with the member's path", lease, err)
+		}
+		if got := way.Count(fault.Multi); got != 2 {
+			t.Errorf("%d transactions, want 2", got)
+		}
+		for i, path := range paths {
+			want := 1 // what keeps the directory
+			if i == 2 {
+				want++
+			}
+			if names := contenders(t, holder, path); len(names) != want {
+				t.Errorf("%v in %s after a refused attempt, want %d", names, path, want)
+			}
+		}
+		mustRelease(t, held)
+		lease, err = m.TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lease.Path(); got != strings.Join(paths, ", ") {
+			t.Errorf("path %q", got)
+		}
+		for _, path := range paths {
+			if _, err := newMutex(t, holder, path).TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+				t.Errorf("TryLock of %s: %v, want ErrHeld", path, err)
+			}
+		}
+		mustRelease(t, lease)
+		awaitEach(t, holder, paths, 1)
+	})
+}
+
+func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/wait", 5)
+		holder, c := w.Client(t), w.Client(t)
+		first := mustLock(t, newMutex(t, holder, paths[1]))
+		second := mustLock(t, newMutex(t, holder, paths[3]))
+		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
+		awaitEach(t, holder, paths, 1, 2, 0, 1, 0)
+		mustWait(t, "the multi", done)
+		awaitEach(t, holder, paths, 1, 2, 0, 1, 0)
+		mustRelease(t, first)
+		awaitEach(t, holder, paths, 1, 1, 1, 2, 0)
+		mustRelease(t, second)
+		lease := granted(t, done, "the grant of all")
+		awaitEach(t, holder, paths, 1)
+		mustRelease(t, lease)
+		awaitEach(t, holder, paths, 0)
+	})
+}
+
+func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/large", 5)
+		c, way := onWay(t, w)
+		var locks []lock.Locker
+		for _, path := range paths {
+			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithMetadata(false)))
+		}
+		m := newMulti(t, locks...)
+		keepDirectories(t, c, paths)
+		way.ResetRequests()
+		lease := mustLock(t, m)
+		if got := way.Count(fault.Multi, fault.Create); got != 3 {
+			t.Errorf("%d writes, want 3", got)
+		}
+		mustRelease(t, lease)
+		awaitEach(t, c, paths, 1)
+	})
+}
+
+// TestMultiTriesFreeLocksAtLeastOnce has one full attempt made whatever
+// time is left (redisson/redisson#4033).
+func TestMultiTriesFreeLocksAtLeastOnce(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		m := newMulti(t, newMutexes(t, w.Client(t), numbered("/multi/try", 3)...)...)
+		for range 20 {
+			lease, err := m.TryLock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, lease)
+		}
+	})
+}
+
+func TestMultiWithADeadContextSendsNothing(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, way := onWay(t, w)
+		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, lockIt := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
+			if lease, err := lockIt(ctx); lease != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
+			}
+		}
+		if got := way.Count(fault.Multi, fault.Create, fault.GetChildren); got != 0 {
+			t.Errorf("%d requests, want none", got)
+		}
+	})
+}
+
+func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, way := onWay(t, w)
+		var paths []string
+		for i := range 250 {
+			paths = append(paths, fmt.Sprintf("/multi/many/%03d", i))
+		}
+		keepDirectories(t, c, paths)
+		m := newMulti(t, newMutexes(t, c, paths...)...)
+		way.ResetRequests()
+		lease := mustLock(t, m)
+		if multis, lists := way.Count(fault.Multi), way.Count(fault.GetChildren); multis != 3 || lists != 250 {
+			t.Errorf("%d transactions and %d listings, want 3 and 250", multis, lists)
+		}
+		mustRelease(t, lease)
+		if multis := way.Count(fault.Multi); multis != 4 {
+			t.Errorf("%d transactions with the release, want 4", multis)
+		}
+		awaitEach(t, c, paths, 1)
+	}, worlds.Only("numbers are the same everywhere", worlds.Embedded, worlds.Standalone))
+}
+
+// TestMultiTellsQueuePositions has each member's callback told as it is by the
+// member's own Lock, and by no attempt that only tries.
+func TestMultiTellsQueuePositions(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		paths := numbered("/multi/position", 3)
+		holder, c := w.Client(t), w.Client(t)
+		var mu sync.Mutex
+		told := make(map[string][]int)
+		var locks []lock.Locker
+		for _, path := range paths {
+			locks = append(locks, newMutex(t, c, path, lock.WithQueuePosition(func(position int) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[path] = append(told[path], position)
+			})))
+		}
+		m := newMulti(t, locks...)
+		held := mustLock(t, newMutex(t, holder, paths[1]))
+		mustBeHeld(t.Context(), t, m)
+		if len(told) != 0 {
+			t.Errorf("told %v by a try, want nothing", told)
+		}
+		done := lockLater(t.Context(), m)
+		awaitEach(t, holder, paths, 1, 2, 0)
+		zktest.Eventually(t, generous, "the position", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(told[paths[1]]) == 1
+		})
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done, "the grant of all"))
+		for i, want := range [][]int{{0}, {1, 0}, {0}} {
+			if got := told[paths[i]]; !slices.Equal(got, want) {
+				t.Errorf("%s: told %v, want %v", paths[i], got, want)
+			}
+		}
+	})
+}

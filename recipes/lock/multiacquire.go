@@ -1,0 +1,242 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for
+// a member while it holds one that comes later in the order, or stands in that
+// one's queue: this is what keeps it out of every deadlock.
+type acquisition struct {
+	members []member
+	name    string // of all of them
+	party   party
+	try     bool
+	limit   int      // of members for one transaction
+	leases  []*Lease // of the first members
+}
+
+// run returns a lease of each member, or none and an error.
+func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
+	for {
+		err := a.advance(ctx)
+		if err == nil && !a.lost() {
+			return a.leases, nil
+		}
+		undone := a.undo(ctx)
+		if err != nil {
+			return nil, errors.Join(err, undone)
+		}
+		// One was lost while others were waited for: undone says no more than that.
+	}
+}
+
+// advance takes one step after another until there is a lease of each member.
+func (a *acquisition) advance(ctx context.Context) error {
+	for len(a.leases) < len(a.members) {
+		if ctx.Err() != nil {
+			return a.opError(a.name, ctxerr.Of(ctx))
+		}
+		next := a.members[len(a.leases):]
+		var err error
+		if n := together(next, a.limit); n > 1 {
+			err = a.step(ctx, next[:n])
+		} else {
+			err = a.lock(ctx, next[0])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *acquisition) lost() bool {
+	return slices.ContainsFunc(a.leases, func(l *Lease) bool { return ctxerr.Is(l.Err(), ErrLost) })
+}
+
+// undo releases what has been locked. Where ctx has ended that goes on in the
+// background, of which there is nothing to tell.
+func (a *acquisition) undo(ctx context.Context) error {
+	err := releaseAll(ctx, slices.Backward(a.leases))
+	a.leases = nil
+	if ctx.Err() != nil && ctxerr.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+func (a *acquisition) opError(name string, err error) error {
+	if a.try {
+		return opError("try lock", name, err)
+	}
+	return opError("lock", name, err)
+}
+
+// lock locks one member, as its own methods do.
+func (a *acquisition) lock(ctx context.Context, m member) error {
+	var lease *Lease
+	var err error
+	switch {
+	case m.side != nil:
+		lease, err = m.side.acquireFor(ctx, a.party, a.try)
+		err = a.opError(m.name, err)
+	case a.try:
+		lease, err = m.lock.TryLock(ctx)
+	default:
+		lease, err = m.lock.Lock(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	a.leases = append(a.leases, lease)
+	return nil
+}
+
+// step enters the queues of the members by one transaction, keeps those up to
+// the first that somebody else has, leaves the queues behind that one, and waits for it.
+func (a *acquisition) step(ctx context.Context, members []member) error {
+	entries, err := a.join(ctx, members)
+	if err != nil {
+		return a.quit(ctx, entries, err)
+	}
+	if len(entries) == 0 { // another goroutine of the party is at the first
+		return a.lock(ctx, members[0])
+	}
+	attempts := attemptsOf(entries)
+	if err := queue.EnterAll(ctx, attempts); err != nil {
+		if ctxerr.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
+			a.limit = len(entries) / 2
+			return a.quit(ctx, entries, nil)
+		}
+		return a.quit(ctx, entries, a.opError(a.name, err))
+	}
+	grants, err := queue.GrantAll(ctx, attempts)
+	busy := len(entries) // index of the first that is not granted
+	if err != nil {
+		busy = slices.IndexFunc(entries, func(e entry) bool { return e.hold != nil && e.hold.attempt == attempts[len(grants)] })
+	}
+	if a.try && err != nil {
+		return a.refused(ctx, entries, entries[busy].member.name, err)
+	}
+	return a.settle(ctx, entries, grants, busy)
+}
+
+// An entry is a member in a step: either it was re-entered, or an attempt is
+// driven for it.
+type entry struct {
+	member member
+	lease  *Lease
+	hold   *hold
+}
+
+// join finds the party's place in the members, up to one that another goroutine
+// of the party is at. What it returns with an error has to be quit too.
+func (a *acquisition) join(ctx context.Context, members []member) ([]entry, error) {
+	var entries []entry
+	for _, m := range members {
+		found, err := m.side.take(ctx, m.side.key(a.party), nil, a.try)
+		switch {
+		case err != nil:
+			return entries, a.opError(m.name, err)
+		case found.turn != nil:
+			m.side.unjoin(found.hold)
+			return entries, nil
+		case found.lease != nil:
+			found.hold = nil
+		}
+		entries = append(entries, entry{member: m, lease: found.lease, hold: found.hold})
+	}
+	return entries, nil
+}
+
+func attemptsOf(entries []entry) []*queue.Attempt {
+	var attempts []*queue.Attempt
+	for _, e := range entries {
+		if e.hold != nil {
+			attempts = append(attempts, e.hold.attempt)
+		}
+	}
+	return attempts
+}
+
+// settle takes the grants, which are those of the entries before busy, leaves the
+// queues behind it, and waits for it.
+func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*queue.Grant, busy int) error {
+	for i, e := range entries[:busy] {
+		lease := e.lease
+		if e.hold != nil {
+			var err error
+			if lease, err = e.member.side.conclude(ctx, e.hold, grants[0], nil); err != nil {
+				return a.quit(ctx, entries[i+1:], a.opError(e.member.name, err))
+			}
+			grants = grants[1:]
+			if !a.try {
+				e.hold.attempt.Arrive()
+			}
+		}
+		a.leases = append(a.leases, lease)
+	}
+	if busy == len(entries) {
+		return nil
+	}
+	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
+	_ = a.quit(ctx, entries[busy+1:], nil)
+	e := entries[busy]
+	lease, err := e.member.side.drive(ctx, e.hold, false)
+	if err != nil {
+		return a.opError(e.member.name, err)
+	}
+	a.leases = append(a.leases, lease)
+	return nil
+}
+
+// refused leaves all queues, and returns ErrHeld; or nil, for a new attempt, if
+// the session ended or a node of the party's was deleted.
+func (a *acquisition) refused(ctx context.Context, entries []entry, name string, err error) error {
+	switch {
+	case queue.Anew(err):
+		err = nil
+	case ctxerr.Is(err, queue.ErrBusy):
+		err = a.opError(name, ErrHeld)
+	default:
+		err = a.opError(name, err)
+	}
+	return a.quit(ctx, entries, err)
+}
+
+// quit gives the entries up, whose znodes go by one transaction, unless another
+// goroutine of the party waits for an attempt: that takes it over. It returns
+// err, joined with what keeps the deletions from being confirmed.
+func (a *acquisition) quit(ctx context.Context, entries []entry, err error) error {
+	if len(entries) == 0 {
+		return err
+	}
+	r := entries[0].member.registry
+	var unwanted []*queue.Attempt
+	var leases []*Lease
+	r.mu.Lock()
+	for _, e := range entries {
+		if e.lease != nil {
+			leases = append(leases, e.lease)
+			continue
+		}
+		e.hold.undrivenLocked()
+		if r.unwantedLocked(e.hold) {
+			unwanted = append(unwanted, e.hold.attempt)
+		}
+	}
+	r.mu.Unlock()
+	undone := queue.WithdrawAll(ctx, unwanted)
+	if undone != nil && ctx.Err() == nil {
+		err = errors.Join(err, fmt.Errorf("and to leave the queue again: %w", undone))
+	}
+	return errors.Join(err, releaseAll(ctx, slices.All(leases)))
+}

@@ -1,0 +1,98 @@
+package lock
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// A member is one of a [Multi]'s locks.
+type member struct {
+	lock     Locker
+	name     string    // for people
+	path     string    // in the ensemble
+	rank     int       // of its kind, among locks of one path
+	position int       // among those that were given
+	registry *registry // of its client; nil for a foreign lock
+	side     *side     // nil where it can't be locked together with others
+}
+
+// The ranks of kinds. A write side comes before the read side, which is then
+// re-entered: the other way round would be an upgrade.
+const (
+	rankMutex = iota + 1
+	rankWrite
+	rankRead
+	rankSemaphoreMutex
+	rankExclusive
+	rankForeign
+)
+
+// pather is how a foreign lock may tell its place in the order.
+type pather interface{ Path() string }
+
+// membersOf returns the member that l makes, or a Multi's.
+func membersOf(l Locker) ([]member, error) {
+	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("must not be nil")
+	}
+	m := member{lock: l}
+	switch l := l.(type) {
+	case *Multi:
+		return l.members, nil
+	case *Mutex:
+		m.of(&l.side, l.side.path, rankMutex)
+	case *Side:
+		rank := rankRead
+		if l.side.kind == writeKind {
+			rank = rankWrite
+		}
+		m.of(&l.side, l.name+" side of "+l.side.path, rank)
+	case *SemaphoreMutex:
+		m.name, m.path, m.rank, m.registry = l.path, l.full, rankSemaphoreMutex, l.registry
+	case *Exclusive:
+		m.name, m.path, m.rank, m.registry = l.path, l.full, rankExclusive, l.registry
+	case pather:
+		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
+	default:
+		m.name, m.rank = fmt.Sprintf("%T", l), rankForeign
+	}
+	return []member{m}, nil
+}
+
+func (m *member) of(s *side, name string, rank int) {
+	m.name, m.path, m.rank, m.registry, m.side = name, s.full, rank, s.registry, s
+}
+
+// same reports whether both are one lock.
+func (m member) same(other member) bool {
+	if m.registry == nil || other.registry == nil {
+		return reflect.ValueOf(m.lock).Comparable() && m.registry == other.registry && m.lock == other.lock
+	}
+	return m.registry == other.registry && m.path == other.path && m.rank == other.rank
+}
+
+// compare puts members in the order in which all Multis lock. It is total: those
+// of one path and kind are of different clients, and keep the order given.
+func (m member) compare(other member) int {
+	return cmp.Or(cmp.Compare(m.path, other.path), cmp.Compare(m.rank, other.rank), cmp.Compare(m.position, other.position))
+}
+
+// maxTogether is how many members are locked by one transaction at the most: the
+// request then takes some 40 KiB, of the 1 MiB that servers accept by default,
+// unless their data is large.
+const maxTogether = 100
+
+// together returns how many of the members, from the first on, can be locked by
+// one transaction. The two sides of one lock can't: the party would wait for itself.
+func together(members []member, limit int) int {
+	n := 0
+	for n < len(members) && n < limit && members[n].side != nil && members[n].registry == members[0].registry {
+		if n > 0 && members[n].path == members[n-1].path {
+			break
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package lock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A Mutex is a fair, reentrant lock: Curator's InterProcessMutex, with which it
+// can share a path. Its methods may be called concurrently.
+//
+// See the package's sections on holding and losing a lock, and on owners.
+type Mutex struct{ side side } // immutable
+
+// mutexKind is what precedes the number in the name of a mutex's znode.
+const mutexKind = "lock-"
+
+// NewMutex returns the mutex at path; nothing is sent yet. The path is the
+// directory of the contenders' znodes: it and its parents are created, as
+// containers, when they are needed. Two Mutex values with one client and one
+// path are the same lock, and agree about its owners. Where arguments are faulty
+// NewMutex returns all faults.
+func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) {
+	cfg, err := newConfig("mutex", c, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Mutex{side{
+		registry: registryOf(c),
+		queue: &queue.Queue{
+			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: queue.Next, Place: cfg.position,
+		},
+		kind: mutexKind,
+		path: path,
+		full: c.AbsolutePath(path),
+		cfg:  cfg,
+	}}, nil
+}
+
+// Lock waits until the caller has the mutex and returns a lease of it. An owner
+// that has it already gets a further lease at once. ctx bounds the wait only;
+// if it ends first, the error wraps ctx's error, and the attempt's znode is gone or its
+// deletion goes on in the background. Should the session end while Lock waits,
+// it queues again in the next one. Other errors are those of the client, when its policy
+// is exhausted: see package framework.
+func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
+	l, err := m.side.acquire(ctx, false)
+	return l, opError("lock", m.side.path, err)
+}
+
+// TryLock makes one attempt and returns a lease, or [ErrHeld] where another owner
+// has the mutex or stands in the queue. It never waits for another holder; ctx bounds
+// its requests. Where somebody can be seen in the queue it writes nothing.
+func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
+	l, err := m.side.acquire(ctx, true)
+	return l, opError("try lock", m.side.path, err)
+}
+
+// Unlock releases the latest lease of the caller, as [Lease.Release] does. It
+// returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has only
+// lost ones.
+func (m *Mutex) Unlock(ctx context.Context) error {
+	l, err := m.side.latest(ctx)
+	if err != nil {
+		return opError("unlock", m.side.path, err)
+	}
+	if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
+		return err
+	}
+	return m.Unlock(ctx) // another goroutine of the owner's was faster
+}
+
+// Held returns the caller's lock count: how many leases it has that are neither
+// released nor lost.
+func (m *Mutex) Held(ctx context.Context) int { return m.side.held(ctx) }
+
+// Participants returns the mutex's holder and those who wait for it, in the order
+// of the queue; none if nobody is there. The list is a snapshot of a moment that has passed.
+func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
+	found, err := participants(ctx, m.side.queue)
+	return found, opError("participants of", m.side.path, err)
+}
+
+// Path returns the mutex's path.
+func (m *Mutex) Path() string { return m.side.path }

@@ -1,0 +1,135 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// An Option configures a lock. The constructor reports all faulty options at once.
+type Option interface{ apply(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(cfg *config) { f(cfg) }
+
+// A LossPolicy says when a lease counts as lost while there is no connection.
+type LossPolicy int
+
+const (
+	// AtDeadline keeps a lease until its session's deadline: the last moment at
+	// which the session certainly stands. It is the default.
+	AtDeadline LossPolicy = iota + 1
+	// OnSuspend gives a lease up as soon as the connection breaks, for work
+	// that had better stop too often than run to the deadline.
+	OnSuspend
+)
+
+// String returns the policy's name.
+func (p LossPolicy) String() string {
+	switch p {
+	case AtDeadline:
+		return "AtDeadline"
+	case OnSuspend:
+		return "OnSuspend"
+	}
+	return fmt.Sprintf("LossPolicy(%d)", int(p))
+}
+
+type config struct {
+	data       []byte
+	bare       bool
+	lossPolicy LossPolicy
+	revoked    func(*Lease)
+	position   func(int)
+	acl        []framework.ACL
+	name       string
+	faults     []error
+}
+
+// WithData sets data for the lock's znodes, that [Participant.Data] shows. With
+// WithMetadata(false) it is all they hold.
+func WithData(data []byte) Option {
+	return optionFunc(func(cfg *config) { cfg.data = append([]byte{}, data...) })
+}
+
+// WithMetadata says whether the lock's znodes tell who made them: owner, host,
+// process and time (see [Metadata]). Without it they hold what Curator's do: the
+// data of [WithData], or the host's IP address as text. The default is true.
+func WithMetadata(on bool) Option {
+	return optionFunc(func(cfg *config) { cfg.bare = !on })
+}
+
+// WithLossPolicy says when a lease counts as lost while there is no connection.
+// The default is [AtDeadline].
+func WithLossPolicy(policy LossPolicy) Option {
+	return optionFunc(func(cfg *config) { cfg.lossPolicy = policy })
+}
+
+// WithACL sets the ACL of the lock's znodes and of parents that are created for
+// them. The default is the client's.
+func WithACL(acl ...framework.ACL) Option {
+	return optionFunc(func(cfg *config) {
+		if len(acl) == 0 {
+			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
+		}
+		cfg.acl = append([]framework.ACL(nil), acl...)
+	})
+}
+
+// WithName sets a name for the lock in telemetry, where paths don't go.
+func WithName(name string) Option {
+	return optionFunc(func(cfg *config) { cfg.name = name })
+}
+
+// WithQueuePosition has fn told how many contenders stand ahead while Lock
+// waits, whenever that is seen to have changed, and 0 at the grant. It costs no
+// request: what changes further ahead than what the lock waits for stays unseen. The number
+// can also grow, as when the session ended and the lock had to queue again. fn
+// is called by a goroutine that is in Lock, and delays it; calls of one attempt
+// follow one another.
+func WithQueuePosition(fn func(position int)) Option {
+	return optionFunc(func(cfg *config) {
+		if fn == nil {
+			cfg.faults = append(cfg.faults, errors.New("queue position: the function must not be nil"))
+		}
+		cfg.position = fn
+	})
+}
+
+// newConfig returns the configuration of a lock, or all that is wrong with the
+// arguments of its constructor.
+func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
+	cfg := config{lossPolicy: AtDeadline}
+	var faults []error
+	if err := validateClient(c); err != nil {
+		faults = append(faults, err)
+	}
+	if err := framework.ValidatePath(path); err != nil {
+		faults = append(faults, err)
+	} else if path == "/" {
+		faults = append(faults, errors.New("path: must not be the root"))
+	}
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	if p := cfg.lossPolicy; p != AtDeadline && p != OnSuspend {
+		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", p))
+	}
+	if len(faults)+len(cfg.faults) == 0 {
+		return cfg, nil
+	}
+	return config{}, opError("new "+kind, path, errors.Join(append(faults, cfg.faults...)...))
+}
+
+func validateClient(c *framework.Client) error {
+	if c == nil {
+		return errors.New("client: must not be nil")
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/internal/goid"
+)
+
+// An Owner is the identity that a reentrant lock is held under. Owners are
+// comparable; each [NewOwner] is distinct, whatever its name, which is only shown.
+type Owner struct{ identity *ownerIdentity }
+
+type ownerIdentity struct{ name string }
+
+// NewOwner returns a new identity. name shows in [Participant] and in logs.
+func NewOwner(name string) Owner { return Owner{&ownerIdentity{name}} }
+
+// String returns the owner's name.
+func (o Owner) String() string {
+	if o.identity == nil {
+		return ""
+	}
+	return o.identity.name
+}
+
+type ownerKey struct{}
+
+// ContextWithOwner returns a context whose calls are made by o, whatever
+// goroutine makes them: those goroutines are one party, and re-enter what any of
+// them holds. It panics if o is the zero Owner.
+func ContextWithOwner(ctx context.Context, o Owner) context.Context {
+	if o.identity == nil {
+		panic("lock: ContextWithOwner with the zero Owner")
+	}
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// OwnerFromContext returns the owner that ctx carries, if it carries one.
+func OwnerFromContext(ctx context.Context) (Owner, bool) {
+	o, ok := ctx.Value(ownerKey{}).(Owner)
+	return o, ok
+}
+
+// A party is who a call is made by: the Owner that its context carries and, if
+// it carries none, the calling goroutine. Goroutine numbers are never used again.
+type party struct {
+	owner     Owner
+	goroutine uint64
+}
+
+func partyOf(ctx context.Context) party {
+	if o, ok := OwnerFromContext(ctx); ok {
+		return party{owner: o}
+	}
+	return party{goroutine: goid.ID()}
+}

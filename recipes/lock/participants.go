@@ -1,0 +1,55 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A Participant is one contender of a lock: its holder or one that waits.
+type Participant struct {
+	Path     string // of its znode
+	Kind     string // of the znode's name, as in "lock-"
+	Session  int64  // that the znode belongs to
+	Sequence int64  // its place in the order
+	Holder   bool
+	Revoked  bool      // somebody has asked it to let go, see [Revoke]; its data is gone with that
+	Data     []byte    // what the contender's own side put there
+	Metadata *Metadata // nil where the znode has none, as of a Curator process
+}
+
+// participants returns the contenders of q in order. One that leaves while the
+// list is made is not in it.
+func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
+	nodes, err := q.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Participant, 0, len(nodes))
+	standing := make([]queue.Node, 0, len(nodes))
+	for _, node := range nodes {
+		path := framework.JoinPath(q.Dir, node.Name)
+		data, st, err := q.Client.Get(ctx, path)
+		if ctxerr.Is(err, framework.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p := Participant{Path: path, Kind: node.Kind, Session: st.EphemeralOwner, Sequence: int64(node.Sequence), Data: data}
+		if m, ok := decodeMetadata(data); ok {
+			p.Metadata, p.Data = m, m.Data
+		}
+		if requestsRelease(data, st) {
+			p.Revoked, p.Data = true, nil
+		}
+		found, standing = append(found, p), append(standing, node)
+	}
+	for i := range found {
+		found[i].Holder = q.Ahead(standing, i) < 0
+	}
+	return found, nil
+}

@@ -1,0 +1,86 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A ReadWrite is a fair, reentrant lock with two sides: any number of owners may
+// have the read side at once, one alone the write side. It is Curator's
+// InterProcessReadWriteLock, with which it can share a path. Both sides stand in one
+// queue, so neither starves: who comes behind a waiting writer waits, reader or
+// not.
+//
+// An owner that has the write side gets the read side at once, and keeps it when
+// it releases the write side: no other writer gets in between. The other way
+// round is impossible, and refused with [ErrUpgrade].
+//
+// See the package's sections on holding and losing a lock, and on owners.
+type ReadWrite struct{ read, write Side } // immutable
+
+// What precedes the number in the names of the contenders' znodes.
+const (
+	readKind  = "__READ__"
+	writeKind = "__WRIT__"
+)
+
+// NewReadWrite returns the read/write lock at path; nothing is sent yet. The path
+// is the directory of the contenders' znodes: it and its parents are created,
+// as containers, when they are needed. Two ReadWrite values with one client and
+// one path are the same lock, and agree about its owners. Where arguments are
+// faulty NewReadWrite returns all faults.
+func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite, error) {
+	cfg, err := newConfig("read/write lock", c, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	read := side{
+		registry: registryOf(c),
+		queue: &queue.Queue{
+			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl, Ahead: readWriteAhead, Place: cfg.position,
+		},
+		kind:  readKind,
+		other: writeKind,
+		path:  path,
+		full:  c.AbsolutePath(path),
+		cfg:   cfg,
+	}
+	write := read
+	write.kind, write.other = writeKind, readKind
+	return &ReadWrite{read: Side{side: read, name: "read"}, write: Side{side: write, name: "write"}}, nil
+}
+
+// readWriteAhead says who waits for whom: a writer for whoever stands before it,
+// a reader for the nearest writer ahead, and never for one that comes later. A
+// writer of a reader's own number is its owner's: that had the write side when it
+// took the read side.
+func readWriteAhead(nodes []queue.Node, own int) int {
+	if nodes[own].Kind == writeKind {
+		return own - 1
+	}
+	for i := own - 1; i >= 0; i-- {
+		if nodes[i].Kind == writeKind && nodes[i].Sequence != nodes[own].Sequence {
+			return i
+		}
+	}
+	return -1
+}
+
+// Read returns the side for those who may share the lock.
+func (rw *ReadWrite) Read() *Side { return &rw.read }
+
+// Write returns the side for who needs the lock alone.
+func (rw *ReadWrite) Write() *Side { return &rw.write }
+
+// Participants returns the lock's holders and those who wait for it, of both
+// sides, in the order of the queue; none if nobody is there. The list is a
+// snapshot of a moment that has passed.
+func (rw *ReadWrite) Participants(ctx context.Context) ([]Participant, error) {
+	found, err := participants(ctx, rw.read.side.queue)
+	return found, opError("participants of", rw.Path(), err)
+}
+
+// Path returns the lock's path.
+func (rw *ReadWrite) Path() string { return rw.read.side.path }

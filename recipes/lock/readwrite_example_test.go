@@ -1,0 +1,142 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+func ExampleReadWrite() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	catalogue, err := lock.NewReadWrite(client, "/locks/catalogue")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	err = lock.Do(ctx, catalogue.Read(), func(context.Context) error {
+		another := lock.ContextWithOwner(ctx, lock.NewOwner("another"))
+		shared, err := catalogue.Read().TryLock(another)
+		if err != nil {
+			return err
+		}
+		_, err = catalogue.Write().TryLock(another)
+		fmt.Println("a reader has to let go before it can write:", errors.Is(err, lock.ErrUpgrade))
+		if err := shared.Release(ctx); err != nil {
+			return err
+		}
+		_, err = catalogue.Write().TryLock(another)
+		fmt.Println("nobody writes while somebody reads:", errors.Is(err, lock.ErrHeld))
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// a reader has to let go before it can write: true
+	// nobody writes while somebody reads: true
+	// error: <nil>
+}
+
+// What was written is read back before another writer can change it, and others
+// may read it meanwhile.
+func ExampleReadWrite_downgrade() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	index, err := lock.NewReadWrite(client, "/locks/index")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	writing, err := index.Write().Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	reading, err := index.Read().Lock(ctx) // at once
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := writing.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	another := lock.ContextWithOwner(ctx, lock.NewOwner("another"))
+	_, err = index.Write().TryLock(another)
+	fmt.Println("no writer got in:", errors.Is(err, lock.ErrHeld))
+	shared, err := index.Read().TryLock(another)
+	fmt.Println("readers do:", err == nil)
+	if err := errors.Join(shared.Release(ctx), reading.Release(ctx)); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// no writer got in: true
+	// readers do: true
+}
+
+// An urgent job asks whoever has the lock to let go.
+func ExampleRevoke() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	asked := make(chan struct{}, 1)
+	disk, err := lock.NewMutex(client, "/locks/disk", lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	lease, err := disk.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	found, err := disk.Participants(ctx) // by any process, of any lock
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range found {
+		if p.Holder {
+			err = errors.Join(err, lock.Revoke(ctx, client, p.Path))
+		}
+	}
+	fmt.Println("asked:", err)
+
+	<-asked // and the work is put off
+	fmt.Println("released:", lease.Release(ctx))
+	// Output:
+	// asked: <nil>
+	// released: <nil>
+}
+
+func ExampleWithQueuePosition() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	first, err := lock.NewMutex(client, "/locks/counter")
+	if err != nil {
+		log.Fatal(err)
+	}
+	lease, err := first.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	queued := make(chan struct{})
+	second, err := lock.NewMutex(client, "/locks/counter", lock.WithQueuePosition(func(position int) {
+		fmt.Println("ahead of us:", position)
+		if position == 1 {
+			close(queued)
+		}
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- lock.Do(ctx, second, func(context.Context) error { return nil }) }()
+	<-queued
+	if err := lease.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("error:", <-done)
+	// Output:
+	// ahead of us: 1
+	// ahead of us: 0
+	// error: <nil>
+}

@@ -1,0 +1,256 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A commons is what a read/write lock guards in a test. The counters find two
+// owners that should not be in at once; shared, which only the lock guards, has
+// the race detector find them.
+type commons struct {
+	t                *testing.T
+	readers, writers atomic.Int32
+	crowd            atomic.Int32 // most readers at once
+	shared           int
+	fence            int64 // of the latest writer
+}
+
+func (w *commons) read(c *framework.Client) {
+	n := w.readers.Add(1)
+	for most := w.crowd.Load(); n > most && !w.crowd.CompareAndSwap(most, n); {
+		most = w.crowd.Load()
+	}
+	if w.writers.Load() != 0 {
+		w.t.Error("a reader beside a writer")
+	}
+	if _, _, err := c.Exists(context.Background(), "/"); err != nil { // time for others to come
+		w.t.Error(err)
+	}
+	_ = w.shared
+	w.readers.Add(-1)
+}
+
+func (w *commons) write(lease *lock.Lease) {
+	if w.writers.Add(1) != 1 || w.readers.Load() != 0 {
+		w.t.Error("a writer that is not alone")
+	}
+	w.shared++
+	fence, err := lease.Fence(context.Background())
+	if err != nil || fence <= w.fence {
+		w.t.Errorf("fence %d (%v) after %d: must grow", fence, err, w.fence)
+	}
+	w.fence = fence
+	w.writers.Add(-1)
+}
+
+func TestReadWriteExclusion(t *testing.T) {
+	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
+	server := zktest.Shared(t)
+	shared := &commons{t: t}
+	var wg sync.WaitGroup
+	for n := range clients {
+		c := newClient(t, server.Addr())
+		rw := newReadWrite(t, c, "/rw/exclusion")
+		for g := range goroutines {
+			wg.Go(func() {
+				for round := range rounds {
+					writes := (n+g+round)%10 == 0
+					side := rw.Read()
+					if writes {
+						side = rw.Write()
+					}
+					lease, err := side.Lock(context.Background())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if writes {
+						shared.write(lease)
+					} else {
+						shared.read(c)
+					}
+					if err := lease.Release(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if want := clients * goroutines * rounds / 10; shared.shared != want {
+		t.Errorf("%d writes, want %d", shared.shared, want)
+	}
+	if shared.crowd.Load() < 2 {
+		t.Error("no two readers were in at once")
+	}
+}
+
+func TestReadWriteTryLock(t *testing.T) {
+	t.Parallel()
+	const path = "/rw/try"
+	server := zktest.Shared(t)
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	one, two := asOwner(t, "one"), asOwner(t, "two")
+
+	reading, err := rw.Read().TryLock(one)
+	if err != nil {
+		t.Fatalf("TryLock of the free read side: %v", err)
+	}
+	sharing, err := rw.Read().TryLock(two)
+	if err != nil {
+		t.Fatalf("TryLock of the read side beside a reader: %v", err)
+	}
+	mustBeHeld(asOwner(t, "three"), t, rw.Write())
+	mustRelease(t, reading)
+	mustRelease(t, sharing)
+
+	writing, err := rw.Write().TryLock(one)
+	if err != nil {
+		t.Fatalf("TryLock of the free write side: %v", err)
+	}
+	proxy.ResetRequests()
+	mustBeHeld(two, t, rw.Read())
+	mustBeHeld(two, t, rw.Write())
+	if n := proxy.Count(fault.Create, fault.Delete); n != 0 {
+		t.Errorf("%d writes for attempts that a look could refuse, want 0", n)
+	}
+	mustRelease(t, writing)
+}
+
+func TestReadWriteRequests(t *testing.T) {
+	t.Parallel()
+	const path = "/rw/requests"
+	server := zktest.Shared(t)
+	awaitContenders(t, newClient(t, server.Addr()), path, 0)
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	other := mustLockAs(asOwner(t, "reader that keeps the directory"), t, rw.Read())
+	t.Cleanup(func() { _ = other.Release(context.Background()) })
+	count := func(what string, want int, do func()) {
+		t.Helper()
+		proxy.ResetRequests()
+		do()
+		got := proxy.Count(fault.Create, fault.GetChildren, fault.Delete, fault.Exists)
+		if got != want {
+			t.Errorf("%s: %d requests, want %d", what, got, want)
+		}
+	}
+	count("lock and release the read side", 3, func() { mustRelease(t, mustLock(t, rw.Read())) })
+	mustRelease(t, other)
+	warm := newReadWrite(t, c, path+"-write")
+	keep := createNode(t, c, path+"-write/foreign") // the directory stays
+	count("lock and release the write side", 3, func() { mustRelease(t, mustLock(t, warm.Write())) })
+	held := mustLock(t, warm.Write())
+	count("read beside write", 3, func() { mustRelease(t, mustLock(t, warm.Read())) })
+	count("re-enter both", 0, func() { mustRelease(t, mustLock(t, warm.Write())) })
+	mustRelease(t, held)
+	deleteNode(t, c, keep)
+}
+
+func TestNewReadWriteRefusesBadArguments(t *testing.T) {
+	t.Parallel()
+	_, err := lock.NewReadWrite(nil, "rw/", lock.WithRevocation(nil), lock.WithQueuePosition(nil), lock.WithACL())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	const want = "lock: new read/write lock rw/: client: must not be nil\n" +
+		"invalid path \"rw/\": must start with /\n" +
+		"revocation: the function must not be nil\n" +
+		"queue position: the function must not be nil\n" +
+		"ACL: must have at least one entry"
+	if err.Error() != want {
+		t.Errorf("error\n%v\nwant\n%s", err, want)
+	}
+}
+
+// TestReadWriteIgnoresForeignChildren: kazoo issue 309.
+func TestReadWriteIgnoresForeignChildren(t *testing.T) {
+	t.Parallel()
+	const path = "/rw/foreign"
+	c := newClient(t, zktest.Shared(t).Addr())
+	for _, name := range []string{"0", "x-0000000000", "__READ__", "__WRIT__12", "_c_x-lock-0000000000", "content"} {
+		createNode(t, c, path+"/"+name)
+	}
+	rw := newReadWrite(t, c, path)
+	mustRelease(t, mustLock(t, rw.Read()))
+	mustRelease(t, mustLock(t, rw.Write()))
+	if found, err := rw.Participants(t.Context()); err != nil || len(found) != 0 {
+		t.Errorf("participants %v (%v), want none", found, err)
+	}
+}
+
+// TestReadWriteLeavesNothingBehind has owners give up while they wait, and the
+// directory vanish with them.
+func TestReadWriteLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	const path = "/rw/cancel"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
+	writing, cancel := context.WithCancelCause(asOwner(t, "writer 2"))
+	writer := queueUp(writing, t, rw.Write(), c, path, 2)
+	reading, cancelReader := context.WithCancel(asOwner(t, "reader 3"))
+	reader := queueUp(reading, t, rw.Read(), c, path, 3)
+
+	reason := errors.New("reason")
+	cancel(reason)
+	if got := receive(t, writer, "the writer that gave up"); got.lease != nil || !errors.Is(got.err, context.Canceled) || !errors.Is(got.err, reason) {
+		t.Errorf("Lock: %v, %v; want no lease and an error that matches Canceled and the reason", got.lease, got.err)
+	}
+	awaitContenders(t, c, path, 2)
+	cancelReader()
+	if got := receive(t, reader, "the reader that gave up"); got.lease != nil || !errors.Is(got.err, context.Canceled) {
+		t.Errorf("Lock: %v, %v; want no lease and an error that matches Canceled", got.lease, got.err)
+	}
+	awaitContenders(t, c, path, 1)
+	mustRelease(t, held)
+	zktest.Eventually(t, generous, "the directory to be reaped", func() bool {
+		_, ok, err := c.Exists(t.Context(), path)
+		return err == nil && !ok
+	})
+	mustRelease(t, mustLock(t, rw.Write()))
+}
+
+func TestReadWriteSidesAreLockers(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, "/rw/do")
+	for _, side := range []*lock.Side{rw.Read(), rw.Write()} {
+		err := lock.Do(t.Context(), side, func(context.Context) error {
+			if n := side.Held(t.Context()); n != 1 {
+				t.Errorf("held %d times inside Do, want 1", n)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if err := side.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
+			t.Errorf("Unlock by a stranger: %v, want ErrNotOwner", err)
+		}
+	}
+	view, err := c.Namespace("rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := mustLock(t, rw.Write())
+	again, err := newReadWrite(t, view, "/do").Write().TryLock(t.Context())
+	if err != nil {
+		t.Fatalf("re-entry by another view's value: %v", err)
+	}
+	mustRelease(t, again)
+	mustRelease(t, held)
+	if held.Path() != "/rw/do" || rw.Path() != "/rw/do" || rw.Read().Path() != "/rw/do" {
+		t.Errorf("paths %s, %s, %s; want /rw/do", held.Path(), rw.Path(), rw.Read().Path())
+	}
+}

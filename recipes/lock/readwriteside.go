@@ -1,0 +1,76 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// A Side is one of the two ways to hold a [ReadWrite], and a [Locker]. Its
+// methods may be called concurrently.
+type Side struct {
+	side side   // immutable
+	name string // immutable; "read" or "write"
+}
+
+// Lock waits until the caller has this side of the lock and returns a lease of
+// it. An owner that has the side already gets a further lease at once, and so does one
+// that asks for the read side while it has the write side. One that has the read
+// side alone and asks for the write side gets [ErrUpgrade] at once.
+//
+// ctx bounds the wait only; if it ends first, the error wraps ctx's error, and the
+// attempt's znode is gone or its deletion goes on in the background. Should the
+// session end while Lock waits, it queues again in the next one. Other errors are
+// those of the client, when its policy is exhausted: see package framework.
+//
+// Goroutines of one [Owner] go through the lock one at a time: while one of them
+// waits for one side, another that asks for the other side waits for the outcome.
+func (s *Side) Lock(ctx context.Context) (*Lease, error) {
+	l, err := s.side.acquire(ctx, false)
+	return l, s.opError("lock", err)
+}
+
+// TryLock makes one attempt and returns a lease; or [ErrHeld] where that means to
+// wait for other owners, be it for one who only waits; or [ErrUpgrade] as Lock does. It
+// never waits for another holder; ctx bounds its requests. Where somebody can be
+// seen to be in the way it costs one read.
+func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
+	l, err := s.side.acquire(ctx, true)
+	return l, s.opError("try lock", err)
+}
+
+// Unlock releases the caller's latest lease of this side, as [Lease.Release] does.
+// It returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has
+// only lost ones.
+func (s *Side) Unlock(ctx context.Context) error {
+	l, err := s.side.latest(ctx)
+	if err != nil {
+		return s.opError("unlock", err)
+	}
+	if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
+		return err
+	}
+	return s.Unlock(ctx) // another goroutine of the owner's was faster
+}
+
+// Held returns the caller's lock count of this side: how many leases it has that
+// are neither released nor lost.
+func (s *Side) Held(ctx context.Context) int { return s.side.held(ctx) }
+
+// Participants returns those who hold this side or wait for it, in the order of
+// the queue; none if nobody is there. [ReadWrite.Participants] has both sides'.
+// The list is a snapshot of a moment that has passed.
+func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
+	found, err := participants(ctx, s.side.queue)
+	if err != nil {
+		return nil, s.opError("participants", err)
+	}
+	return slices.DeleteFunc(found, func(p Participant) bool { return p.Kind != s.side.kind }), nil
+}
+
+// Path returns the lock's path.
+func (s *Side) Path() string { return s.side.path }
+
+func (s *Side) opError(op string, err error) error {
+	return opError(op+" "+s.name+" side of", s.side.path, err)
+}

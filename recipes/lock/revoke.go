@@ -1,0 +1,97 @@
+package lock
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// revokeMark is what the znode of a contender holds once it was asked to let
+// go: Curator's (org.apache.curator.framework.recipes.locks.Revoker).
+const revokeMark = "__REVOKE__"
+
+// WithRevocation makes the lock heed requests to let go, which [Revoke] and
+// Curator's Revoker make: fn is called, once per request, with a lease of the
+// owner that has the lock, its oldest. It may release the lease, have the work under it
+// stopped, or do nothing. An owner that has several leases gives the lock back
+// with the last of them. One that is asked while it still waits is told when it
+// has the lock.
+//
+// The calls for one holder follow one another, on a goroutine of their own; of requests
+// that come while fn is at work, or shortly after one another, it may learn by one
+// call. fn may call anything. A release does not wait for it, so it may still run when the
+// lease has ended; [framework.Client.Close] does, as for a state listener. Where several
+// values of a lock are used by one owner, the one that it got the lock by is
+// the one whose fn is called.
+//
+// The lock stays revocable whoever has it next. It costs one read each time that the
+// lock is got without waiting.
+func WithRevocation(fn func(l *Lease)) Option {
+	return optionFunc(func(cfg *config) {
+		if fn == nil {
+			cfg.faults = append(cfg.faults, errors.New("revocation: the function must not be nil"))
+		}
+		cfg.revoked = fn
+	})
+}
+
+// Revoke asks the contender whose znode lies at path to let the lock go, or not
+// to keep it when its turn comes. Where to find the path: [Participant.Path],
+// [Lease.Node]. It is a request: a contender of a lock with [WithRevocation], or
+// Curator's makeRevocable, hears of it, and any may ignore it. Revoke returns once
+// the request is made. It returns nil also where there is no such znode any
+// more: then what was asked for has happened.
+//
+// It replaces the znode's data, so that its metadata is gone. A znode that is not
+// ephemeral, as the directory of a lock's contenders, is left alone and named in
+// the error. If ctx ends first, the error wraps ctx's, and the request may have
+// been made. Other errors: [framework.ErrNoAuth], and those of every operation of the
+// client. It may be called concurrently.
+func Revoke(ctx context.Context, c *framework.Client, path string) error {
+	if err := errors.Join(validateClient(c), framework.ValidatePath(path)); err != nil {
+		return opError("revoke", path, err)
+	}
+	err := request(ctx, c, path)
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		return nil
+	}
+	return opError("revoke", path, err)
+}
+
+func request(ctx context.Context, c *framework.Client, path string) error {
+	st, ok, err := c.Exists(ctx, path)
+	if err != nil {
+		return err
+	}
+	if ok && st.EphemeralOwner == 0 {
+		return errors.New("it is no contender's znode, since it is not ephemeral")
+	}
+	_, err = c.Set(ctx, path, []byte(revokeMark), framework.AnyVersion) // also where a lagging server saw none
+	return err
+}
+
+// requestsRelease reports whether the data of a contender's znode is a request to
+// let go. What the contender itself put there, which has version 0, is none.
+func requestsRelease(data []byte, st framework.Stat) bool {
+	return st.Version != 0 && string(inflated(data)) == revokeMark
+}
+
+// inflated returns what data says: a Curator process that compresses, compresses
+// its requests too.
+func inflated(data []byte) []byte {
+	compressed, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return data
+	}
+	plain, err := io.ReadAll(io.LimitReader(compressed, int64(len(revokeMark))+1))
+	if err != nil {
+		return data
+	}
+	return plain
+}

@@ -1,0 +1,312 @@
+package lock_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// revocable returns an option whose calls arrive on the channel.
+func revocable() (lock.Option, <-chan *lock.Lease) {
+	calls := make(chan *lock.Lease, 16) // more than any test makes
+	return lock.WithRevocation(func(l *lock.Lease) { calls <- l }), calls
+}
+
+// mustNotCall fails the test if a function is called within a short time.
+func mustNotCall(t testing.TB, calls <-chan *lock.Lease, why string) {
+	t.Helper()
+	zktest.Never(t, 150*time.Millisecond, "a call: "+why, func() bool { return len(calls) > 0 })
+}
+
+func mustRevoke(t testing.TB, c *framework.Client, path string) {
+	t.Helper()
+	if err := lock.Revoke(t.Context(), c, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setData does what a process without this package does.
+func setData(t testing.TB, c *framework.Client, path string, data []byte) {
+	t.Helper()
+	if _, err := c.Set(t.Context(), path, data, framework.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// queueLocks returns one of each kind of queue lock at path.
+func queueLocks(t testing.TB, c *framework.Client, path string, opts ...lock.Option) map[string]lock.Locker {
+	t.Helper()
+	rw := newReadWrite(t, c, path+"/rw", opts...)
+	return map[string]lock.Locker{"mutex": newMutex(t, c, path+"/mutex", opts...), "read side": rw.Read(), "write side": rw.Write()}
+}
+
+// participantsOf returns l's participants.
+func participantsOf(t testing.TB, l lock.Locker) []lock.Participant {
+	t.Helper()
+	found, err := l.(interface {
+		Participants(ctx context.Context) ([]lock.Participant, error)
+	}).Participants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestAnybodyCanRevoke: CURATOR-150, where only the client that had the lock could.
+func TestAnybodyCanRevoke(t *testing.T) {
+	t.Parallel()
+	const path = "/revoke/anybody"
+	server := zktest.Shared(t)
+	c, stranger := newClient(t, server.Addr()), newClient(t, server.Addr())
+	released := make(chan error, 1)
+	locks := queueLocks(t, c, path, lock.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) }))
+	others := queueLocks(t, stranger, path)
+	for kind, l := range locks {
+		lease := mustLockAs(asOwner(t, "holder"), t, l)
+		mustRevoke(t, stranger, participantsOf(t, others[kind])[0].Path)
+		if err := receive(t, released, "the call of the function"); err != nil {
+			t.Errorf("%s: release by the function: %v", kind, err)
+		}
+		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("%s: lease: %v, want ErrReleased", kind, err)
+		}
+		mustRelease(t, mustLock(t, others[kind]))
+	}
+}
+
+// TestRevokeWritesCuratorsRequest and nothing else; a request that comes too late
+// is as good as fulfilled.
+func TestRevokeWritesCuratorsRequest(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
+	node := createNode(t, curator, "/revoke/curators/_c_00000000-0000-4000-8000-000000000000-lock-", framework.Sequential())
+	asked, err := curator.Watch(t.Context(), node, framework.WatchData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	mustRevoke(t, c, node)
+	receive(t, asked.Fired(), "the watch of Curator's holder")
+	if data, st, err := curator.Get(t.Context(), node); err != nil || string(data) != "__REVOKE__" || st.Version != 1 {
+		t.Errorf("data %q of version %d (%v), want __REVOKE__ of version 1", data, st.Version, err)
+	}
+	m := newMutex(t, c, "/revoke/curators")
+	if found := participantsOf(t, m); len(found) != 1 || !found[0].Revoked || found[0].Data != nil {
+		t.Errorf("participants %+v, want one that was revoked, without data", found)
+	}
+	deleteNode(t, curator, node)
+	mustRevoke(t, c, node)
+	if _, ok, err := c.Exists(t.Context(), node); ok || err != nil {
+		t.Errorf("node exists: %v (%v), want that a late request creates nothing", ok, err)
+	}
+}
+
+func TestCuratorsRequestsAreHeeded(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c, curator := newClient(t, server.Addr()), newClient(t, server.Addr())
+	option, calls := revocable()
+	m := newMutex(t, c, "/revoke/heeded", option)
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	if _, err := w.Write([]byte("__REVOKE__")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"plain": []byte("__REVOKE__"), "compressed": compressed.Bytes()} {
+		lease := mustLock(t, m)
+		setData(t, curator, lease.Node(), data)
+		if got := receive(t, calls, "the call for the request, "+name); got != lease {
+			t.Errorf("%s: called with %v, want the lease %v", name, got, lease)
+		}
+		if err := lease.Err(); err != nil {
+			t.Errorf("%s: lease that was asked for: %v, want nil: it is a request", name, err)
+		}
+		mustRelease(t, lease)
+	}
+}
+
+func TestOtherDataIsNoRequest(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
+	option, calls := revocable()
+	own := newMutex(t, c, "/revoke/own", option, lock.WithMetadata(false), lock.WithData([]byte("__REVOKE__")))
+	lease := mustLock(t, own)
+	if found := participantsOf(t, own); len(found) != 1 || found[0].Revoked {
+		t.Errorf("participants %+v, want one that was not revoked", found)
+	}
+	mustNotCall(t, calls, "the holder itself put that there")
+	for _, data := range []string{"", "__REVOKE", "__REVOKE__ ", "\x1f\x8b\x08", "revoke"} {
+		setData(t, other, lease.Node(), []byte(data))
+	}
+	mustNotCall(t, calls, "the data is none")
+	mustRevoke(t, other, lease.Node())
+	receive(t, calls, "the call for a request after all that")
+	mustRelease(t, lease)
+}
+
+// TestEachRequestIsToldOnce: not again after a reconnection, but again when it
+// is made again; and to whoever has the lock next.
+func TestEachRequestIsToldOnce(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c, proxy := behindProxy(t, server)
+	other := newClient(t, server.Addr())
+	option, calls := revocable()
+	m := newMutex(t, c, "/revoke/once", option)
+	for range 2 {
+		lease := mustLock(t, m)
+		mustRevoke(t, other, lease.Node())
+		receive(t, calls, "the call for the first request")
+		proxy.Cut()
+		zktest.Eventually(t, generous, "the reconnection", func() bool { return len(proxy.Sessions()) == 1 })
+		if err := c.Sync(t.Context(), "/"); err != nil {
+			t.Fatal(err)
+		}
+		mustNotCall(t, calls, "nobody has asked again")
+		mustRevoke(t, other, lease.Node())
+		receive(t, calls, "the call for the second request")
+		mustRelease(t, lease)
+	}
+}
+
+func TestARequestToAWaiterIsToldAtItsGrant(t *testing.T) {
+	t.Parallel()
+	const path = "/revoke/waiter"
+	server := zktest.Shared(t)
+	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
+	option, calls := revocable()
+	others := queueLocks(t, other, path)
+	for kind, l := range queueLocks(t, c, path, option) {
+		inFront := others[kind]
+		if kind == "read side" {
+			inFront = others["write side"]
+		}
+		held := mustLockAs(asOwner(t, "holder"), t, inFront)
+		dir := held.Path()
+		done := queueUp(asOwner(t, "waiter"), t, l, other, dir, 2)
+		found := participantsOf(t, l)
+		mustRevoke(t, other, found[len(found)-1].Path)
+		mustNotCall(t, calls, "it has nothing to let go")
+		mustRelease(t, held)
+		lease := granted(t, done, "the lock")
+		if got := receive(t, calls, "the call"); got != lease {
+			t.Errorf("%s: called with %v, want the lease %v", kind, got, lease)
+		}
+		mustRelease(t, lease)
+		awaitContenders(t, other, dir, 0)
+	}
+}
+
+// TestAnOwnersOldestLeaseIsTold, and the lock is given back with the last.
+func TestAnOwnersOldestLeaseIsTold(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	option, calls := revocable()
+	m := newMutex(t, c, "/revoke/oldest", option)
+	outer, inner := mustLock(t, m), mustLock(t, m)
+	mustRevoke(t, c, outer.Node())
+	if got := receive(t, calls, "the call"); got != outer {
+		t.Error("called with another lease than the oldest")
+	}
+	mustRelease(t, outer)
+	mustRevoke(t, c, inner.Node())
+	if got := receive(t, calls, "the call"); got != inner {
+		t.Error("called with another lease than the one that is left")
+	}
+	mustRelease(t, inner)
+}
+
+// TestAReleaseDoesNotWaitForTheFunction, which may wait for the release; the
+// client's end does.
+func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c, err := framework.NewClient(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	called, released, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	m := newMutex(t, c, "/revoke/blocking", lock.WithRevocation(func(*lock.Lease) {
+		close(called)
+		<-released
+		if err := c.Sync(context.Background(), "/"); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("sync by a function that outlives the client: %v, want ErrClosed", err)
+		}
+		close(returned)
+	}))
+	lease := mustLock(t, m)
+	mustRevoke(t, c, lease.Node())
+	receive(t, called, "the call")
+	mustRelease(t, lease)
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close() }()
+	zktest.Eventually(t, generous, "the client to be closed", func() bool { return c.State() == framework.Closed })
+	zktest.Never(t, 100*time.Millisecond, "the end of Close", func() bool { return len(closed) > 0 })
+	close(released)
+	if err := receive(t, closed, "the end of Close"); err != nil {
+		t.Error(err)
+	}
+	receive(t, returned, "the function's end before Close's")
+}
+
+func TestALostLeaseIsNotRevoked(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c, proxy := behindProxy(t, server)
+	option, calls := revocable()
+	m := newMutex(t, c, "/revoke/lost", option)
+	lease := mustLock(t, m)
+	expire(t, server, proxy, c)
+	receive(t, lease.Lost(), "the loss of the lease")
+	mustRevoke(t, c, lease.Node())
+	mustNotCall(t, calls, "the lease is lost")
+	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	again := mustLock(t, m)
+	mustRevoke(t, c, again.Node())
+	receive(t, calls, "the call for the next holder")
+	mustRelease(t, again)
+}
+
+func TestRevokeRefusesBadArguments(t *testing.T) {
+	t.Parallel()
+	const path = "/revoke/bad"
+	c := newClient(t, zktest.Shared(t).Addr())
+	lease := mustLock(t, newMutex(t, c, path))
+	for name, tt := range map[string]struct {
+		client *framework.Client
+		path   string
+		want   string
+	}{
+		"no client":             {nil, lease.Node(), "lock: revoke " + lease.Node() + ": client: must not be nil"},
+		"no path":               {c, "", `lock: revoke : invalid path "": must not be empty`},
+		"a lock's own path":     {c, path, "lock: revoke " + path + ": it is no contender's znode, since it is not ephemeral"},
+		"all faults in one try": {nil, "x", "lock: revoke x: client: must not be nil\ninvalid path \"x\": must start with /"},
+	} {
+		if err := lock.Revoke(t.Context(), tt.client, tt.path); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: error %v, want %s", name, err, tt.want)
+		}
+	}
+	if data, st, err := c.Get(t.Context(), path); err != nil || st.Version != 0 || len(data) != 0 {
+		t.Errorf("the directory has data %q of version %d (%v), want it unchanged", data, st.Version, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := lock.Revoke(ctx, c, lease.Node()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a dead context: %v, want an error that matches Canceled", err)
+	}
+	mustRelease(t, lease)
+}

@@ -1,0 +1,272 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A semaphoreAttempt is one call's way to a semaphore mutex. It gets its turn in
+// the queue, puts its znode among the leases, waits until that is the only one,
+// and leaves the queue. While it has its turn, nobody behind it touches the
+// leases. It is used by one goroutine.
+type semaphoreAttempt struct {
+	mutex *SemaphoreMutex
+	data  []byte
+	queue *queue.Attempt
+	place int // that was told last
+
+	turn  *queue.Grant // of the queue; nil while there is none
+	lease string       // path of the znode among the leases; "" if there is none
+	stat  framework.Stat
+	own   *framework.Watch // on the queue's znode, since it began to wait
+}
+
+func (m *SemaphoreMutex) newAttempt(ctx context.Context) *semaphoreAttempt {
+	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(named(ctx)), place: -1}
+	turns := *m.turns
+	if m.cfg.position != nil {
+		turns.Place = func(ahead int) {
+			if ahead > 0 { // else it has its turn, and looks for a holder next
+				a.tell(ahead + 1)
+			}
+		}
+	}
+	a.queue = turns.NewAttempt(mutexKind, func() []byte { return a.data })
+	return a
+}
+
+// tell tells how many stand ahead, if that is another number than before.
+func (a *semaphoreAttempt) tell(place int) {
+	if fn := a.mutex.cfg.position; fn != nil && place != a.place {
+		a.place = place
+		fn(place)
+	}
+}
+
+// errTurnLost means that somebody deleted the attempt's znode in the queue.
+var errTurnLost = errors.New("own node is gone from the queue")
+
+// run goes on until the lease is granted, ctx ends or there is an error. When
+// the session ends, or somebody deletes the znode in the queue, it begins anew.
+func (a *semaphoreAttempt) run(ctx context.Context) error {
+	for {
+		turn, err := a.queue.Run(ctx)
+		if err != nil {
+			return err
+		}
+		a.turn = turn
+		err = a.take(ctx)
+		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+			return err
+		}
+		a.withdraw()
+	}
+}
+
+// try makes one attempt and waits for nobody. It does not even enter where
+// somebody can be seen to have the lock.
+func (a *semaphoreAttempt) try(ctx context.Context) error {
+	for {
+		err := a.tryOnce(ctx)
+		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+			return err
+		}
+		a.withdraw()
+	}
+}
+
+func (a *semaphoreAttempt) tryOnce(ctx context.Context) error {
+	names, _, err := a.mutex.leases.Client.Children(ctx, a.mutex.leases.Dir)
+	switch {
+	case err != nil && !ctxerr.Is(err, framework.ErrNoNode):
+		return err
+	case len(names) > 0:
+		return ErrHeld
+	}
+	a.turn, err = a.queue.Try(ctx)
+	if err != nil {
+		return heldError(err)
+	}
+	names, err = a.enter(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !a.among(names):
+		return errTurnLost
+	case len(names) > 1:
+		return a.giveUp(ctx)
+	}
+	return a.turn.Hold.Err()
+}
+
+// take puts the attempt's znode among the leases and returns nil when that is
+// the only child there, whoever made the others: Curator counts so, too.
+func (a *semaphoreAttempt) take(ctx context.Context) error {
+	names, err := a.enter(ctx)
+	for {
+		switch {
+		case err != nil && (ctx.Err() != nil || !outage(err)):
+			return err
+		case err == nil && !a.among(names): // somebody deleted it
+			a.lease = ""
+			names, err = a.enter(ctx)
+			continue
+		case err == nil && len(names) == 1:
+			a.tell(0)
+			return a.turn.Hold.Err()
+		case err == nil:
+			a.tell(1)
+		}
+		names, err = a.awaitChange(ctx)
+	}
+}
+
+// enter makes sure that the attempt has a znode among the leases, and returns
+// the names of all.
+func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error) {
+	dir := a.mutex.leases.Dir
+	if a.lease == "" {
+		opts := []framework.CreateOption{
+			framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.WithParents(),
+			framework.StatTo(&a.stat), framework.ListTo(&names),
+		}
+		if a.mutex.cfg.acl != nil {
+			opts = append(opts, framework.WithACL(a.mutex.cfg.acl...))
+		}
+		a.lease, err = a.turn.Client.Create(ctx, framework.JoinPath(dir, leaseKind), a.data, opts...)
+		if err != nil || names != nil {
+			return names, err
+		}
+	}
+	names, _, err = a.turn.Client.Children(ctx, dir)
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// among reports whether the attempt's znode is one of the leases' names. If not,
+// it is gone: the list is no older than the znode, since it was read by the
+// session that created it.
+func (a *semaphoreAttempt) among(names []string) bool {
+	_, own := framework.SplitPath(a.lease)
+	return a.lease != "" && slices.Contains(names, own)
+}
+
+// awaitChange waits until there is something for the attempt to do about the
+// leases, and returns their names.
+func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
+	for {
+		if err := a.watchTurn(ctx); err != nil {
+			return nil, err
+		}
+		watch, err := a.turn.Client.Watch(ctx, a.mutex.leases.Dir, framework.WatchChildren)
+		if ctxerr.Is(err, framework.ErrNoNode) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		names := watch.Children()
+		waits := a.among(names) && len(names) > 1
+		if waits {
+			err = a.awaitFired(ctx, watch)
+		}
+		watch.Close()
+		if !waits || err != nil {
+			return names, err
+		}
+	}
+}
+
+func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
+	select {
+	case <-watch.Fired():
+		return nil
+	case <-a.own.Fired():
+		return nil
+	case <-a.turn.Hold.Lost():
+		return a.turn.Hold.Err()
+	case <-ctx.Done():
+		return ctxerr.Of(ctx)
+	}
+}
+
+// watchTurn keeps a watch on the znode in the queue: should an operator delete
+// it, the next in the queue takes its turn too. Two that wait for the end of
+// each other's leases would wait for ever, so the attempt gives its lease up then.
+func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
+	if a.own != nil && a.own.Event() == 0 {
+		return nil
+	}
+	closeWatch(a.own)
+	var err error
+	a.own, err = a.turn.Client.Watch(ctx, a.turn.Node, framework.WatchData)
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		return errTurnLost
+	}
+	return err
+}
+
+// giveUp deletes what came second, and returns ErrHeld. The next TryLock is not
+// to find this one's znodes, so it waits for the deletion; what keeps that from
+// being confirmed is added to the error.
+func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
+	err := a.turn.Client.Delete(ctx, a.lease, framework.Guaranteed())
+	a.lease = ""
+	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+		err = nil
+	}
+	busy := a.queue.GiveUp(ctx)
+	if err != nil {
+		busy = fmt.Errorf("%w: %w", busy, err)
+	}
+	return heldError(busy)
+}
+
+// heldError returns ErrHeld for the queue's refusal, with what came along with that.
+func heldError(err error) error {
+	if err == queue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
+		return ErrHeld
+	}
+	if ctxerr.Is(err, queue.ErrBusy) {
+		return fmt.Errorf("%w: %w", ErrHeld, err)
+	}
+	return err
+}
+
+// withdraw has what there is of znodes deleted in the background.
+func (a *semaphoreAttempt) withdraw() {
+	if a.lease != "" {
+		a.turn.Client.Discard(a.lease)
+	}
+	closeWatch(a.own)
+	a.queue.Withdraw()
+	a.turn, a.lease, a.own = nil, "", nil
+}
+
+// leaveQueue returns what was granted, and has the znode in the queue deleted.
+// Nobody waits for that: the next in the queue would only find the lease. The
+// release does, by way of rest.
+func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, rest <-chan struct{}) {
+	closeWatch(a.own)
+	closeWatch(a.turn.Own)
+	gone := make(chan struct{})
+	go leave(a.turn.Client, a.turn.Node, gone)
+	return &queue.Grant{Client: a.turn.Client, Hold: a.turn.Hold, Node: a.lease, Stat: a.stat}, gone
+}
+
+// leave deletes the znode and closes gone. It is started by leaveQueue, ends
+// with the answer to the deletion, at the latest with the client or the session,
+// and the release waits for it.
+func leave(client *framework.Client, node string, gone chan<- struct{}) {
+	defer close(gone)
+	// Where this fails, the client goes on by itself until the znode is gone.
+	_ = client.Delete(context.Background(), node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
+}

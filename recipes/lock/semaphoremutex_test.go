@@ -1,0 +1,340 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// awaitQueued waits until n contenders stand in the semaphore mutex's queue.
+func awaitQueued(t testing.TB, c *framework.Client, path string, n int) {
+	t.Helper()
+	awaitContenders(t, c, path+"/locks", n)
+}
+
+// TestSemaphoreMutexRequests counts what a semaphore mutex asks of the server.
+func TestSemaphoreMutexRequests(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, proxy := onWay(t, w)
+		m := newSemaphoreMutex(t, c, "/semaphore/requests")
+		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
+		proxy.ResetRequests()
+		mustRelease(t, mustLock(t, m))
+		ops := operations(proxy)
+		want := []fault.Op{fault.Create, fault.GetChildren, fault.Create, fault.GetChildren, fault.Delete, fault.Delete}
+		if !slices.Equal(ops, want) {
+			t.Errorf("requests of Lock and Release: %v, want %v", ops, want)
+		}
+	})
+}
+
+// TestSemaphoreMutexRoundTrips makes round trips so long that they can be
+// counted by the time they take.
+func TestSemaphoreMutexRoundTrips(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const roundTrip = 400 * time.Millisecond
+		c, proxy := onWay(t, w)
+		m := newSemaphoreMutex(t, c, "/semaphore/round-trips")
+		createDirs(t, c, "/semaphore/round-trips/locks", "/semaphore/round-trips/leases")
+		proxy.SetLatency(roundTrip)
+		start := time.Now()
+		lease := mustLock(t, m)
+		took := time.Since(start)
+		proxy.SetLatency(0)
+		if took < 2*roundTrip || took >= 3*roundTrip {
+			t.Errorf("Lock took %v with round trips of %v, want two of them", took, roundTrip)
+		}
+		mustRelease(t, lease)
+	}, worlds.Only("a busy machine takes its time between them", worlds.Embedded, worlds.EmbeddedEnsemble))
+}
+
+// TestSemaphoreMutexLayout looks at the znodes while somebody holds and somebody
+// waits: they are what Curator's InterProcessSemaphoreMutex has.
+func TestSemaphoreMutexLayout(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore-layout/lock"
+		c := w.Client(t)
+		m := newSemaphoreMutex(t, c, path)
+		held := mustLock(t, m)
+		awaitQueued(t, c, path, 0)
+		waiter := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		awaitContenders(t, c, path+"/leases", 2)
+		names := contenders(t, c, path)
+		slices.Sort(names)
+		if !slices.Equal(names, []string{"leases", "locks"}) {
+			t.Errorf("children %v, want leases and locks", names)
+		}
+		const protected = `^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-`
+		for dir, pattern := range map[string]string{"/leases": protected + `lease-\d{10}$`, "/locks": protected + `lock-\d{10}$`} {
+			for _, name := range contenders(t, c, path+dir) {
+				if !regexp.MustCompile(pattern).MatchString(name) {
+					t.Errorf("%s has %s, want a name like %s", dir, name, pattern)
+				}
+			}
+		}
+		found, err := m.Participants(t.Context())
+		if err != nil || len(found) != 3 {
+			t.Fatalf("participants %+v, %v; want the holder, and the next with two znodes", found, err)
+		}
+		for i, want := range []struct {
+			kind   string
+			holder bool
+		}{{"lease-", true}, {"lease-", false}, {"lock-", false}} {
+			if found[i].Kind != want.kind || found[i].Holder != want.holder {
+				t.Errorf("participant %d: %+v, want %+v", i, found[i], want)
+			}
+		}
+		mustRelease(t, held)
+		mustRelease(t, receive(t, waiter, "the lock").lease)
+	})
+}
+
+func TestSemaphoreMutexOrder(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path, waiters = "/semaphore/order", 9
+		c := w.Client(t)
+		clients := []*framework.Client{w.Client(t), w.Client(t), c}
+		held := mustLock(t, newSemaphoreMutex(t, c, path))
+		awaitQueued(t, c, path, 0)
+		grants := make(chan int, waiters)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for i := range waiters {
+			m := newSemaphoreMutex(t, clients[i%len(clients)], path)
+			wg.Go(func() {
+				lease, err := m.Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				grants <- i
+				if err := lease.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			awaitQueued(t, c, path, i+1)
+		}
+		mustRelease(t, held)
+		for want := range waiters {
+			if got := receive(t, grants, "the next grant"); got != want {
+				t.Fatalf("grant %d went to waiter %d", want, got)
+			}
+		}
+	})
+}
+
+// TestSemaphoreMutexBesideCurator has a Curator process's znodes, made by hand,
+// in its way, one after the other.
+func TestSemaphoreMutexBesideCurator(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/curator"
+		const id = "_c_01234567-89ab-cdef-0123-456789abcdef-"
+		curator := w.Client(t)
+		create := func(name string) (node string, remove func()) {
+			t.Helper()
+			node, err := curator.Create(t.Context(), path+name, []byte("10.1.2.3"), framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return node, func() {
+				t.Helper()
+				if err := curator.Delete(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		m := newSemaphoreMutex(t, w.Client(t), path)
+		lease, release := create("/leases/" + id + "lease-")
+		lockNode, leave := create("/locks/" + id + "lock-")
+		mustRefuse(t, m)
+		found, err := m.Participants(t.Context())
+		if err != nil || len(found) != 2 || !found[0].Holder || found[0].Path != lease || found[1].Holder || found[1].Path != lockNode {
+			t.Errorf("participants %+v, %v; want Curator's holder and its waiter", found, err)
+		}
+		done := lockLater(t.Context(), m)
+		awaitQueued(t, curator, path, 2)
+		release()
+		mustRefuse(t, m) // Curator's waiter comes next
+		leave()
+		got := receive(t, done, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		awaitQueued(t, curator, path, 0)
+		if names := contenders(t, curator, path+"/leases"); len(names) != 1 {
+			t.Errorf("leases %v, want one: a Curator process is kept out by it", names)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// TestSemaphoreMutexCountsAllLeases has a foreign child where leases are, which
+// Curator counts, and one in the queue, which nobody waits for.
+func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/foreign"
+		c := w.Client(t)
+		for _, node := range []string{"/locks/foreign", "/leases/foreign"} {
+			if _, err := c.Create(t.Context(), path+node, nil, framework.WithParents()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := newSemaphoreMutex(t, c, path)
+		mustRefuse(t, m)
+		done := lockLater(t.Context(), m)
+		awaitContenders(t, c, path+"/leases", 2)
+		if err := c.Delete(t.Context(), path+"/leases/foreign"); err != nil {
+			t.Fatal(err)
+		}
+		got := receive(t, done, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// TestSemaphoreMutexOperatorDeletesAWaiter takes znodes of the one whose turn it
+// is away: its lease, so that it makes another, and then its place in the queue, which
+// makes it queue again. Whoever comes next then has its turn: the two must not
+// wait for each other's leases.
+func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/operator"
+		operator := w.Client(t)
+		held := mustLock(t, newSemaphoreMutex(t, operator, path))
+		awaitQueued(t, operator, path, 0)
+		first := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		awaitContenders(t, operator, path+"/leases", 2)
+		for _, name := range contenders(t, operator, path+"/leases") {
+			if node := path + "/leases/" + name; node != held.Node() {
+				if err := operator.Delete(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		awaitContenders(t, operator, path+"/leases", 2)
+		second := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		awaitQueued(t, operator, path, 2)
+		queued := contenders(t, operator, path+"/locks")
+		slices.SortFunc(queued, func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
+		if err := operator.Delete(t.Context(), path+"/locks/"+queued[0]); err != nil {
+			t.Fatal(err)
+		}
+		awaitQueued(t, operator, path, 2)
+		mustRelease(t, held)
+		got := receive(t, second, "the lock for the second")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+		got = receive(t, first, "the lock for the first, behind the second")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// TestSemaphoreMutexWaiterGivesUp has the one whose turn it is give up: the
+// next goes on at once (Curator 462: an interrupted waiter leaves no lease).
+func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/gives-up"
+		c := w.Client(t)
+		held := mustLock(t, newSemaphoreMutex(t, c, path))
+		awaitQueued(t, c, path, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		impatient := lockLater(ctx, newSemaphoreMutex(t, c, path))
+		awaitContenders(t, c, path+"/leases", 2)
+		patient := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		awaitQueued(t, c, path, 2)
+		cancel()
+		if got := receive(t, impatient, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("Lock: %v, %v; want Canceled", got.lease, got.err)
+		}
+		awaitQueued(t, c, path, 1)
+		mustRelease(t, held)
+		got := receive(t, patient, "the lock for the next")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+		if n := len(ephemerals(t, c, path)); n != 0 {
+			t.Errorf("%d znodes are left, want none", n)
+		}
+	})
+}
+
+// TestSemaphoreMutexLeavesTheQueueLate has the holder's znode in the queue
+// stand for longer than its lease: nobody is granted twice, and nobody is forgotten.
+func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/late"
+		c, proxy := onWay(t, w)
+		m := newSemaphoreMutex(t, c, path)
+		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
+		lease := mustLock(t, m) // it does not wait for the deletion
+		receive(t, stuck.Hit(), "the deletion")
+		next := newSemaphoreMutex(t, w.Client(t), path)
+		mustRefuse(t, next)
+		done := lockLater(t.Context(), next)
+		awaitQueued(t, w.Client(t), path, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := lease.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("release behind a stuck request: %v, want an error that matches DeadlineExceeded", err)
+		}
+		stuck.Release()
+		got := receive(t, done, "the lock")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+func TestSemaphoreMutexQueuePosition(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/semaphore/position"
+		c := w.Client(t)
+		held := mustLock(t, newSemaphoreMutex(t, c, path))
+		awaitQueued(t, c, path, 0)
+		second := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
+		awaitContenders(t, c, path+"/leases", 2)
+		places := make(chan int, 16)
+		third := lockLater(t.Context(), newSemaphoreMutex(t, c, path, lock.WithQueuePosition(func(n int) { places <- n })))
+		if n := receive(t, places, "its place"); n != 2 {
+			t.Errorf("place %d, want 2: the holder and the next are ahead", n)
+		}
+		mustRelease(t, held)
+		got := receive(t, second, "the lock for the second")
+		if n := receive(t, places, "its next place"); n != 1 {
+			t.Errorf("place %d, want 1: the holder is ahead", n)
+		}
+		mustRelease(t, got.lease)
+		if n := receive(t, places, "its last place"); n != 0 {
+			t.Errorf("place %d, want 0 at the grant", n)
+		}
+		mustRelease(t, receive(t, third, "the lock for the third").lease)
+	})
+}

@@ -1,0 +1,267 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A side is one way to hold a queue lock: a mutex has one, a read/write lock has
+// two. It is where owners, lock counts and attempts meet.
+type side struct {
+	registry *registry
+	queue    *queue.Queue
+	kind     string // of its znodes
+	other    string // kind of the lock's other side; "" if there is none
+	path     string // of the lock, as its user gave it
+	full     string // of the lock, in the ensemble
+	cfg      config
+}
+
+func (s *side) key(p party) holdKey { return holdKey{path: s.full, kind: s.kind, party: p} }
+
+// acquire re-enters what the caller holds, drives an attempt for it, or waits
+// for the one that another goroutine of the same party drives.
+func (s *side) acquire(ctx context.Context, try bool) (*Lease, error) {
+	return s.acquireFor(ctx, partyOf(ctx), try)
+}
+
+func (s *side) acquireFor(ctx context.Context, p party, try bool) (*Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctxerr.Of(ctx)
+	}
+	key := s.key(p)
+	var awaited *hold
+	for {
+		place, err := s.take(ctx, key, awaited, try)
+		switch {
+		case err != nil:
+			return nil, err
+		case place.lease != nil:
+			return place.lease, nil
+		case place.turn == nil:
+			return s.drive(ctx, place.hold, try)
+		case try && !place.trying:
+			s.unjoin(place.hold)
+			return nil, ErrHeld
+		default:
+			if err := wait(ctx, place.turn); err != nil {
+				s.unjoin(place.hold)
+				return nil, err
+			}
+			awaited = place.hold
+		}
+	}
+}
+
+// A place is where a call finds itself in its party's hold: it has a lease of
+// it, or somebody else drives an attempt until turn is closed, or it drives, or
+// it asks for an upgrade. The attempt that it waits for may be one for the
+// lock's other side; then there is no hold yet.
+type place struct {
+	hold    *hold
+	lease   *Lease
+	turn    <-chan struct{}
+	trying  bool  // who drives waits for nobody
+	upgrade *hold // the read hold that stands against a write lock
+}
+
+// take finds the caller's place among holds that stand: those that are lost by
+// now stand in nobody's way. It returns ErrUpgrade where a read hold does.
+func (s *side) take(ctx context.Context, key holdKey, awaited *hold, try bool) (place, error) {
+	for {
+		found := s.join(key, awaited, try)
+		switch {
+		case found.lease != nil && found.lease.Err() != nil:
+			_ = found.lease.Release(ctx) // it says only that it was lost
+		case found.upgrade != nil && found.upgrade.grant.Hold.Err() == nil:
+			return place{}, ErrUpgrade
+		case found.upgrade != nil:
+			found.upgrade.check()
+		default:
+			return found, nil
+		}
+		awaited = nil
+	}
+}
+
+// join finds the caller's place. awaited is the hold that it has waited for, if
+// any: it leaves those who wait and takes its new place in one step, so that an
+// attempt that was handed over is not withdrawn in between.
+func (s *side) join(key holdKey, awaited *hold, try bool) place {
+	r := s.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if awaited != nil {
+		awaited.waiting--
+	}
+	h := r.holds[key]
+	if h == nil {
+		other := s.otherLocked(key)
+		switch {
+		case other != nil && other.grant == nil:
+			// A party makes one attempt on a lock at a time: what comes of this
+			// one decides what the caller's means.
+			return place{turn: other.changed, trying: other.trying}
+		case other != nil && s.kind == writeKind:
+			return place{upgrade: other}
+		}
+		h = s.newHold(key, other)
+		r.holds[key] = h
+	}
+	switch {
+	case h.grant != nil:
+		return place{hold: h, lease: h.leaseLocked()}
+	case h.driven:
+		h.waiting++
+		return place{hold: h, turn: h.changed, trying: h.trying}
+	}
+	h.driven, h.trying = true, try
+	return place{hold: h}
+}
+
+// otherLocked returns the party's hold of the lock's other side, or nil. It
+// needs registry.mu.
+func (s *side) otherLocked(key holdKey) *hold {
+	if s.other == "" {
+		return nil
+	}
+	key.kind = s.other
+	return s.registry.holds[key]
+}
+
+// newHold returns a hold whose attempt has not begun. beside is the party's
+// hold of the write side, if it has that and asks for the read side.
+func (s *side) newHold(key holdKey, beside *hold) *hold {
+	data := func() []byte { return s.cfg.nodeData(key.party) }
+	attempt := s.queue.NewAttempt(s.kind, data)
+	if beside != nil {
+		attempt = s.queue.NewAttemptBeside(beside.grant, s.kind, data)
+	}
+	return &hold{
+		registry: s.registry,
+		key:      key,
+		path:     s.path,
+		policy:   s.cfg.lossPolicy,
+		revoked:  s.cfg.revoked,
+		lost:     make(chan struct{}),
+		changed:  make(chan struct{}),
+		attempt:  attempt,
+	}
+}
+
+// unjoin leaves those who wait for h, which is nil for an attempt on the lock's
+// other side: that has no need of them.
+func (s *side) unjoin(h *hold) {
+	if h == nil {
+		return
+	}
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	h.waiting--
+	s.abandonLocked(h)
+}
+
+// drive makes the attempt, and hands it over or gives it up if that fails.
+func (s *side) drive(ctx context.Context, h *hold, try bool) (*Lease, error) {
+	returned := false
+	defer func() {
+		if !returned { // a function of the user's panicked
+			_, _ = s.conclude(ctx, h, nil, errPanicked)
+		}
+	}()
+	grant, err := s.run(ctx, h, try)
+	returned = true
+	return s.conclude(ctx, h, grant, err)
+}
+
+// conclude ends the driving of an attempt, with a lease of the grant, or with err.
+func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err error) (*Lease, error) {
+	if err == nil && ctx.Err() != nil {
+		// Both at once: no lease is returned to somebody who has gone.
+		err = ctxerr.Of(ctx)
+	}
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	h.undrivenLocked()
+	if err != nil {
+		s.abandonLocked(h)
+		return nil, err
+	}
+	h.grantedLocked(grant)
+	return h.leaseLocked(), nil
+}
+
+func (s *side) run(ctx context.Context, h *hold, try bool) (*queue.Grant, error) {
+	if !try {
+		return h.attempt.Run(ctx)
+	}
+	grant, err := h.attempt.Try(ctx)
+	switch {
+	case err == queue.ErrBusy: //nolint:errorlint // alone: there is nothing to add
+		return nil, ErrHeld
+	case ctxerr.Is(err, queue.ErrBusy):
+		return nil, fmt.Errorf("%w: %w", ErrHeld, err)
+	}
+	return grant, err
+}
+
+// abandonLocked withdraws the attempt if nobody of the party wants it any more.
+// It needs registry.mu; withdrawing only hands the znode to the client.
+func (s *side) abandonLocked(h *hold) {
+	if s.registry.unwantedLocked(h) {
+		h.attempt.Withdraw()
+	}
+}
+
+// latest returns the caller's latest lease.
+func (s *side) latest(ctx context.Context) (*Lease, error) {
+	key := s.key(partyOf(ctx))
+	r := s.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.holds[key]; h != nil && len(h.leases) > 0 {
+		return h.leases[len(h.leases)-1], nil
+	}
+	if lost := r.lost[key]; len(lost) > 0 {
+		h := lost[len(lost)-1]
+		return h.leases[len(h.leases)-1], nil
+	}
+	return nil, ErrNotOwner
+}
+
+// held returns the caller's lock count.
+func (s *side) held(ctx context.Context) int {
+	key := s.key(partyOf(ctx))
+	r := s.registry
+	r.mu.Lock()
+	h := r.holds[key]
+	granted := h != nil && h.grant != nil
+	r.mu.Unlock()
+	if !granted {
+		return 0
+	}
+	h.check()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.err != nil {
+		return 0
+	}
+	return len(h.leases)
+}
+
+func wait(ctx context.Context, turn <-chan struct{}) error {
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		return ctxerr.Of(ctx)
+	}
+}
+
+// errPanicked ends the attempt whose driver did not return: a function of the
+// user's panicked in it, or ended the goroutine.
+var errPanicked = errors.New("a function of the user's panicked")

@@ -1,0 +1,138 @@
+package lock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// sessionAtStake is the session timeout of the tests that lose sessions.
+const sessionAtStake = 4 * time.Second
+
+// lossAndSuccession lets holder have the mutex at path and next wait for it,
+// calls cutOff, and returns when the holder learned of its loss and when next
+// was granted, both seen from outside ZooKeeper.
+func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string, cutOff func()) (lost, granted time.Time) {
+	t.Helper()
+	lease := mustLock(t, newMutex(t, holder, path))
+	observed := make(chan time.Time, 1)
+	go func() {
+		<-lease.Lost()
+		observed <- time.Now()
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := lockLater(ctx, newMutex(t, next, path))
+	awaitContenders(t, next, path, 2)
+	cutOff()
+	lost = receive(t, observed, "the loss of the lease")
+	if lease.Err() == nil {
+		t.Error("Lost is closed and Err is nil")
+	}
+	got := receive(t, done, "the grant to the next")
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	before, _ := lease.Fence(ctx)
+	if after, _ := got.lease.Fence(ctx); after <= before {
+		t.Errorf("fence %d after %d: must grow", after, before)
+	}
+	mustRelease(t, got.lease)
+	return lost, got.at
+}
+
+// TestLossBeforeSuccession cuts the holder off without a word, ten times at
+// once, at moments spread over a second so that heartbeats and ticks are met at
+// all phases.
+func TestLossBeforeSuccession(t *testing.T) {
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				next := w.Client(t)
+				holder, proxy := onWay(t, w, framework.WithSessionTimeout(sessionAtStake))
+				lost, granted := lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
+					phase := time.NewTimer(time.Duration(i) * 100 * time.Millisecond)
+					<-phase.C
+					if i%2 == 0 {
+						proxy.Blackhole(zkproxy.Both)
+					} else {
+						proxy.Blackhole(zkproxy.ToServer) // replies would still come
+					}
+				})
+				if !lost.Before(granted) {
+					t.Errorf("lost %v after the next was granted", lost.Sub(granted))
+				}
+				t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
+			})
+		})
+	}
+}
+
+// TestLossBeforeSuccessionOnFrozenServer stops the holder's server for longer than
+// the session lasts. Where it is the only one it expires the session when it goes on.
+func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		server := members[0]
+		holder := server.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
+		next := members[len(members)-1].Client(t, framework.WithSessionTimeout(20*time.Second))
+		lost, granted := lossAndSuccession(t, holder, next, "/succession/frozen", func() {
+			server.Freeze(t)
+			thaw := time.AfterFunc(sessionAtStake+time.Second, func() { server.Thaw(t) })
+			t.Cleanup(func() { thaw.Stop() })
+		})
+		if !lost.Before(granted) {
+			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
+		}
+		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
+	}, worlds.Breakable())
+}
+
+// TestLossBeforeSuccessionOnIsolatedFollower cuts the holder's server off from
+// its leader: it goes on answering reads and pings, which prove nothing.
+func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		follower := members[0]
+		holder := follower.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
+		next := members[len(members)-1].Client(t)
+		lost, granted := lossAndSuccession(t, holder, next, "/succession/follower", func() { follower.Isolate(t) })
+		if !lost.Before(granted) {
+			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
+		}
+		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
+	}, worlds.Breakable(), worlds.Only("it takes a follower and its leader", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+// TestOnSuspend gives the lease up when the connection breaks, and the lock with
+// it as soon as there is one again.
+func TestOnSuspend(t *testing.T) {
+	t.Parallel()
+	const path = "/succession/suspend"
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		holder, way := onWay(t, w)
+		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
+		lease := mustLock(t, newMutex(t, holder, path, lock.WithLossPolicy(lock.OnSuspend)))
+		next := w.Client(t)
+		done := lockLater(t.Context(), newMutex(t, next, path))
+		awaitContenders(t, next, path, 2)
+		way.Cut()
+		receive(t, lease.Lost(), "the loss by suspension")
+		got := receive(t, done, "the grant to the next")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if err := patient.Err(); err != nil {
+			t.Errorf("lease with the other policy: %v, want nil", err)
+		}
+		mustRelease(t, got.lease)
+		mustRelease(t, patient)
+	})
+}

@@ -1,0 +1,215 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/retry"
+)
+
+// endings are the ways in which a context ends after a second and a half.
+var endings = map[string]struct {
+	begin func(context.Context) (context.Context, context.CancelFunc)
+	is    []error // what every error about it matches
+	text  string
+}{
+	"cancelled": {
+		begin: func(parent context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(parent)
+			stop := time.AfterFunc(1500*time.Millisecond, cancel)
+			return ctx, func() { stop.Stop(); cancel() }
+		},
+		is:   []error{context.Canceled},
+		text: "context canceled",
+	},
+	"cancelled for a reason": {
+		begin: func(parent context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(parent)
+			stop := time.AfterFunc(1500*time.Millisecond, func() { cancel(errStop) })
+			return ctx, func() { stop.Stop(); cancel(nil) }
+		},
+		is:   []error{context.Canceled, errStop},
+		text: "context canceled: shutting down",
+	},
+	"cancelled for a reason that says so": {
+		begin: func(parent context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(parent)
+			stop := time.AfterFunc(1500*time.Millisecond, func() { cancel(fmt.Errorf("%w: %w", errStop, context.Canceled)) })
+			return ctx, func() { stop.Stop(); cancel(nil) }
+		},
+		is:   []error{context.Canceled, errStop},
+		text: "shutting down: context canceled",
+	},
+	"past its deadline": {
+		begin: func(parent context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(parent, 1500*time.Millisecond)
+		},
+		is:   []error{context.DeadlineExceeded},
+		text: "context deadline exceeded",
+	},
+	"past its deadline for a reason": {
+		begin: func(parent context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(parent, 1500*time.Millisecond, errStop)
+		},
+		is:   []error{context.DeadlineExceeded, errStop},
+		text: "context deadline exceeded: shutting down",
+	},
+}
+
+func TestContextThatEndsIsNeverHidden(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		fn       func(context.Context) error // nil: the context has ended before
+		attempts int
+		elapsed  time.Duration
+		is       error
+		text     string // with the text about the context for %s
+	}{
+		"before the first attempt": {
+			nil, 0, 1500 * time.Millisecond, nil, "%s",
+		},
+		"during a wait": {
+			func(context.Context) error { return errBusy },
+			2, 1500 * time.Millisecond, errBusy, "retry: %s, after attempt 2: busy",
+		},
+		"during a wait, after an attempt that failed alike": {
+			func(context.Context) error { return errors.Join(context.Canceled, context.DeadlineExceeded) },
+			2, 1500 * time.Millisecond, nil, "retry: %s, after attempt 2: context canceled\ncontext deadline exceeded",
+		},
+		"during an attempt that fails by itself": {
+			func(context.Context) error { <-time.After(2 * time.Second); return errBusy },
+			1, 2 * time.Second, errBusy, "retry: %s, after attempt 1: busy",
+		},
+		"during an attempt that obeys it and says why": {
+			func(ctx context.Context) error {
+				<-ctx.Done()
+				if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+					return fmt.Errorf("%w: %w", ctx.Err(), cause)
+				}
+				return context.Cause(ctx)
+			},
+			1, 1500 * time.Millisecond, nil, "%s",
+		},
+	}
+	for how, ending := range endings {
+		for when, tt := range tests {
+			t.Run(how+" "+when, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := ending.begin(t.Context())
+					defer cancel()
+					start, attempts := time.Now(), 0
+					if tt.fn == nil {
+						<-ctx.Done()
+					}
+					err := retry.Do(ctx, retry.Forever(time.Second), func(ctx context.Context) error {
+						attempts++
+						return tt.fn(ctx)
+					})
+					if attempts != tt.attempts {
+						t.Errorf("%d attempts, want %d", attempts, tt.attempts)
+					}
+					if got := time.Since(start); got != tt.elapsed {
+						t.Errorf("returned after %v, want %v", got, tt.elapsed)
+					}
+					if got, want := text(err), fmt.Sprintf(tt.text, ending.text); got != want {
+						t.Errorf("Do = %q, want %q", got, want)
+					}
+					for _, target := range append(ending.is, tt.is) {
+						if target != nil && !errors.Is(err, target) {
+							t.Errorf("Do = %v, which is not %v", err, target)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCauseIsAddedToAnAttemptThatObeysAndDoesNotSay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	err := retry.Do(ctx, retry.Forever(time.Hour), func(ctx context.Context) error {
+		cancel(errStop)
+		return fmt.Errorf("reading: %w", ctx.Err())
+	})
+	if got, want := text(err), "reading: context canceled: shutting down"; got != want {
+		t.Errorf("Do = %q, want %q", got, want)
+	}
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
+		t.Error("the error does not match the context's error and its cause")
+	}
+}
+
+func TestErrorOfAnAttemptThatTellsOfItsContextIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var mine error
+	err := retry.Do(ctx, retry.Forever(time.Hour), func(ctx context.Context) error {
+		cancel()
+		mine = fmt.Errorf("reading: %w", ctx.Err())
+		return mine
+	})
+	if err != mine { //nolint:errorlint // as it is
+		t.Errorf("Do = %v, want %v", err, mine)
+	}
+}
+
+func TestSuccessStandsThoughItsContextEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	got, err := retry.Value(ctx, retry.Never(), func(context.Context) (int, error) { cancel(); return 7, nil })
+	if got != 7 || err != nil {
+		t.Errorf("Value = %d, %v; want 7, nil", got, err)
+	}
+}
+
+func TestPermanentStandsThoughItsContextEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error { cancel(); return retry.Permanent(errBusy) })
+	if err != errBusy { //nolint:errorlint // as it is
+		t.Errorf("Do = %v, want busy", err)
+	}
+}
+
+// late is a context that ends without waking anybody, as one does whose end is
+// not seen because the wait ended in the same instant.
+type late struct {
+	context.Context
+	end time.Time
+}
+
+func (c late) Err() error {
+	if time.Now().Before(c.end) {
+		return nil
+	}
+	return context.Canceled
+}
+
+func TestNoAttemptBeginsWhenTheWaitAndTheContextEndTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		ctx := late{context.Background(), time.Now().Add(time.Second)}
+		err := retry.Do(ctx, retry.Forever(time.Second), func(context.Context) error { attempts++; return errBusy })
+		if got, want := text(err), "retry: context canceled, after attempt 1: busy"; attempts != 1 || got != want {
+			t.Errorf("%d attempts, error %q; want 1, %q", attempts, got, want)
+		}
+	})
+}
+
+func TestNoAttemptBeginsWhenTheContextEndsBeforeAWaitOfNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	attempts := 0
+	err := retry.Do(ctx, retry.Once(0), func(context.Context) error { attempts++; return errBusy },
+		retry.OnRetry(func(retry.Failure) { cancel() }))
+	if got, want := text(err), "retry: context canceled, after attempt 1: busy"; attempts != 1 || got != want {
+		t.Errorf("%d attempts, error %q; want 1, %q", attempts, got, want)
+	}
+}

@@ -1,0 +1,130 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/docent-go/docent/retry"
+)
+
+// bound is the largest wait before retry k as the documentation states it,
+// computed in numbers that cannot overflow.
+func bound(base, limit time.Duration, k int) time.Duration {
+	b := new(big.Int).Lsh(big.NewInt(int64(base)), uint(k))
+	if l := big.NewInt(int64(limit)); b.Cmp(l) > 0 {
+		b = l
+	}
+	return time.Duration(b.Int64())
+}
+
+func TestPropertyExponentialWaitsAreInBounds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		base := rapid.Int64Range(1, math.MaxInt64).Draw(t, "base")
+		limit := rapid.Int64Range(base, math.MaxInt64).Draw(t, "max")
+		n := rapid.IntRange(0, 200).Draw(t, "n")
+		us := rapid.SliceOfN(rapid.Float64Range(0, math.Nextafter(1, 0)), n, n).Draw(t, "random numbers")
+		source := retry.WithRand(func() float64 {
+			u := us[0]
+			us = us[1:]
+			return u
+		})
+		draws := append([]float64(nil), us...)
+
+		got := waits(retry.BoundedExponential(time.Duration(base), time.Duration(limit), n, source), n+1)
+		if len(got) != n {
+			t.Fatalf("%d waits, want %d", len(got), n)
+		}
+		for i, d := range got {
+			most := bound(time.Duration(base), time.Duration(limit), i+1)
+			if d < 0 || d > most {
+				t.Fatalf("wait %d = %v, want 0 to %v", i+1, d, most)
+			}
+			if want := draws[i] * float64(most); math.Abs(float64(d)-want) > 1+want*1e-15 {
+				t.Fatalf("wait %d = %v, want %v of %v", i+1, d, draws[i], most)
+			}
+		}
+	})
+}
+
+func TestPropertyUnboundedIsBoundedByTheLargestDuration(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		base := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "base"))
+		n := rapid.IntRange(0, 100).Draw(t, "n")
+		u := rapid.Float64().Draw(t, "random number")
+		one := waits(retry.Exponential(base, n, always(u)), n+1)
+		other := waits(retry.BoundedExponential(base, math.MaxInt64, n, always(u)), n+1)
+		if len(one) != n || len(other) != n {
+			t.Fatalf("%d and %d waits, want %d", len(one), len(other), n)
+		}
+		for i := range one {
+			if one[i] != other[i] {
+				t.Fatalf("wait %d = %v without a bound and %v with the largest", i+1, one[i], other[i])
+			}
+		}
+	})
+}
+
+func TestPropertyAttemptsAreRetriesAndOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 50).Draw(rt, "n")
+		failures := rapid.IntRange(0, 60).Draw(rt, "failures")
+		wait := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "wait"))
+
+		synctest.Test(t, func(*testing.T) {
+			start, attempts, fn := time.Now(), 0, failing(failures)
+			err := retry.Do(context.Background(), retry.Times(n, wait), func(ctx context.Context) error {
+				attempts++
+				return fn(ctx)
+			})
+			want := min(n, failures) + 1
+			if attempts != want {
+				rt.Errorf("%d attempts, want %d", attempts, want)
+			}
+			if got, want := time.Since(start), time.Duration(want-1)*wait; got != want {
+				rt.Errorf("%v elapsed, want %v", got, want)
+			}
+			if (err == nil) != (failures <= n) {
+				rt.Errorf("Do = %v after %d failures of %d that may be retried", err, failures, n)
+			}
+			var exhausted *retry.ExhaustedError
+			if errors.As(err, &exhausted) != (failures > n && n > 0) {
+				rt.Errorf("Do = %v after %d failures of %d that may be retried", err, failures, n)
+			}
+		})
+	})
+}
+
+func TestPropertyWithinEndsNoWaitAfterItsLimit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(rt, "limit"))
+		wait := time.Duration(rapid.Int64Range(int64(time.Second), int64(time.Minute)).Draw(rt, "wait"))
+		work := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(rt, "work"))
+
+		synctest.Test(t, func(*testing.T) {
+			start := time.Now()
+			var begun time.Duration // when the last attempt began
+			_ = retry.Do(context.Background(), retry.Within(limit, wait), func(context.Context) error {
+				begun = time.Since(start)
+				<-time.After(work)
+				return errBusy
+			})
+			if begun > limit {
+				rt.Errorf("an attempt began %v after the start", begun)
+			}
+			if next := begun + work + wait; next <= limit {
+				rt.Errorf("no attempt began at %v, which is within the limit", next)
+			}
+		})
+	})
+}

@@ -1,0 +1,60 @@
+package fault_test
+
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// A test adds rules and reads their handles; a server or proxy matches frames and
+// carries out what the rules say.
+func Example() {
+	var rules fault.Rules
+	lost := rules.Add(fault.Rule{Op: fault.Create, Path: "/locks/*", Action: fault.DropReply})
+
+	for _, path := range []string{"/other", "/locks/lock-", "/locks/lock-"} {
+		strike := rules.Match(fault.Frame{Op: fault.Create, Path: path})
+		if strike == nil {
+			fmt.Println(path, "passes")
+			continue
+		}
+		fmt.Println(path, "suffers", strike.Action())
+		strike.Land()
+	}
+	<-lost.Hit()
+	fmt.Println("hits:", lost.Hits())
+	// Output:
+	// /other passes
+	// /locks/lock- suffers DropReply
+	// /locks/lock- passes
+	// hits: 1
+}
+
+func ExampleRule_Validate() {
+	err := fault.Rule{Op: fault.Ping, Path: "/a", Action: fault.HoldReply, Skip: -1}.Validate()
+	fmt.Println(err)
+	// Output:
+	// fault: path "/a": must be empty, op Ping carries none
+	// fault: skip -1: must be at least 0
+}
+
+func ExampleRule_String() {
+	fmt.Println(fault.Rule{Op: fault.Event, Path: "/config", Action: fault.HoldReply})
+	// Output: HoldReply of Event on /config (once)
+}
+
+func ExampleOpOf() {
+	fmt.Println(fault.OpOf(1), fault.OpOf(19), fault.OpOf(-11))
+	// Output: Create Create CloseSession
+}
+
+func ExampleHandle_Release() {
+	var rules fault.Rules
+	held := rules.Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply, Times: fault.Forever})
+	strike := rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"})
+	strike.Land()
+	held.Release()
+	<-strike.Released()
+	fmt.Println("in force:", rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"}) != nil)
+	// Output: in force: false
+}

@@ -1,0 +1,181 @@
+package interop_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestCuratorExclusion(t *testing.T) {
+	t.Parallel()
+	for _, k := range exclusives {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			shared := newClient(t)
+			o := contend(t, 30,
+				k.nativeOf(t, shared, path), k.nativeOf(t, shared, path), k.native(t, path),
+				k.foreigner(t, curator, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
+			if o.handovers == 0 {
+				t.Error("no library ever followed the other: that was no contest")
+			}
+			t.Logf("%d of %d turns followed one of the other library", o.handovers, len(o.turns))
+			awaitFree(t, shared, path)
+		})
+	}
+}
+
+func TestCuratorReadWriteExclusion(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	var contenders []contender
+	for range 2 {
+		for _, k := range []kind{writers, readers, readers} {
+			contenders = append(contenders, k.native(t, path), k.foreigner(t, curator, path))
+		}
+	}
+	o := contend(t, 20, contenders...)
+	if o.handovers == 0 {
+		t.Error("no library ever followed the other: that was no contest")
+	}
+	awaitFree(t, newClient(t), path)
+}
+
+// Both ways, whoever holds keeps the other out: one that tries, one that
+// waits for a while. Neither leaves a znode behind.
+func TestCuratorRefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ holds, tries kind }{
+		{mutexes, mutexes},
+		{semaphores, semaphores},
+		{writers, writers},
+		{writers, readers},
+		{readers, writers},
+	} {
+		t.Run(fmt.Sprintf("%s keeps %s out", c.holds.name, c.tries.name), func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			refusal(t, path, c.holds.native(t, path), c.tries.foreigner(t, curator, path))
+			refusal(t, path, c.holds.foreigner(t, curator, path), c.tries.native(t, path))
+		})
+	}
+}
+
+func refusal(t testing.TB, path string, holder, other contender) {
+	t.Helper()
+	observer := newClient(t)
+	mustLock(t, holder)
+	for _, limit := range []time.Duration{0, 100 * time.Millisecond} {
+		mustBeRefused(t, other, limit)
+	}
+	awaitGone(t, observer, path, other) // docent's deletion may go on in the background
+	mustUnlock(t, holder)
+	mustLock(t, other)
+	mustUnlock(t, other)
+	awaitFree(t, observer, path)
+}
+
+func TestCuratorReadersShare(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	ours, theirs := readers.native(t, path), readers.foreigner(t, curator, path)
+	mustLock(t, ours)
+	mustLock(t, theirs)
+	mustUnlock(t, ours)
+	mustLock(t, ours)
+	writer := lockLater(t, writers.native(t, path))
+	mustWait(t, writer, "a writer beside two readers")
+	mustUnlock(t, ours)
+	mustWait(t, writer, "a writer beside Curator's reader")
+	mustUnlock(t, theirs)
+	mustGet(t, writer, "the writer")
+}
+
+func TestCuratorOrder(t *testing.T) {
+	t.Parallel()
+	for _, k := range exclusives {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			inOrder(t, path,
+				k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path),
+				k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
+		})
+	}
+	t.Run("Readers behind a writer", func(t *testing.T) {
+		t.Parallel()
+		path := pathOf(t)
+		for _, c := range []struct{ holder, writer, reader contender }{
+			{readers.native(t, path), writers.foreigner(t, curator, path), readers.native(t, path)},
+			{readers.foreigner(t, curator, path), writers.native(t, path), readers.foreigner(t, curator, path)},
+		} {
+			inOrder(t, path, c.holder, c.writer, c.reader)
+		}
+	})
+}
+
+// A client that is closed gives its locks to those who wait, at once.
+func TestCuratorSuccessionAtClose(t *testing.T) {
+	t.Parallel()
+	for _, k := range exclusives {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			observer := newClient(t)
+			ours, theirs, ours2 := k.native(t, path), k.foreigner(t, curator, path), k.native(t, path)
+			mustLock(t, ours)
+			queue := queueUp(t, observer, path, theirs, ours2)
+
+			closed := time.Now()
+			if err := ours.client.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if took := mustGet(t, queue[0], "Curator's lock").at.Sub(closed); took > sessionTimeout/2 {
+				t.Errorf("Curator was granted %v after docent's client was closed", took)
+			}
+			closed = time.Now()
+			theirs.must(t, "close")
+			if took := mustGet(t, queue[1], "docent's lock").at.Sub(closed); took > sessionTimeout/2 {
+				t.Errorf("docent was granted %v after Curator's client was closed", took)
+			}
+			mustUnlock(t, ours2)
+		})
+	}
+}
+
+// Who gives up in the middle of the queue lets nobody in, and holds nobody up.
+func TestCuratorWaiterGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, k := range exclusives {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			ours := func() contender { return k.native(t, path) }
+			theirs := func() contender { return k.foreigner(t, curator, path) }
+			givingUp(t, path, ours(), theirs(), ours())
+			givingUp(t, path, ours(), theirs(), theirs())
+			givingUp(t, path, theirs(), ours(), theirs())
+			givingUp(t, path, theirs(), ours(), ours())
+		})
+	}
+}
+
+func givingUp(t testing.TB, path string, holder, middle, last contender) {
+	t.Helper()
+	observer := newClient(t)
+	mustLock(t, holder)
+	queue := queueUp(t, observer, path, middle, last)
+	if err := middle.giveUp(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-queue[0]; got.held {
+		t.Fatal("who gave up got the lock of somebody else")
+	}
+	awaitGone(t, observer, path, middle)
+	granted := queue[1]
+	mustWait(t, granted, "the last one, whose predecessor gave up")
+	mustUnlock(t, holder)
+	mustGet(t, granted, "the last one")
+	mustUnlock(t, last)
+	awaitFree(t, observer, path)
+}

@@ -1,0 +1,54 @@
+// Package interop proves that docent's locks exclude those of Apache Curator and
+// kazoo: processes of all three contend for the same paths of one real ZooKeeper.
+// It consists of tests; docs/interop.md is their result.
+//
+// # The drivers
+//
+// java/CuratorDriver.java and python/kazoo_driver.py do what a test asks for, one
+// line per command, and answer with one line:
+//
+//	7 anna lock mutex /some/path -1        command 7, for the actor anna
+//	7 ok 4294967301                        its answer: held, with this fence
+//	* revoked anna /some/path              something that nobody asked for
+//
+// An answer is "ok" with results, "no" where a time limit was over before, or
+// "error" with what was thrown. An actor is a session and one thread, made at its
+// first command; commands of one actor follow one another, those of different
+// actors run side by side. Data is in base64, behind a
+// "=". A limit is in milliseconds, and -1
+// is none.
+//
+//	connect SERVERS TIMEOUT                answers the session's id
+//	close
+//	lock KIND PATH LIMIT                   answers the fence: the czxid of the lock's znode; of each, for multi
+//	unlock KIND PATH
+//	interrupt                              Curator; at once, whatever the actor is about
+//	participants | contenders KIND PATH    Curator: paths; kazoo: data
+//	revocable KIND PATH                    Curator; to be said before each lock
+//	revoke NODE                            Curator
+//	create | create-gzip | set-gzip PATH DATA
+//	data | data-gzip PATH
+//	count PATH DELTA                       answers the shared count after DELTA was added
+//	bar | unbar PATH, pass PATH LIMIT      barrier
+//	enter | leave PATH MEMBERS LIMIT       double barrier
+//
+// Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and
+// multi (whose PATH is several, with commas), and those of kazoo_driver.py's table. A driver ends
+// with its input. Should the test die while a driver hangs, a shell process
+// beside it, which waits for the test's end of a pipe, kills it.
+//
+// # The oracle
+//
+// Whoever has got a lock is entered in a list within the test, and is struck off
+// before it is asked to give the lock back. So the list knows no more than what
+// was held, and two that exclude each other are never in it unless the lock has
+// failed. Nothing of it is in ZooKeeper.
+//
+// # What is needed
+//
+// A ZooKeeper, as package zktest has it; for Curator a JDK 11 or newer and either Debian's
+// package libcurator-recipes-java or a directory of jars at CURATOR_HOME; for
+// kazoo a python3 that can import it. scripts/setup-interop installs them where
+// apt-get can. Tests that find something missing are skipped or fail as ZK_TEST
+// says, which package zktest explains.
+package interop

@@ -1,0 +1,304 @@
+package interop_test
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// What kazoo's locks and others' know of each other. Curator comes to the same
+// as docent in every case.
+//
+// As it comes, kazoo names its znodes so that nobody else takes them for
+// contenders, and takes nobody else's for any. With extra_lock_patterns (polite) it
+// waits for others, who don't wait for it. A subclass with Curator's names
+// (renamed) is a full contender.
+var kazooCases = []struct {
+	name  string
+	kazoo string // kind in the driver
+	other kind
+
+	kazooWaits, otherWaits bool // behind a holder of the other library
+}{
+	{"Lock and Mutex ignore each other", "lock", mutexes, false, false},
+	{"Lock with extra_lock_patterns waits for Mutex, which ignores it", "lock-polite", mutexes, true, false},
+	{"Lock with Curator's names and Mutex exclude each other", "lock-renamed", mutexes, true, true},
+
+	{"WriteLock and Write ignore each other", "write", writers, false, false},
+	{"WriteLock with extra_lock_patterns waits for Write, which ignores it", "write-polite", writers, true, false},
+	{"WriteLock with Curator's names and Write exclude each other", "write-renamed", writers, true, true},
+	{"WriteLock with extra_lock_patterns waits for Read, which ignores it", "write-polite", readers, true, false},
+	{"WriteLock with Curator's names and Read exclude each other", "write-renamed", readers, true, true},
+
+	{"ReadLock and Write ignore each other", "read", writers, false, false},
+	{"ReadLock with extra_lock_patterns waits for Write, which ignores it", "read-polite", writers, true, false},
+	{"ReadLock with Curator's names and Write exclude each other", "read-renamed", writers, true, true},
+	{"ReadLock with Curator's names and Read share", "read-renamed", readers, false, false},
+}
+
+func TestKazooLocks(t *testing.T) {
+	t.Parallel()
+	for _, c := range kazooCases {
+		others := map[string]func(t testing.TB, path string) contender{
+			docent:       func(t testing.TB, path string) contender { return c.other.native(t, path) },
+			curator.name: func(t testing.TB, path string) contender { return c.other.foreigner(t, curator, path) },
+		}
+		for library, other := range others {
+			t.Run(c.name+"/"+library, func(t *testing.T) {
+				t.Parallel()
+				for _, turn := range []struct {
+					name  string
+					path  string
+					waits bool // who comes second
+					kazoo bool // who comes first
+				}{
+					{"kazoo behind " + library, pathOf(t) + "-1", c.kazooWaits, false},
+					{library + " behind kazoo", pathOf(t) + "-2", c.otherWaits, true},
+				} {
+					holder, second := other(t, turn.path), contender(newActor(t, kazoo).contender(c.kazoo, turn.path))
+					if turn.kazoo {
+						holder, second = second, holder
+					}
+					mustLock(t, holder)
+					held, err := second.lock(0)
+					if err != nil || held == turn.waits {
+						t.Errorf("%s: held %v, %v; want it to wait: %v", turn.name, held, err, turn.waits)
+					}
+					if held {
+						mustUnlock(t, second)
+					}
+					mustUnlock(t, holder)
+				}
+			})
+		}
+	}
+}
+
+// A Semaphore's contenders are the children of its path, whatever they are: the
+// two directories in which a SemaphoreMutex keeps its znodes make it full. It
+// fails on the way, where the path has no data at all. Nobody waits for it.
+func TestKazooSemaphore(t *testing.T) {
+	t.Parallel()
+	for _, other := range []func(t testing.TB, path string) contender{
+		func(t testing.TB, path string) contender { return semaphores.native(t, path) },
+		func(t testing.TB, path string) contender { return semaphores.foreigner(t, curator, path) },
+	} {
+		path := pathOf(t)
+		holder, python := other(t, path+"-1"), newActor(t, kazoo)
+		mustLock(t, holder)
+		if held, err := python.contender("semaphore", path+"-1").lock(0); held {
+			t.Errorf("kazoo has a Semaphore where a SemaphoreMutex is held: %v", err)
+		}
+		mustUnlock(t, holder)
+
+		holder, second := contender(python.contender("semaphore", path+"-2")), other(t, path+"-2")
+		mustLock(t, holder)
+		mustLock(t, second) // beside it
+		mustUnlock(t, second)
+		mustUnlock(t, holder)
+	}
+}
+
+// With Curator's names, kazoo stands in one queue with both others.
+func TestThreeLanguagesExclusion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind  kind
+		kazoo string
+	}{
+		{mutexes, "lock-renamed"},
+		{writers, "write-renamed"},
+	} {
+		t.Run(c.kind.name, func(t *testing.T) {
+			t.Parallel()
+			path := lastingPathOf(t)
+			python := renamed(c.kind, c.kazoo)
+			o := contend(t, 25,
+				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path),
+				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path))
+			if o.handovers == 0 {
+				t.Error("no library ever followed another: that was no contest")
+			}
+			awaitFree(t, newClient(t), path)
+		})
+	}
+}
+
+func TestThreeLanguagesOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind  kind
+		kazoo string
+	}{
+		{mutexes, "lock-renamed"},
+		{writers, "write-renamed"},
+	} {
+		t.Run(c.kind.name, func(t *testing.T) {
+			t.Parallel()
+			path := lastingPathOf(t)
+			python := renamed(c.kind, c.kazoo)
+			inOrder(t, path,
+				python.foreigner(t, kazoo, path), c.kind.native(t, path), c.kind.foreigner(t, curator, path),
+				python.foreigner(t, kazoo, path), c.kind.foreigner(t, curator, path), c.kind.native(t, path),
+				python.foreigner(t, kazoo, path))
+		})
+	}
+}
+
+func TestKazooRefusal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind  kind
+		kazoo string
+	}{
+		{mutexes, "lock-renamed"},
+		{writers, "write-renamed"},
+	} {
+		t.Run(c.kind.name, func(t *testing.T) {
+			t.Parallel()
+			path := lastingPathOf(t)
+			python := renamed(c.kind, c.kazoo)
+			refusal(t, path, c.kind.native(t, path), python.foreigner(t, kazoo, path))
+			refusal(t, path, python.foreigner(t, kazoo, path), c.kind.native(t, path))
+		})
+	}
+}
+
+// kazoo looks for a lock's directory once per Lock object, and can't make another where it
+// has been reaped, as a container of docent's or Curator's is that stays empty.
+func TestKazooContainer(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	ours, theirs := mutexes.native(t, path), renamed(mutexes, "lock-renamed").foreigner(t, kazoo, path)
+	mustLock(t, ours) // so that nothing is reaped yet
+	granted := queueUp(t, ours.client, path, theirs)
+	mustUnlock(t, ours)
+	mustGet(t, granted[0], "kazoo's lock")
+	mustUnlock(t, theirs)
+	zktest.Eventually(t, generous, "the directory is reaped", func() bool {
+		_, ok, err := ours.client.Exists(t.Context(), path)
+		return err == nil && !ok
+	})
+	if held, err := theirs.lock(noLimit); held || err == nil || !strings.Contains(err.Error(), "NoNodeError") {
+		t.Errorf("kazoo's lock: %v, %v; want a NoNodeError", held, err)
+	}
+	mustLock(t, ours) // docent makes it again
+	mustUnlock(t, ours)
+}
+
+// kazoo shows the data of docent's znodes as text, and docent lists kazoo's.
+func TestKazooContenders(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	ours := mutexes.native(t, path, lock.WithData([]byte("ours")))
+	theirs := renamed(mutexes, "lock-renamed").foreigner(t, kazoo, path)
+	mustLock(t, ours)
+	granted := queueUp(t, ours.client, path, theirs)
+
+	seen := newActor(t, kazoo).must(t, "contenders", theirs.kind, path)
+	if len(seen) != 2 || !strings.Contains(decoded(t, seen[0]), ours.name) || decoded(t, seen[1]) != "" {
+		t.Errorf("kazoo sees %q, want docent's metadata with owner %s, and no data", seen, ours.name)
+	}
+	participants := ours.participants(t)
+	if len(participants) != 2 || participants[1].Session != theirs.session || participants[1].Metadata != nil {
+		t.Errorf("docent sees %+v, want kazoo's contender second", participants)
+	}
+	mustUnlock(t, ours)
+	mustGet(t, granted[0], "kazoo's lock")
+}
+
+// The recipes that docent has none of yet. What is on the wire is read and
+// written by docent's client.
+func TestKazooCounter(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	java, python := newActor(t, curator), newActor(t, kazoo)
+	for _, step := range []struct {
+		actor *actor
+		want  string
+	}{{java, "3"}, {python, "6"}, {java, "9"}} {
+		if got := step.actor.must(t, "count", path, "3"); got[0] != step.want {
+			t.Errorf("%s counts to %s, want %s", step.actor.library, got[0], step.want)
+		}
+	}
+	c := newClient(t)
+	data, st, err := c.Get(t.Context(), path)
+	if err != nil || len(data) != 4 || binary.BigEndian.Uint32(data) != 9 {
+		t.Fatalf("the count is %x (%v), want 9 in 4 bytes, big-endian", data, err)
+	}
+	if _, err := c.Set(t.Context(), path, binary.BigEndian.AppendUint32(nil, 40), st.Version); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*actor{java, python} {
+		if got := a.must(t, "count", path, "0"); got[0] != "40" {
+			t.Errorf("%s reads %s, want the 40 that docent wrote", a.library, got[0])
+		}
+	}
+}
+
+func TestKazooBarrier(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	java, python := newActor(t, curator), newActor(t, kazoo)
+	c := newClient(t)
+	pass := func(limit string) map[string]bool {
+		passed := make(map[string]bool)
+		for _, a := range []*actor{java, python} {
+			_, ok, err := a.do("pass", path, limit).wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			passed[a.library] = ok
+		}
+		return passed
+	}
+	for _, step := range []struct {
+		name     string
+		bar, off func()
+	}{
+		{"Curator's", func() { java.must(t, "bar", path) }, func() { java.must(t, "unbar", path) }},
+		{"kazoo's", func() { python.must(t, "bar", path) }, func() { python.must(t, "unbar", path) }},
+		{"a znode", func() {
+			if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+				t.Fatal(err)
+			}
+		}, func() {
+			if err := c.Delete(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		step.bar()
+		for library, passed := range pass("100") {
+			if passed {
+				t.Errorf("%s passed a barrier that is %s", library, step.name)
+			}
+		}
+		step.off()
+		for library, passed := range pass("5000") {
+			if !passed {
+				t.Errorf("%s did not pass when the barrier, %s, was gone", library, step.name)
+			}
+		}
+	}
+}
+
+func TestKazooDoubleBarrier(t *testing.T) {
+	t.Parallel()
+	path := pathOf(t)
+	java, python := newActor(t, curator), newActor(t, kazoo)
+	for _, command := range []string{"enter", "leave"} {
+		first := java.do(command, path, "2", "20000")
+		if first.answered() {
+			t.Errorf("%s: Curator did not wait for kazoo", command)
+		}
+		python.must(t, command, path, "2", "20000")
+		if _, ok, err := first.wait(); err != nil || !ok {
+			t.Errorf("%s: Curator: %v, %v; want it through", command, ok, err)
+		}
+	}
+}

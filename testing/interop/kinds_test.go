@@ -1,0 +1,104 @@
+package interop_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A kind of lock, by the names that it has here and elsewhere.
+type kind struct {
+	name    string
+	foreign string // in the driver
+	shared  bool
+	make    func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
+}
+
+func mutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	m, err := lock.NewMutex(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func semaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	m, err := lock.NewSemaphoreMutex(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.ReadWrite {
+	t.Helper()
+	rw, err := lock.NewReadWrite(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rw
+}
+
+func readSide(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	return readWrite(t, c, path, opts...).Read()
+}
+
+func writeSide(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	return readWrite(t, c, path, opts...).Write()
+}
+
+// multi returns a lock of two mutexes, whose paths stand in path with a comma, as
+// the driver has it.
+func multi(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	var members []lock.Locker
+	for member := range strings.SplitSeq(path, ",") {
+		members = append(members, mutex(t, c, member, opts...))
+	}
+	m, err := lock.NewMulti(members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Curator's twins of docent's kinds.
+var (
+	mutexes    = kind{name: "Mutex", foreign: "mutex", make: mutex}
+	semaphores = kind{name: "SemaphoreMutex", foreign: "semaphore", make: semaphoreMutex}
+	writers    = kind{name: "Write", foreign: "write", make: writeSide}
+	readers    = kind{name: "Read", foreign: "read", make: readSide, shared: true}
+	multis     = kind{name: "Multi", foreign: "multi", make: multi}
+
+	// exclusives are those that one holder at a time has.
+	exclusives = []kind{mutexes, semaphores, writers}
+	// queued are those whose contenders stand in the lock's own directory.
+	queued = []kind{mutexes, writers, readers}
+)
+
+// native returns a contender of docent's of the kind, with a new client.
+func (k kind) native(t testing.TB, path string, opts ...lock.Option) *native {
+	t.Helper()
+	return k.nativeOf(t, newClient(t), path, opts...)
+}
+
+func (k kind) nativeOf(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *native {
+	t.Helper()
+	n := newNative(t, k.make(t, c, path, opts...))
+	n.client, n.shared, n.fences = c, k.shared, path
+	return n
+}
+
+// foreigner returns a contender of the library's of the kind, with a new actor.
+func (k kind) foreigner(t testing.TB, l *library, path string) *foreigner {
+	t.Helper()
+	f := newActor(t, l).contender(k.foreign, path)
+	f.shared = k.shared
+	return f
+}

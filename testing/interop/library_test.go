@@ -1,0 +1,175 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A library is another implementation of locks. Its tests share one driver, which
+// the first one starts and TestMain ends.
+type library struct {
+	name   string
+	locate func() (command []string, err error) // looks once
+
+	mu      sync.Mutex // guards following; held while the driver starts: all others want it too
+	driver  *driver
+	failure error // of the first start that failed; not tried again
+	skipped int   // tests, for want of it
+}
+
+// errMissing says that a library is not installed where it is looked for.
+var errMissing = errors.New("not installed")
+
+var (
+	curator = &library{name: "Curator", locate: sync.OnceValues(locateCurator)}
+	kazoo   = &library{name: "kazoo", locate: sync.OnceValues(locateKazoo)}
+)
+
+// shared returns the driver that all tests of the library use, and nobody breaks.
+// Without ZooKeeper or the library the test is skipped, or fails, as ZK_TEST says.
+func (l *library) shared(t testing.TB) *driver {
+	t.Helper()
+	l.require(t)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.driver == nil && l.failure == nil {
+		l.driver, l.failure = l.start()
+	}
+	if l.failure != nil {
+		t.Fatal(l.failure)
+	}
+	return l.driver
+}
+
+// own returns a driver for this test alone, to be broken.
+func (l *library) own(t testing.TB) *driver {
+	t.Helper()
+	l.require(t)
+	d, err := l.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (l *library) start() (*driver, error) {
+	command, err := l.locate()
+	if err != nil {
+		return nil, err
+	}
+	d, err := startDriver(command)
+	if err != nil {
+		return nil, fmt.Errorf("driver of %s: %w", l.name, err)
+	}
+	if err := d.awaitReady(); err != nil {
+		return nil, errors.Join(fmt.Errorf("driver of %s: %w", l.name, err), d.end())
+	}
+	return d, nil
+}
+
+func (l *library) require(t testing.TB) {
+	t.Helper()
+	zktest.Shared(t) // for its rules about a missing server
+	_, err := l.locate()
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, errMissing) || os.Getenv("ZK_TEST") == "required" {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.skipped++
+	l.mu.Unlock()
+	t.Skipf("SKIPPED, NOT TESTED: %v", err)
+}
+
+// finish ends the shared driver, and writes the line that keeps skipped tests from
+// being taken for passed ones.
+func (l *library) finish() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.skipped > 0 {
+		fmt.Fprintf(os.Stderr, "interop: SKIPPED %d tests for want of %s\n", l.skipped, l.name)
+	}
+	if l.driver == nil {
+		return nil
+	}
+	return l.driver.end()
+}
+
+// A suite is a package's tests with the drivers that they share.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	code := s.m.Run()
+	if err := errors.Join(curator.finish(), kazoo.finish()); err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+func TestMain(m *testing.M) { zktest.Main(suite{m}, zktest.WithLeakCheck()) }
+
+// locateCurator finds Curator as zktest finds ZooKeeper: at CURATOR_HOME, a
+// directory of jars that has all that Curator needs, or Debian's package. The
+// latter's manifest names what it needs, and Java follows it.
+func locateCurator() ([]string, error) {
+	java, err := locateJava()
+	if err != nil {
+		return nil, err
+	}
+	jars := []string{"/usr/share/java/curator-recipes.jar", "/usr/share/java/slf4j-simple.jar"}
+	home := os.Getenv("CURATOR_HOME")
+	if home != "" {
+		jars = []string{filepath.Join(home, "*")}
+	} else if _, err := os.Stat(jars[0]); err != nil {
+		return nil, fmt.Errorf("Curator: %w: no %s (Debian: apt-get install libcurator-recipes-java) and no CURATOR_HOME", errMissing, jars[0])
+	}
+	return []string{
+		java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
+		"-Djava.net.preferIPv4Stack=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR",
+		"-cp", strings.Join(jars, string(os.PathListSeparator)),
+		filepath.Join("java", "CuratorDriver.java"),
+	}, nil
+}
+
+// locateJava finds a Java that compiles: a driver runs from its source.
+func locateJava() (string, error) {
+	java, javac := "java", "javac"
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		java, javac = filepath.Join(home, "bin", java), filepath.Join(home, "bin", javac)
+	}
+	for _, program := range []string{java, javac} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("Curator: %w: no %s (Debian: apt-get install default-jdk-headless)", errMissing, program)
+		}
+	}
+	return java, nil
+}
+
+// locateKazoo finds a Python that has kazoo. The system's has it from Debian's
+// package, and may not be the first in PATH.
+func locateKazoo() ([]string, error) {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(context.Background(), python, "-c", "import kazoo").Run() == nil {
+			return []string{python, filepath.Join("python", "kazoo_driver.py")}, nil
+		}
+	}
+	return nil, fmt.Errorf("kazoo: %w: no python3 imports it (Debian: apt-get install python3-kazoo)", errMissing)
+}

@@ -1,0 +1,159 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/locktest"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// A broken lock is a mutex with a fault, by its Lock and TryLock.
+type broken struct {
+	lock.Locker
+	onLock, onTry func(ctx context.Context, l lock.Locker) (*lock.Lease, error)
+}
+
+func (b broken) Lock(ctx context.Context) (*lock.Lease, error) {
+	if b.onLock == nil {
+		return b.Locker.Lock(ctx)
+	}
+	return b.onLock(ctx, b.Locker)
+}
+
+func (b broken) TryLock(ctx context.Context) (*lock.Lease, error) {
+	if b.onTry == nil {
+		return b.Locker.TryLock(ctx)
+	}
+	return b.onTry(ctx, b.Locker)
+}
+
+// A breach is a fault and what of a lock's promises it breaks.
+type breach struct {
+	name      string
+	newLocker locktest.NewLocker
+	opts      []locktest.Option
+	breaks    []string // the beginnings of sentences, among others
+}
+
+func breaches() []breach {
+	var serial atomic.Int64
+	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker {
+		t.Helper()
+		m, err := lock.NewMutex(c, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	with := func(b broken) locktest.NewLocker {
+		return func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			b.Locker = mutex(t, c, path)
+			return b
+		}
+	}
+	return []breach{
+		{"excludes nobody", func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			return mutex(t, c, fmt.Sprint(path, "/", serial.Add(1)))
+		}, nil, []string{"Lock_waits", "Two_owners", "TryLock_never_waits", "ctx_bounds_the_wait", "Do_calls_fn"}},
+		{"does not heed ctx", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+			return l.Lock(context.WithoutCancel(ctx))
+		}}), nil, []string{"If_ctx_ends_first,_Lock's", "Nothing_of_an_attempt", "ctx_bounds_every_call"}},
+		{"hides why it failed", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+			lease, err := l.Lock(ctx)
+			if err != nil {
+				return nil, errors.New("timeout")
+			}
+			return lease, nil
+		}}), nil, []string{"If_ctx_ends_first,_Lock's", "If_the_lock_can't_be_had", "A_lease_is_lost,_and_a_wait_ended"}},
+		{"returns a lease together with an error", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+			lease, err := l.Lock(ctx)
+			return lease, errors.Join(err, errors.New("late"))
+		}}), nil, []string{"Lock_waits", "Two_owners"}},
+		{"TryLock waits", with(broken{onTry: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+			ctx, cancel := context.WithTimeout(ctx, worlds.SessionTimeout)
+			defer cancel()
+			lease, err := l.Lock(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", lock.ErrHeld, err)
+			}
+			return lease, nil
+		}}), nil, []string{"TryLock_never_waits"}},
+		{"leaves a ghost", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+			lease, err := l.Lock(ctx)
+			if err != nil && ctx.Err() != nil {
+				go func() { // as a retry that nobody waits for
+					_, _ = l.Lock(lock.ContextWithOwner(context.Background(), lock.NewOwner("ghost")))
+				}()
+			}
+			return lease, err
+		}}), nil, []string{"If_ctx_ends_first,_Lock's", "Nothing_of_an_attempt", "A_call_that_has_ended_leaves_no_goroutine", "Whichever_reply_is_lost"}},
+		{"is not reentrant", func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			m, err := lock.NewSemaphoreMutex(c, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}, []locktest.Option{locktest.Reentrant()}, []string{"An_owner_that_has_the_lock", "A_lost_lock_is_lost"}},
+		{"is not shared", mutex, []locktest.Option{locktest.Shared(mutex)}, []string{"Any_number_of_owners"}},
+		{"bears a guard that is not to be", mutex, []locktest.Option{locktest.Unguarded()}, []string{"A_transaction_with_the_Guard"}},
+	}
+}
+
+// breachVariable names the lock that TestBreach is to run with.
+const breachVariable = "LOCKTEST_BREACH"
+
+// TestBreach fails, in a process of its own: see TestBreachesAreFound.
+func TestBreach(t *testing.T) {
+	for _, b := range breaches() {
+		if b.name == os.Getenv(breachVariable) {
+			locktest.Run(t, b.newLocker, append(b.opts, locktest.In(worlds.Only("it is to be quick", worlds.Embedded)))...)
+		}
+	}
+}
+
+func TestBreachesAreFound(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range breaches() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestBreach$", "-test.v", "-test.timeout", "1m")
+			cmd.Env = append(os.Environ(), breachVariable+"="+b.name, "ZK_TEST=none")
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Errorf("all promises are kept:\n%s", out)
+			}
+			for _, sentence := range b.breaks {
+				if !strings.Contains(string(out), "--- FAIL: TestBreach/"+sentence) {
+					t.Errorf("not found to be broken: %s\n%s", sentence, summary(out))
+				}
+			}
+		})
+	}
+}
+
+// summary returns the lines of a test's output that say what failed and why.
+func summary(out []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "--- FAIL") || strings.Contains(line, ".go:") && !strings.Contains(line, "only in") || strings.HasPrefix(line, "panic") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// doPromises are those of lock.Do.
+func doPromises() []promise {
+	return []promise{
+		{sentence: "Do calls fn while it holds the lock, releases it, and returns fn's error", check: (*scene).doHolds},
+		{sentence: "Do releases the lock when fn panics, and when ctx ends in fn", check: (*scene).doReleases},
+		{sentence: "If the lock can't be had before ctx ends, Do does not call fn", check: (*scene).doInVain},
+		{sentence: "Do's fn has a context that ends with the loss, which Do's error tells", check: (*scene).doLoses},
+	}
+}
+
+// held reports whether somebody holds the lock, whom the oracle need not know.
+func (s *scene) held() bool {
+	s.Helper()
+	lease, err := s.rival(s.w.Client(s)).TryLock(s.Context())
+	if err == nil {
+		s.oracle.Enter(lease)
+		s.mustRelease(lease)
+		return false
+	}
+	if !errors.Is(err, lock.ErrHeld) {
+		s.Errorf("TryLock by another client: %v, want none or ErrHeld", err)
+	}
+	return true
+}
+
+func (s *scene) doHolds() {
+	c := s.w.Client(s)
+	wrong := errors.New("wrong")
+	err := lock.Do(s.Context(), s.locker(c), func(context.Context) error {
+		if !s.held() {
+			s.Error("fn was called and the lock is not held")
+		}
+		return wrong
+	})
+	if !errors.Is(err, wrong) || errors.Is(err, lock.ErrLost) {
+		s.Errorf("Do: %v, want fn's error", err)
+	}
+	if s.held() {
+		s.Error("Do returned and the lock is held")
+	}
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) doReleases() {
+	c := s.w.Client(s)
+	func() {
+		defer func() {
+			if recover() == nil {
+				s.Error("fn's panic did not come through")
+			}
+		}()
+		_ = lock.Do(s.Context(), s.locker(c), func(context.Context) error { panic("fn") })
+	}()
+	if s.held() {
+		s.Error("the lock is held after a panic")
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	if err := lock.Do(ctx, s.locker(c), func(context.Context) error { cancel(); return nil }); err != nil {
+		s.Errorf("Do whose ctx ended in fn: %v, want nil: the release has a context of its own", err)
+	}
+	if s.held() {
+		s.Error("the lock is held after ctx ended in fn")
+	}
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) doInVain() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	ctx, cancel := context.WithTimeout(s.Context(), brief)
+	defer cancel()
+	called := false
+	err := within(s, "Do", func() error {
+		return lock.Do(ctx, s.locker(c), func(context.Context) error { called = true; return nil })
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || called {
+		s.Errorf("Do: %v, called %v; want context.DeadlineExceeded, and fn not called", err, called)
+	}
+	vacate()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) doLoses() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context) error {
+		way.Expire(s)
+		receive(s, ctx.Done(), "the end of fn's context")
+		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
+			s.Errorf("cause %v, want ErrLost", cause)
+		}
+		return nil
+	})
+	if !errors.Is(err, lock.ErrLost) {
+		s.Errorf("Do: %v, want ErrLost though fn returned nil", err)
+	}
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}

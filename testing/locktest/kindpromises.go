@@ -1,0 +1,122 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+func fairPromise() promise {
+	return promise{sentence: "Grants go in the order in which the lock was asked for", check: (*scene).fair}
+}
+
+func (s *scene) fair() {
+	const waiters = 8
+	vacate := s.occupy()
+	grants := make(chan int, waiters)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range waiters {
+		l := s.locker(s.w.Client(s))
+		wg.Go(func() {
+			lease, err := s.lock(s.Context(), l)
+			grants <- i
+			if err != nil {
+				s.Errorf("Lock: %v", err)
+				return
+			}
+			if err := s.release(s.Context(), lease); err != nil {
+				s.Errorf("Release: %v", err)
+			}
+		})
+		s.w.Settle() // it stands in the queue
+	}
+	vacate()
+	for want := range waiters {
+		if got := receive(s, grants, "the next grant"); got != want {
+			s.Errorf("grant %d went to waiter %d", want, got)
+		}
+	}
+}
+
+func reentrantPromises() []promise {
+	return []promise{
+		{sentence: "An owner that has the lock gets it again, and gives it back with the last lease", check: (*scene).reentrant},
+		{sentence: "A lost lock is lost to all leases of its owner", check: (*scene).reentrantLoss},
+	}
+}
+
+// reentrant has an explicit owner, which may use any goroutine, and a goroutine that says
+// nothing.
+func (s *scene) reentrant() {
+	c := s.w.Client(s)
+	owners := []context.Context{lock.ContextWithOwner(s.Context(), lock.NewOwner("owner")), s.Context()}
+	for _, owned := range owners {
+		first, err := s.lock(owned, s.locker(c))
+		if err != nil {
+			s.Fatal(err)
+		}
+		second, err := s.tryLock(owned, s.locker(c))
+		if err != nil {
+			s.Fatalf("TryLock by the owner: %v", err)
+		}
+		third, err := s.lock(owned, s.locker(c))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if first.Node() != second.Node() || second.Node() != third.Node() {
+			s.Error("leases of one owner have different znodes")
+		}
+		for i, l := range []*lock.Lease{second, first, third} {
+			if _, err := s.rival(s.w.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
+				s.Errorf("another client, after %d releases of 3: %v, want ErrHeld", i, err)
+			}
+			s.mustRelease(l)
+		}
+		s.mustBeFree()
+	}
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) reentrantLoss() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	l := s.locker(c)
+	leases := []*lock.Lease{s.mustLock(l), s.mustLock(l)}
+	way.Expire(s)
+	for _, lease := range leases {
+		s.mustBeLost(lease, lock.ErrLost)
+		if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
+			s.Errorf("Release: %v, want ErrLost", err)
+		}
+	}
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func sharedPromise() promise {
+	return promise{sentence: "Any number of owners hold it at once, and exclude who wants it alone", check: (*scene).sharing}
+}
+
+func (s *scene) sharing() {
+	var leases []*lock.Lease
+	for range 3 {
+		leases = append(leases, s.mustLock(s.locker(s.w.Client(s))))
+	}
+	c := s.w.Client(s)
+	alone := s.rival(c)
+	for _, lease := range leases {
+		if _, err := s.grantedAlone(alone.TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {
+			s.Errorf("TryLock by who wants it alone: %v, want ErrHeld", err)
+		}
+		s.mustRelease(lease)
+	}
+	s.catchUp(c)
+	lease, err := s.grantedAlone(alone.TryLock(s.Context()))
+	if err != nil {
+		s.Fatalf("TryLock by who wants it alone, when all have gone: %v", err)
+	}
+	s.mustRelease(lease)
+}

@@ -1,0 +1,256 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// lockPromises are those of lock.Locker.
+func lockPromises() []promise {
+	return []promise{
+		{sentence: "Lock waits until the lock is the caller's", check: (*scene).lockWaits},
+		{sentence: "Two owners that exclude each other never hold it at once, and fences grow", check: (*scene).excludes},
+		{sentence: "ctx bounds the wait only, never the lease", check: (*scene).ctxBoundsTheWait},
+		{sentence: "If ctx ends first, Lock's error wraps ctx's", check: (*scene).ctxEndsTheWait},
+		{sentence: "Nothing of an attempt that failed stays in anybody's way", check: (*scene).attemptsLeaveNothing},
+		{sentence: "TryLock gets a lock that is free", check: (*scene).tryLockGets},
+		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*scene).tryLockIsRefused},
+		{sentence: "ctx bounds every call, with no server reachable too", check: (*scene).callsAreBounded},
+		{sentence: "A call that has ended leaves no goroutine", check: (*scene).callsLeaveNoGoroutine},
+	}
+}
+
+func (s *scene) lockWaits() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	done := s.lockLater(s.Context(), s.locker(c))
+	s.mustWait(done)
+	vacate()
+	s.mustRelease(s.mustGet(done))
+	s.mustBeQuiet(c)
+}
+
+// excludes has the goroutines of several clients contend. Each has a lock value of its own
+// and says who it is, so that no two are one owner.
+func (s *scene) excludes() {
+	const clients, goroutines, rounds = 3, 3, 4
+	var (
+		wg   sync.WaitGroup
+		last *framework.Client
+	)
+	for i := range clients {
+		c := s.w.Client(s)
+		last = c
+		for g := range goroutines {
+			l := s.locker(c)
+			enter := s.granted
+			if s.cfg.shared && (i+g)%goroutines == 0 {
+				l, enter = s.rival(c), s.grantedAlone
+			}
+			ctx := lock.ContextWithOwner(s.Context(), lock.NewOwner("contender"))
+			wg.Go(func() {
+				for range rounds {
+					lease, err := enter(l.Lock(ctx))
+					if err != nil {
+						s.Errorf("Lock: %v", err)
+						return
+					}
+					<-time.After(time.Millisecond) // for others to come
+					if err := s.release(ctx, lease); err != nil {
+						s.Errorf("Release: %v", err)
+					}
+				}
+			})
+		}
+	}
+	_ = within(s, "all goroutines that contend", func() error { wg.Wait(); return nil })
+	if got, want := s.oracle.Grants(), clients*goroutines*rounds; got != want {
+		s.Errorf("%d grants, want %d", got, want)
+	}
+	s.mustBeQuiet(last)
+}
+
+func (s *scene) ctxBoundsTheWait() {
+	c := s.w.Client(s)
+	ctx, cancel := context.WithCancel(s.Context())
+	lease, err := s.lock(ctx, s.locker(c))
+	cancel()
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.pass(time.Minute)
+	if err := lease.Err(); err != nil {
+		s.Errorf("lease, a while after its Lock's ctx ended: %v", err)
+	}
+	if l, err := s.rival(s.w.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
+		s.Errorf("TryLock by another client: %v, %v; want ErrHeld", l, err)
+	}
+	s.mustRelease(lease)
+}
+
+// pass lets d pass in virtual time, and little in real time.
+func (s *scene) pass(d time.Duration) {
+	if s.w.Kind().Virtual() {
+		<-time.After(d)
+	}
+	s.w.Settle()
+}
+
+func (s *scene) ctxEndsTheWait() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	l := s.locker(c)
+
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	for name, call := range map[string]func(context.Context, lock.Locker) (*lock.Lease, error){"Lock": s.lock, "TryLock": s.tryLock} {
+		err := within(s, name, func() error { _, err := call(ctx, l); return err })
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("%s with a ctx that has ended: %v, want context.Canceled", name, err)
+		}
+	}
+
+	ctx, cancel = context.WithCancel(s.Context())
+	done := s.lockLater(ctx, l)
+	s.mustWait(done)
+	cancel()
+	if got := receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+		s.Errorf("Lock that was cancelled: %v, want context.Canceled", got.err)
+	}
+
+	ctx, cancel = context.WithTimeout(s.Context(), brief)
+	defer cancel()
+	if got := receive(s, s.lockLater(ctx, l), "the end of the wait"); !errors.Is(got.err, context.DeadlineExceeded) {
+		s.Errorf("Lock that timed out: %v, want context.DeadlineExceeded", got.err)
+	}
+	vacate()
+	s.mustBeQuiet(c)
+}
+
+// attemptsLeaveNothing has attempts of all kinds fail while somebody else waits behind them.
+func (s *scene) attemptsLeaveNothing() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	var failing []<-chan outcome
+	ctx, giveUp := context.WithCancel(s.Context())
+	for range 3 {
+		owned := lock.ContextWithOwner(ctx, lock.NewOwner("one that gives up"))
+		failing = append(failing, s.lockLater(owned, s.locker(c)))
+	}
+	s.w.Settle()
+	behind := s.lockLater(s.Context(), s.locker(s.w.Client(s)))
+	s.mustWait(behind)
+	giveUp()
+	for _, done := range failing {
+		if got := receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+			s.Errorf("Lock that was cancelled: %v, want context.Canceled", got.err)
+		}
+	}
+	if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
+		s.Errorf("TryLock: %v, want ErrHeld", err)
+	}
+	vacate()
+	s.mustRelease(s.mustGet(behind))
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) tryLockGets() {
+	c := s.w.Client(s)
+	for range 3 {
+		lease, err := s.tryLock(s.Context(), s.locker(c))
+		if err != nil {
+			s.Fatalf("TryLock of a free lock: %v", err)
+		}
+		s.mustRelease(lease)
+	}
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) tryLockIsRefused() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	start := time.Now()
+	for range 3 {
+		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
+			s.Errorf("TryLock of a held lock: %v, want ErrHeld", err)
+		}
+	}
+	if took := time.Since(start); took > prompt || s.w.Kind().Virtual() && took > brief {
+		s.Errorf("three TryLocks of a held lock took %v", took)
+	}
+	vacate()
+	s.catchUp(c)
+	lease, err := s.tryLock(s.Context(), s.locker(c))
+	if err != nil {
+		s.Fatalf("TryLock once the holder has gone: %v", err)
+	}
+	s.mustRelease(lease)
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) callsAreBounded() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	free := s.elsewhere()
+	lease := s.mustLock(s.locker(c))
+	way.Blackhole(zkproxy.Both)
+	calls := map[string]func(context.Context) error{
+		"Lock":    func(ctx context.Context) error { _, err := free.lock(ctx, free.locker(c)); return err },
+		"TryLock": func(ctx context.Context) error { _, err := free.tryLock(ctx, free.locker(c)); return err },
+		"Release": func(ctx context.Context) error { return s.release(ctx, lease) },
+	}
+	for name, call := range calls {
+		ctx, cancel := context.WithTimeout(s.Context(), brief)
+		start := time.Now()
+		err := within(s, name, func() error { return call(ctx) })
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			s.Errorf("%s: %v, want context.DeadlineExceeded", name, err)
+		}
+		if took := time.Since(start); took > prompt || s.w.Kind().Virtual() && took > 2*brief {
+			s.Errorf("%s took %v with a ctx of %v", name, took, brief)
+		}
+	}
+	way.Heal()
+	other := s.w.Client(s)
+	s.mustBeQuiet(other)
+	free.mustBeQuiet(other)
+}
+
+// callsLeaveNoGoroutine counts where that can be done: in a bubble.
+func (s *scene) callsLeaveNoGoroutine() {
+	vacate := s.occupy()
+	c := s.w.Client(s)
+	s.w.Settle()
+	before := goroutines()
+	for range 3 {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.lockLater(ctx, s.locker(c))
+		s.mustWait(done)
+		cancel()
+		receive(s, done, "the end of the wait")
+		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
+			s.Errorf("TryLock: %v, want ErrHeld", err)
+		}
+	}
+	vacate()
+	dead, cancel := context.WithCancel(s.Context())
+	cancel()
+	lease := s.mustLock(s.locker(c))
+	if err := s.release(dead, lease); !errors.Is(err, context.Canceled) {
+		s.Errorf("Release: %v, want context.Canceled", err)
+	}
+	s.mustRelease(s.mustLock(s.locker(c)))
+	s.mustBeQuiet(c)
+	s.pass(time.Minute)
+	if after := goroutines(); s.w.Kind().Virtual() && after > before {
+		s.Errorf("%d goroutines after calls that have ended, %d before", after, before)
+	}
+}

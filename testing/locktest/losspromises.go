@@ -1,0 +1,218 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// sessionAtStake is the session timeout of clients that lose their session by its time.
+const sessionAtStake = 4 * time.Second
+
+// lossPromises are those that concern the end of a session, a client or a znode.
+func lossPromises() []promise {
+	return []promise{
+		{sentence: "Lost is closed before anybody else can be granted the lock", check: (*scene).lossComesFirst},
+		{sentence: "A lease is lost with its session, Err tells the cause, and the lock can be had again", check: (*scene).sessionEndsHeld},
+		{sentence: "Context ends when the lease is lost, with the LostError as its cause", check: (*scene).contextEndsWithTheLoss},
+		{sentence: "A lost lease's Release gives its LostError", check: (*scene).releaseOfALost},
+		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait for ever", check: (*scene).sessionEndsWaiting},
+		{sentence: "A session that ends while Release waits has released the lock", check: (*scene).sessionEndsReleasing},
+		{sentence: "A lease is lost when its znode is deleted by somebody else", check: (*scene).znodeDeleted},
+		{sentence: "A lease is lost, and a wait ended, when the client is closed", check: (*scene).clientClosed},
+	}
+}
+
+// lossComesFirst cuts the holder off without a word. In virtual time that is done at moments
+// spread over a session, so that heartbeats and ticks are met at all phases.
+func (s *scene) lossComesFirst() {
+	phases := []time.Duration{100 * time.Millisecond}
+	if s.w.Kind().Virtual() {
+		for at := time.Duration(0); at < sessionAtStake; at += 73 * time.Millisecond {
+			phases = append(phases, at)
+		}
+	}
+	for i, phase := range phases {
+		direction := zkproxy.Both
+		if i%2 == 1 {
+			direction = zkproxy.ToServer // replies would still come
+		}
+		s.elsewhere().cutOffAfter(phase, direction)
+	}
+}
+
+func (s *scene) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
+	way := s.w.Way(s)
+	holder, next := way.Client(s, framework.WithSessionTimeout(sessionAtStake)), s.w.Client(s)
+	lease := s.mustLock(s.locker(holder))
+	done := make(chan outcome, 1)
+	go func() {
+		lease, err := s.grantedAlone(s.rival(next).Lock(s.Context())) // the oracle looks at Lost
+		done <- outcome{lease, err}
+	}()
+	s.mustWait(done)
+	<-time.After(phase)
+	way.Blackhole(direction)
+	receive(s, lease.Lost(), "the loss of the lease")
+	s.mustRelease(s.mustGet(done))
+	way.Heal()
+	if err := errors.Join(holder.Close(), next.Close()); err != nil {
+		s.Error(err)
+	}
+}
+
+// mustBeLost waits for the loss of a lease and holds what it tells against cause.
+func (s *scene) mustBeLost(lease *lock.Lease, cause error) {
+	s.Helper()
+	receive(s, lease.Lost(), "the loss of the lease")
+	var lostErr *lock.LostError
+	err := lease.Err()
+	if !errors.As(err, &lostErr) || !errors.Is(err, lock.ErrLost) || !errors.Is(err, cause) || lostErr.Path != lease.Path() {
+		s.Errorf("Err of a lost lease: %v, want a LostError of %s that wraps %v", err, lease.Path(), cause)
+	}
+}
+
+func (s *scene) sessionEndsHeld() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	l := s.locker(c)
+	lease := s.mustLock(l)
+	way.Expire(s)
+	s.mustBeLost(lease, framework.ErrSessionEnded)
+	again := s.mustLock(l)
+	if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
+		s.Errorf("Release of the lost lease: %v, want ErrLost", err)
+	}
+	if err := again.Err(); err != nil {
+		s.Errorf("Err of the next lease: %v, want nil: it has nothing to do with the lost one", err)
+	}
+	s.mustRelease(again)
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) contextEndsWithTheLoss() {
+	way := s.w.Way(s)
+	lease := s.mustLock(s.locker(way.Client(s)))
+	held, cancel := lease.Context(s.Context())
+	defer cancel()
+	way.Expire(s)
+	receive(s, held.Done(), "the end of the context")
+	late, cancelLate := lease.Context(s.Context())
+	defer cancelLate()
+	for _, ctx := range []context.Context{held, late} {
+		var lostErr *lock.LostError
+		if cause := context.Cause(ctx); !errors.As(cause, &lostErr) {
+			s.Errorf("cause %v, want a LostError", cause)
+		}
+	}
+}
+
+func (s *scene) releaseOfALost() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	lease := s.mustLock(s.locker(c))
+	way.Expire(s)
+	s.mustBeLost(lease, framework.ErrSessionEnded)
+	var lostErr *lock.LostError
+	if err := s.release(s.Context(), lease); !errors.As(err, &lostErr) {
+		s.Errorf("Release: %v, want a LostError", err)
+	}
+	if err := lease.Release(s.Context()); !errors.Is(err, lock.ErrReleased) {
+		s.Errorf("second Release: %v, want ErrReleased", err)
+	}
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) sessionEndsWaiting() {
+	vacate := s.occupy()
+	way := s.w.Way(s)
+	c := way.Client(s)
+	done := s.lockLater(s.Context(), s.locker(c))
+	s.mustWait(done)
+	way.Expire(s)
+	s.w.Settle()
+	vacate()
+	got := receive(s, done, "the end of the wait")
+	if got.err == nil {
+		st, ok, err := c.Exists(s.Context(), got.lease.Node())
+		if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
+			s.Errorf("granted %s of session %#x (%v, %v), want one of %#x", got.lease.Node(), st.EphemeralOwner, ok, err, c.Session().ID)
+		}
+		s.mustRelease(got.lease)
+	}
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) sessionEndsReleasing() {
+	way := s.w.Way(s)
+	c := way.Client(s)
+	lease := s.mustLock(s.locker(c))
+	for _, op := range []fault.Op{fault.Delete, fault.Multi} {
+		defer way.Rules().Add(fault.Rule{Op: op, Action: fault.HoldRequest}).Release()
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.release(s.Context(), lease) }()
+	s.w.Settle()
+	way.Expire(s)
+	if err := receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
+		s.Errorf("Release: %v, want nil or ErrLost", err)
+	}
+	if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
+		s.Errorf("Err: %v, want ErrReleased", err)
+	}
+	way.Rules().Clear()
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) znodeDeleted() {
+	operator, c := s.w.Client(s), s.w.Client(s)
+	lease := s.mustLock(s.locker(c))
+	s.oracle.Leave(lease) // what follows excludes nobody
+	if err := operator.Delete(s.Context(), lease.Node()); err != nil {
+		s.Fatal(err)
+	}
+	s.mustBeLost(lease, lock.ErrNodeDeleted)
+	if err := lease.Release(s.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
+		s.Errorf("Release: %v, want ErrNodeDeleted", err)
+	}
+	s.mustBeFree()
+	s.mustBeQuiet(c)
+}
+
+func (s *scene) clientClosed() {
+	holding, waiting := s.w.Client(s), s.w.Client(s)
+	lease := s.mustLock(s.locker(holding))
+	l := s.cfg.rival(s, waiting, s.path)
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Lock(s.Context())
+		done <- err
+	}()
+	s.w.Settle()
+	if err := waiting.Close(); err != nil {
+		s.Error(err)
+	}
+	if err := receive(s, done, "the end of the wait"); !errors.Is(err, framework.ErrClosed) {
+		s.Errorf("Lock when its client was closed: %v, want ErrClosed", err)
+	}
+	if _, err := l.Lock(s.Context()); !errors.Is(err, framework.ErrClosed) {
+		s.Errorf("Lock on a closed client: %v, want ErrClosed", err)
+	}
+	if _, err := l.TryLock(s.Context()); !errors.Is(err, framework.ErrClosed) {
+		s.Errorf("TryLock on a closed client: %v, want ErrClosed", err)
+	}
+	if err := holding.Close(); err != nil {
+		s.Error(err)
+	}
+	s.mustBeLost(lease, framework.ErrClosed)
+	s.mustBeFree()
+	s.mustBeQuiet(s.w.Client(s))
+}

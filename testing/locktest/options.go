@@ -1,0 +1,70 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// An Option tells [Run] what the lock under test promises beyond [lock.Locker].
+type Option interface{ apply(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(cfg *config) { f(cfg) }
+
+type config struct {
+	rival     NewLocker // excludes the lock under test
+	shared    bool
+	fair      bool
+	reentrant bool
+	unguarded bool
+	worlds    []worlds.Option
+}
+
+// Fair says that grants go in the order in which the lock was asked for.
+func Fair() Option { return optionFunc(func(cfg *config) { cfg.fair = true }) }
+
+// Reentrant says that an owner (see [lock.Owner]) that has the lock gets further leases of
+// it, and that the lock is given back with the last.
+func Reentrant() Option { return optionFunc(func(cfg *config) { cfg.reentrant = true }) }
+
+// Shared says that any number of owners can hold the lock at the same time, as the
+// read side of a read/write lock, and that a lock of rival at the same path excludes them
+// all, and is excluded by each. The default is that the lock excludes itself.
+func Shared(rival NewLocker) Option {
+	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival = true, rival })
+}
+
+// Unguarded says that the lock's leases have no guard: transactions with
+// [lock.Lease.Guard] always fail, with [lock.ErrNoGuard].
+func Unguarded() Option { return optionFunc(func(cfg *config) { cfg.unguarded = true }) }
+
+// In restricts the worlds in which the tests run, by [worlds.Only]. The default is all.
+func In(opts ...worlds.Option) Option {
+	return optionFunc(func(cfg *config) { cfg.worlds = append(cfg.worlds, opts...) })
+}
+
+// newConfig returns the configuration, or all that is wrong with Run's arguments.
+func newConfig(newLocker NewLocker, opts []Option) (config, error) {
+	cfg := config{rival: newLocker}
+	var faults []error
+	if newLocker == nil {
+		faults = append(faults, errors.New("locktest: newLocker: must not be nil"))
+	}
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Errorf("locktest: option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	if cfg.shared && cfg.rival == nil {
+		faults = append(faults, errors.New("locktest: shared: rival: must not be nil"))
+	}
+	if cfg.shared && cfg.fair {
+		faults = append(faults, errors.New("locktest: fair: can't be checked with shared, whose owners are granted together"))
+	}
+	return cfg, errors.Join(faults...)
+}

@@ -1,0 +1,127 @@
+package locktest
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// An Oracle is a registry of one lock's holders, outside ZooKeeper: whoever is granted
+// the lock enters, and leaves before it releases. Who is there when another one enters,
+// and has not lost its lease, is a violation, which fails the test. Its methods may be
+// called concurrently, on any goroutine.
+//
+// A loss needs no leaving: the oracle looks at [lock.Lease.Lost], which has to be
+// closed before anybody else can be granted the lock. That holds for the loss of a
+// session. It can't hold where somebody deletes a holder's znode, so such a holder has
+// to leave before the deletion.
+type Oracle struct {
+	t testing.TB
+
+	mu        sync.Mutex // guards following
+	holders   map[*lock.Lease]stake
+	grants    int
+	highest   int64 // fence of all holders so far
+	exclusive int64 // highest fence of those that were to be alone
+}
+
+// A stake is one holder's.
+type stake struct {
+	node   string
+	fence  int64
+	shared bool
+}
+
+// NewOracle returns an oracle for one lock, which reports to t.
+func NewOracle(t testing.TB) *Oracle {
+	t.Helper()
+	return &Oracle{t: t, holders: make(map[*lock.Lease]stake)}
+}
+
+// Enter takes note that l was granted to an owner that is to be alone with the lock. A
+// further lease of the same hold, as of a reentrant lock, is not another owner. It also
+// checks that the fence has grown from holder to holder.
+func (o *Oracle) Enter(l *lock.Lease) { o.enter(l, false) }
+
+// EnterShared is Enter for an owner that may be together with others that share.
+func (o *Oracle) EnterShared(l *lock.Lease) { o.enter(l, true) }
+
+// Leave takes note that l is about to be released. It does nothing if l was never entered.
+func (o *Oracle) Leave(l *lock.Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.holders, l)
+}
+
+// Grants returns how many times the oracle was told of a grant.
+func (o *Oracle) Grants() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.grants
+}
+
+// Holders returns how many leases are held now, as far as the oracle was told.
+func (o *Oracle) Holders() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for l := range o.holders {
+		if !lost(l) {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *Oracle) enter(l *lock.Lease, shared bool) {
+	o.t.Helper()
+	fence, err := l.Fence(o.t.Context())
+	if err != nil {
+		o.t.Errorf("oracle: fence of a lease that was just granted: %v", err)
+	}
+	s := stake{l.Node(), fence, shared}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.grants++
+	again := false
+	for other, there := range o.holders {
+		switch {
+		case lost(other):
+			delete(o.holders, other)
+		case there.node == s.node && there.fence == s.fence:
+			again = true
+		case !shared || !there.shared:
+			o.t.Errorf("oracle: %s granted with fence %d while %s with fence %d is neither lost nor released",
+				s.node, s.fence, there.node, there.fence)
+		}
+	}
+	o.holders[l] = s
+	if !again {
+		o.checkFenceLocked(s)
+	}
+}
+
+// checkFenceLocked holds a new holder's fence against those before it. It needs mu.
+func (o *Oracle) checkFenceLocked(s stake) {
+	o.t.Helper()
+	floor := o.highest
+	if s.shared { // those that share may enter in any order
+		floor = o.exclusive
+	} else {
+		o.exclusive = max(o.exclusive, s.fence)
+	}
+	if s.fence <= floor {
+		o.t.Errorf("oracle: fence %d of %s after fence %d: must grow", s.fence, s.node, floor)
+	}
+	o.highest = max(o.highest, s.fence)
+}
+
+func lost(l *lock.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}

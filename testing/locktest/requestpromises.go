@@ -1,0 +1,130 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// requestPromises are those that hold whatever befalls any request.
+func requestPromises() []promise {
+	var all []promise
+	for sentence, action := range map[string]fault.Action{
+		"Whichever request does not arrive, no two hold the lock and nobody is in anybody's way": fault.CutBefore,
+		"Whichever reply is lost, no two hold the lock and nobody is in anybody's way":           fault.DropReply,
+		"Whichever request is held up, no two hold the lock and nobody is in anybody's way":      fault.HoldRequest,
+		"Whichever reply is held up, no two hold the lock and nobody is in anybody's way":        fault.HoldReply,
+	} {
+		all = append(all, promise{sentence: sentence, check: func(s *scene) { s.meetEverywhere(action) }})
+	}
+	return all
+}
+
+// smallPacket keeps the buffers small of the hundreds of clients that are needed.
+const smallPacket = 64 << 10
+
+// A mishap is what befalls one request of an acquire and release, and what comes on top.
+type mishap struct {
+	action    fault.Action
+	contended bool // the lock is held by somebody else at first
+	ctxEnds   bool // with the mishap
+	expires   bool // the session, with the mishap
+}
+
+func (m mishap) String() string {
+	return fmt.Sprintf("%v, contended %v, ctx ends %v, session ends %v", m.action, m.contended, m.ctxEnds, m.expires)
+}
+
+// meetEverywhere has the action befall each request in turn, with all that can come on
+// top. In real time, where it takes long, it leaves out what is the same from the
+// server's side.
+func (s *scene) meetEverywhere(action fault.Action) {
+	other := s.w.Client(s)
+	holds := action == fault.HoldRequest || action == fault.HoldReply
+	for _, contended := range []bool{false, true} {
+		for _, ctxEnds := range []bool{false, true} {
+			for _, expires := range []bool{false, true} {
+				m := mishap{action, contended, ctxEnds, expires}
+				if expires && !holds {
+					continue // a hold before it has been the same
+				}
+				if !s.w.Kind().Virtual() && (contended || holds && ctxEnds == expires) {
+					continue
+				}
+				s.meetEach(m, other)
+			}
+		}
+	}
+}
+
+// meetEach makes an attempt for each request that can be met.
+func (s *scene) meetEach(m mishap, other *framework.Client) {
+	const most = 50 // far above what an acquire and release take
+	n := 0
+	for n < most && s.elsewhere().meet(m, n, other) {
+		n++
+	}
+	if n < 2 || n == most {
+		s.Errorf("%v: met %d requests of an acquire and release, want from 2 to %d", m, n, most-1)
+	}
+}
+
+// meet locks and releases while m befalls request number n. It reports false if there was
+// no such request.
+func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
+	s.Helper()
+	way := s.w.Way(s)
+	c := way.Client(s, framework.WithSessionTimeout(sessionAtStake), framework.WithMaxPacket(smallPacket, smallPacket))
+	vacate := func() {}
+	if m.contended {
+		vacate = s.occupyBy(other)
+	}
+	l := s.locker(c)
+	rule := way.Rules().Add(fault.Rule{Action: m.action, Skip: n})
+	ctx, cancel := context.WithCancel(s.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.lockAndRelease(ctx, l) }()
+	if m.contended {
+		s.w.Settle()
+		vacate()
+	}
+	var err error
+	select {
+	case <-rule.Hit():
+		if m.ctxEnds {
+			cancel()
+		}
+		if m.expires {
+			way.Expire(s)
+		}
+		err = receive(s, done, fmt.Sprintf("the end of Lock and Release after %v of request %d", m, n))
+	case err = <-done:
+	}
+	hit := rule.Hits() > 0
+	if err != nil && !errors.Is(err, lock.ErrLost) && (!m.ctxEnds || !errors.Is(err, context.Canceled)) {
+		s.Errorf("%v of request %d: %v", m, n, err)
+	}
+	rule.Release()
+	s.mustBeFreeFor(other)
+	s.mustBeQuiet(c)
+	if s.Failed() {
+		s.Fatalf("the above is of %v of request %d", m, n)
+	}
+	if err := errors.Join(c.Close(), way.Close()); err != nil {
+		s.Error(err)
+	}
+	return hit
+}
+
+func (s *scene) lockAndRelease(ctx context.Context, l lock.Locker) error {
+	lease, err := s.lock(ctx, l)
+	if err != nil {
+		return err
+	}
+	return s.release(ctx, lease)
+}

@@ -1,0 +1,251 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+const (
+	// generous bounds what has to happen at some time, on a machine as slow as it may be.
+	generous = 30 * time.Second
+	// brief is how long a context lets wait what is to time out.
+	brief = 200 * time.Millisecond
+	// sceneLimit ends what does not end by itself. In virtual time, where clients go
+	// on to ping their server, a test would otherwise not hang but run for ever.
+	sceneLimit = 30 * time.Minute
+	// prompt bounds what a call takes once its context has ended, on such a machine.
+	prompt = 5 * time.Second
+)
+
+// A scene is a lock at a path that nobody else uses, in one world.
+type scene struct {
+	*testing.T
+	w         *worlds.World
+	newLocker NewLocker
+	cfg       config
+	path      string
+	oracle    *Oracle
+	ctx       context.Context // of all calls; see sceneLimit
+}
+
+// Context returns what shadows the test's: it ends in time where a lock never returns.
+func (s *scene) Context() context.Context { return s.ctx }
+
+func newScene(t *testing.T, w *worlds.World, newLocker NewLocker, cfg config) *scene {
+	t.Helper()
+	// The real servers outlive the test, and may have been here before.
+	path := fmt.Sprintf("/locktest/%016x/lock", rand.Uint64())
+	ctx, cancel := context.WithTimeout(t.Context(), sceneLimit)
+	t.Cleanup(cancel)
+	return &scene{t, w, newLocker, cfg, path, NewOracle(t), ctx}
+}
+
+// elsewhere returns a scene with another lock in the same world.
+func (s *scene) elsewhere() *scene { return newScene(s.T, s.w, s.newLocker, s.cfg) }
+
+// locker returns the lock under test for a client.
+func (s *scene) locker(c *framework.Client) lock.Locker {
+	s.Helper()
+	return s.newLocker(s.T, c, s.path)
+}
+
+// rival returns a lock that excludes the one under test.
+func (s *scene) rival(c *framework.Client) lock.Locker {
+	s.Helper()
+	return s.cfg.rival(s.T, c, s.path)
+}
+
+// lock locks, tells the oracle, and holds the result against what holds for all of them.
+func (s *scene) lock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+	s.Helper()
+	return s.granted(l.Lock(ctx))
+}
+
+// catchUp has c's server catch up with the leader: TryLock may refuse by what the
+// server knows, and a lagging one does not know of a release yet.
+func (s *scene) catchUp(c *framework.Client) {
+	s.Helper()
+	if err := c.Sync(s.Context(), "/"); err != nil {
+		s.Fatalf("sync: %v", err)
+	}
+}
+
+// tryLock is lock for TryLock.
+func (s *scene) tryLock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+	s.Helper()
+	return s.granted(l.TryLock(ctx))
+}
+
+func (s *scene) granted(lease *lock.Lease, err error) (*lock.Lease, error) {
+	s.Helper()
+	switch {
+	case lease == nil && err == nil:
+		err = errors.New("neither a lease nor an error")
+	case lease != nil && err != nil:
+		s.Errorf("got a lease together with error %v", err)
+	case err == nil && s.cfg.shared:
+		s.oracle.EnterShared(lease)
+	case err == nil:
+		s.oracle.Enter(lease)
+	}
+	return lease, err
+}
+
+// grantedAlone is granted for a lock that excludes the one under test.
+func (s *scene) grantedAlone(lease *lock.Lease, err error) (*lock.Lease, error) {
+	if err == nil {
+		s.oracle.Enter(lease)
+	}
+	return lease, err
+}
+
+// release is the lease's Release, of which the oracle is told.
+func (s *scene) release(ctx context.Context, l *lock.Lease) error {
+	s.oracle.Leave(l)
+	return l.Release(ctx)
+}
+
+// mustLock locks or fails the test.
+func (s *scene) mustLock(l lock.Locker) *lock.Lease {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), generous)
+	defer cancel()
+	lease, err := s.lock(ctx, l)
+	if err != nil {
+		s.Fatalf("Lock: %v", err)
+	}
+	return lease
+}
+
+func (s *scene) mustRelease(l *lock.Lease) {
+	s.Helper()
+	if err := s.release(s.Context(), l); err != nil {
+		s.Fatalf("Release: %v", err)
+	}
+}
+
+// occupy has somebody else hold the lock, with a client of its own, until the function that
+// it returns is called.
+func (s *scene) occupy() (vacate func()) {
+	s.Helper()
+	return s.occupyBy(s.w.Client(s))
+}
+
+// occupyBy is occupy for a client that there is.
+func (s *scene) occupyBy(c *framework.Client) (vacate func()) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), generous)
+	defer cancel()
+	lease, err := s.grantedAlone(s.rival(c).Lock(ctx))
+	if err != nil {
+		s.Fatalf("Lock by another client: %v", err)
+	}
+	return func() {
+		s.Helper()
+		s.mustRelease(lease)
+	}
+}
+
+// An outcome is what a Lock on another goroutine came to.
+type outcome struct {
+	lease *lock.Lease
+	err   error
+}
+
+// lockLater calls Lock on a goroutine of its own.
+func (s *scene) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		lease, err := s.lock(ctx, l)
+		done <- outcome{lease, err}
+	}()
+	return done
+}
+
+// mustGet waits for the lease that a Lock on another goroutine gets.
+func (s *scene) mustGet(done <-chan outcome) *lock.Lease {
+	s.Helper()
+	got := receive(s, done, "the grant")
+	if got.err != nil {
+		s.Fatalf("Lock: %v", got.err)
+	}
+	return got.lease
+}
+
+// mustWait fails the test if Lock has returned when nothing moves any more.
+func (s *scene) mustWait(done <-chan outcome) {
+	s.Helper()
+	s.w.Settle()
+	select {
+	case got := <-done:
+		s.Fatalf("Lock returned %v, %v; want it to wait", got.lease, got.err)
+	default:
+	}
+}
+
+// mustBeFree fails the test unless the lock can be had by somebody new.
+func (s *scene) mustBeFree() {
+	s.Helper()
+	s.mustBeFreeFor(s.w.Client(s))
+}
+
+// mustBeFreeFor is mustBeFree for a client that there is.
+func (s *scene) mustBeFreeFor(c *framework.Client) {
+	s.Helper()
+	s.mustRelease(s.mustLock(s.locker(c)))
+	s.occupyBy(c)()
+}
+
+// mustBeQuiet fails the test unless the lock leaves nothing behind at the server.
+func (s *scene) mustBeQuiet(c *framework.Client) {
+	s.Helper()
+	var left []string
+	for end := time.Now().Add(generous); ; {
+		var err error
+		if left, err = leftovers(s.Context(), c, s.path); err != nil {
+			s.Fatal(err)
+		}
+		if len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	if len(left) > 0 {
+		s.Errorf("still there after %v: %v", generous, left)
+	}
+	if n := s.oracle.Holders(); n > 0 {
+		s.Errorf("%d holders at the end", n)
+	}
+	zktest.Eventually(s, generous, "the client's session has no ephemeral node", func() bool {
+		return len(s.w.Ephemerals(s, c.Session().ID)) == 0
+	})
+}
+
+// within calls fn, and fails the test if it does not return.
+func within(t testing.TB, what string, fn func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	return receive(t, done, "the end of "+what)
+}
+
+// receive waits for what ch delivers, or fails the test.
+func receive[T any](t testing.TB, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(generous):
+		t.Fatalf("not within %v: %s", generous, what)
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,31 @@
+package worlds
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+// Each runs body in each world, as subtests by the worlds' names. They are parallel
+// tests, so that Each may return before they have run, as t.Run does with those;
+// whatever the body needs from outside has to stay until t ends. It fails the
+// test if an option is faulty.
+func Each(t *testing.T, body func(t *testing.T, w *World), opts ...Option) {
+	t.Helper()
+	cfg, err := newConfig(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range cfg.limits {
+		t.Logf("only in %v: %s", l.kinds, l.reason)
+	}
+	for _, kind := range cfg.kinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			if kind.Virtual() {
+				synctest.Test(t, func(t *testing.T) { body(t, &World{kind, newEmbedded(t, kind), cfg}) })
+				return
+			}
+			body(t, &World{kind, newReal(t, kind, cfg.breakable), cfg})
+		})
+	}
+}

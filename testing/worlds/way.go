@@ -1,0 +1,43 @@
+package worlds
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// A Way is one that clients take to a server: a proxy, with all that this can do to
+// them, that no other client shares. It is closed when the test has ended.
+type Way struct {
+	*zkproxy.Proxy
+	member  *Member
+	options []framework.Option
+}
+
+// Client returns a client that is connected by this way, and is closed when the test
+// has ended.
+func (y *Way) Client(t testing.TB, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return connect(t, y.Addr(), append(y.options, opts...))
+}
+
+// Expire ends the sessions of the clients that are connected by this way, as though
+// their time were over: it cuts the connections, has the server end the
+// sessions while nobody can come back, and opens the way again, healing whatever it suffered.
+// The clients learn of it when they reconnect. It fails the test if nobody is connected.
+func (y *Way) Expire(t testing.TB) {
+	t.Helper()
+	sessions := y.Sessions()
+	if len(sessions) == 0 {
+		t.Fatal("worlds: expire: nobody is connected")
+	}
+	y.Refuse()
+	y.Cut()
+	for _, s := range sessions {
+		if err := y.member.world.host.expire(t.Context(), y.member.number, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.Heal()
+}

@@ -1,0 +1,169 @@
+package worlds_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+const generous = 30 * time.Second
+
+func TestClientsOfAWorldSeeOneTree(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a, b := w.Client(t), w.Client(t, framework.WithNamespace("seen"))
+		if _, err := a.Create(t.Context(), "/seen/node", []byte("x"), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Sync(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := b.Get(t.Context(), "/node"); err != nil || string(data) != "x" {
+			t.Errorf("data %q, %v; want x", data, err)
+		}
+		if err := a.DeleteTree(t.Context(), "/seen"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEachRunsInAllWorldsThatAreAllowed(t *testing.T) {
+	t.Parallel()
+	var (
+		mu  sync.Mutex
+		ran []worlds.Kind
+	)
+	t.Run("group", func(t *testing.T) {
+		worlds.Each(t, func(_ *testing.T, w *worlds.World) {
+			mu.Lock()
+			defer mu.Unlock()
+			ran = append(ran, w.Kind())
+		}, worlds.Only("the first reason", worlds.Embedded, worlds.EmbeddedEnsemble, worlds.Ensemble),
+			worlds.Only("the second", worlds.EmbeddedEnsemble, worlds.Embedded))
+	})
+	slices.Sort(ran)
+	if want := []worlds.Kind{worlds.Embedded, worlds.EmbeddedEnsemble}; !slices.Equal(ran, want) {
+		t.Errorf("ran in %v, want %v", ran, want)
+	}
+}
+
+func TestWayIsHarmedAlone(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way := w.Way(t)
+		harmed, other := way.Client(t), w.Client(t)
+		way.ResetRequests()
+		lost := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/", Action: fault.DropReply})
+		for _, c := range []*framework.Client{harmed, other} {
+			if _, _, err := c.Exists(t.Context(), "/"); err != nil {
+				t.Error(err)
+			}
+		}
+		if lost.Hits() != 1 || way.Count(fault.Exists) != 2 {
+			t.Errorf("%d hits, %d requests; want 1 and 2", lost.Hits(), way.Count(fault.Exists))
+		}
+		way.Blackhole(zkproxy.Both)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, _, err := harmed.Exists(ctx, "/"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v through a blackhole, want DeadlineExceeded", err)
+		}
+		if _, _, err := other.Exists(t.Context(), "/"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestExpireEndsTheSessionsOfAWay(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way := w.Way(t)
+		c := way.Client(t)
+		before := c.Session().ID
+		node, err := c.Create(t.Context(), "/expired-", nil, framework.Ephemeral(), framework.Sequential())
+		if err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the node is listed", func() bool { return slices.Equal(w.Ephemerals(t, before), []string{node}) })
+		way.Expire(t)
+		zktest.Eventually(t, generous, "the next session", func() bool {
+			return c.State() == framework.Connected && c.Session().ID != before
+		})
+		zktest.Eventually(t, generous, "the node is gone", func() bool { return len(w.Ephemerals(t, before)) == 0 })
+	})
+}
+
+func TestFrozenMemberAnswersNothing(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		first, last := members[0], members[len(members)-1]
+		c := first.Client(t)
+		first.Freeze(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, _, err := c.Exists(ctx, "/"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v from a frozen member, want DeadlineExceeded", err)
+		}
+		if last != first {
+			if _, _, err := last.Client(t).Exists(t.Context(), "/"); err != nil {
+				t.Error(err)
+			}
+		}
+		first.Thaw(t)
+		if _, _, err := c.Exists(t.Context(), "/"); err != nil {
+			t.Error(err)
+		}
+	}, worlds.Breakable())
+}
+
+func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		follower, other := members[0], members[len(members)-1].Client(t)
+		c := follower.Client(t)
+		if _, err := other.Create(t.Context(), "/node", []byte("old"), framework.Idempotent()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Sync(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		follower.Isolate(t)
+		if _, err := other.Set(t.Context(), "/node", []byte("new"), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := c.Get(t.Context(), "/node"); err != nil || string(data) != "old" {
+			t.Errorf("data %q, %v; want old", data, err)
+		}
+		follower.Heal()
+		if err := c.Sync(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := c.Get(t.Context(), "/node"); err != nil || string(data) != "new" {
+			t.Errorf("data %q, %v; want new", data, err)
+		}
+	}, worlds.Breakable(), worlds.Only("it takes another member", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+// TestADayInABubble has no real world: it would take a day.
+func TestADayInABubble(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		before := c.Session().ID
+		<-time.After(24 * time.Hour)
+		if now := c.Session().ID; c.State() != framework.Connected || now != before {
+			t.Errorf("%v in session %#x after a day, want Connected in %#x", c.State(), now, before)
+		}
+	}, worlds.Only("virtual time", worlds.Embedded))
+}

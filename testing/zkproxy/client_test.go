@@ -1,0 +1,124 @@
+package zkproxy_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// quietLogger keeps the client's log out of the test's.
+type quietLogger struct{}
+
+func (quietLogger) Printf(string, ...any) {}
+
+// client connects a client of the common library, and returns when it has a session.
+func client(t *testing.T, addr string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quietLogger{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	wantState(t, events, zk.StateHasSession)
+	return conn, events
+}
+
+// wantState waits for a state and returns when it came.
+func wantState(t *testing.T, events <-chan zk.Event, want zk.State) time.Time {
+	t.Helper()
+	deadline := time.After(soon)
+	for {
+		select {
+		case event := <-events:
+			if event.State == want {
+				return time.Now()
+			}
+		case <-deadline:
+			t.Fatalf("state %v didn't come", want)
+		}
+	}
+}
+
+func TestClientLosesTheReplyToACreate(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	conn, events := client(t, proxy.Addr(), session)
+	node := newNode()
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: node, Action: fault.DropReply})
+	if _, err := conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
+		t.Errorf("Create() = %v; want ErrConnectionClosed", err)
+	}
+	wantHit(t, lost.Hit())
+	wantState(t, events, zk.StateHasSession)
+	_, stat, err := conn.Get(node)
+	if err != nil || stat.EphemeralOwner != conn.SessionID() {
+		t.Errorf("Get() = %+v, %v; want the node, of the same session", stat, err)
+	}
+}
+
+func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	conn, events := client(t, proxy.Addr(), timeout)
+	id := conn.SessionID()
+	if _, _, err := conn.Exists("/"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	proxy.Blackhole(zkproxy.Both)
+	// The client gives up 2/3 of its timeout after the last frame that it got, and
+	// the session ends a whole timeout after the last that the server got.
+	took := wantState(t, events, zk.StateDisconnected).Sub(start)
+	if took < timeout*2/3-100*time.Millisecond || took > timeout {
+		t.Errorf("disconnected after %v; want %v", took, timeout*2/3)
+	}
+	proxy.Heal()
+	wantState(t, events, zk.StateHasSession)
+	if conn.SessionID() != id {
+		t.Errorf("session %#x; want %#x as before", conn.SessionID(), id)
+	}
+}
+
+func TestClientWatchesThroughFaults(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	conn, events := client(t, proxy.Addr(), session)
+	direct, _ := client(t, zktest.Shared(t).Addr(), session)
+	node := newNode()
+	_, _, watch, err := conn.ExistsW(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := proxy.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.HoldReply})
+	if _, err := direct.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	wantHit(t, held.Hit())
+	select {
+	case event := <-watch:
+		t.Errorf("event %v before Release", event)
+	default:
+	}
+	// The event was under way and is lost; the watch is set again and fires.
+	proxy.Cut()
+	wantState(t, events, zk.StateHasSession)
+	select {
+	case event := <-watch:
+		if event.Type != zk.EventNodeCreated {
+			t.Errorf("event %v; want EventNodeCreated", event)
+		}
+	case <-time.After(soon):
+		t.Error("the event didn't come")
+	}
+	if proxy.Count(fault.SetWatches) != 1 {
+		t.Errorf("%d setWatches; want 1", proxy.Count(fault.SetWatches))
+	}
+}

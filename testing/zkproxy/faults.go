@@ -1,0 +1,80 @@
+package zkproxy
+
+import (
+	"fmt"
+	"net"
+	"time"
+)
+
+// Cut closes all connections, towards the clients and towards the server, and returns
+// how many there were. What is under way is lost. New connections are treated
+// as before: a server that is down is Refuse, then Cut.
+func (p *Proxy) Cut() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.cut()
+	}
+	return len(p.links)
+}
+
+// Blackhole stops all bytes in direction d, on the connections that stand and on new
+// ones, and keeps the connections open. What is sent is withheld and delivered
+// after Heal; it isn't lost. A frame whose delivery has begun when Blackhole is
+// called may still arrive. A dial still succeeds, as it does to a stopped
+// server, and the handshake isn't answered. Other directions are as before. It
+// panics if d is not one of the package's constants.
+func (p *Proxy) Blackhole(d Direction) {
+	switch d {
+	case ToServer:
+		p.toServer.shut()
+	case ToClient:
+		p.toClient.shut()
+	case Both:
+		p.toServer.shut()
+		p.toClient.shut()
+	default:
+		panic(fmt.Sprintf("zkproxy: direction %v: must be ToServer, ToClient or Both", d))
+	}
+}
+
+// Refuse makes new connections fail: they are reset as soon as they stand, so that the
+// client's dial or its first read or write tells it. (The port stays bound: no other
+// process can take it.) [Proxy.Dial] fails. Connections that stand are left alone.
+func (p *Proxy) Refuse() { p.refusing.Store(true) }
+
+// Hang makes new connections stand and get no answer, as those to a stopped process
+// do, without touching the connections there are. They are served after
+// Heal, if their clients still wait. It takes the place of Refuse.
+func (p *Proxy) Hang() {
+	p.refusing.Store(false)
+	p.admission.shut()
+}
+
+// SetLatency adds rtt to the time a round trip takes, one half in each direction.
+// Frames that follow one another closely still do so on arrival: it is latency, and
+// no limit to throughput. It holds for what the proxy receives from then on; 0
+// ends it. A round trip takes a little longer than that: some 40 microseconds for
+// the proxy itself, and some 100 for waking up twice (BenchmarkRoundTrip). It
+// panics if rtt is negative.
+func (p *Proxy) SetLatency(rtt time.Duration) {
+	if rtt < 0 {
+		panic(fmt.Sprintf("zkproxy: rtt %v: must be at least 0", rtt))
+	}
+	p.oneWay.Store(int64(rtt / 2))
+}
+
+// Heal ends Blackhole, Refuse and Hang, and lets go what they withheld. Latency and rules
+// stay: SetLatency(0) and Rules().Clear() end those.
+func (p *Proxy) Heal() {
+	p.refusing.Store(false)
+	p.admission.lift()
+	p.toServer.lift()
+	p.toClient.lift()
+}
+
+// refuse resets the connection, the nearest to a refusal that a bound port can do.
+func refuse(conn *net.TCPConn) {
+	_ = conn.SetLinger(0) // fails only if the peer is gone already
+	_ = conn.Close()
+}

@@ -1,0 +1,169 @@
+package zkproxy
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// A link is one client's connection and the connection to the server that goes with
+// it.
+type link struct {
+	proxy  *Proxy             // immutable
+	client net.Conn           // immutable
+	ctx    context.Context    // ended by cut
+	cancel context.CancelFunc // immutable
+
+	session atomic.Pointer[Session] // nil until the server has answered the handshake
+
+	// The claims on replies to come. answer is set before the flows start.
+	answer  *fault.Strike // on the handshake's
+	replies replies
+
+	mu      sync.Mutex // guards following
+	conns   []net.Conn // what cut has to close
+	severed bool       // cut has been called
+}
+
+func newLink(p *Proxy, client net.Conn) *link {
+	ctx, cancel := context.WithCancel(p.ctx)
+	return &link{proxy: p, client: client, ctx: ctx, cancel: cancel, conns: []net.Conn{client}}
+}
+
+// run is started by Proxy.serve; Close waits for it. It ends when both sides have
+// closed their connections, and after cut.
+func (l *link) run() {
+	defer l.cut()
+	defer l.abandon()
+	if l.proxy.admission.pass(l.ctx) != nil {
+		return
+	}
+	fromClient := newSource(l.client)
+	first, ok := l.receiveHandshake(fromClient)
+	if !ok {
+		return
+	}
+	server, ok := l.dial()
+	if !ok {
+		return
+	}
+	l.carry(first, fromClient, server)
+}
+
+// dial connects to the server, once the way there isn't blackholed: a server closes
+// connections that keep silent, which would end the blackhole early.
+func (l *link) dial() (net.Conn, bool) {
+	if l.proxy.toServer.pass(l.ctx) != nil {
+		return nil, false
+	}
+	server, err := l.proxy.transport.dial(l.ctx)
+	if err != nil {
+		return nil, false // the client learns it by the cut
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.severed {
+		_ = server.Close()
+		return nil, false
+	}
+	l.conns = append(l.conns, server)
+	return server, true
+}
+
+// carry runs both directions and returns when they have ended.
+func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
+	up := l.newFlow(fromClient, server, l.proxy.toServer)
+	down := l.newFlow(newSource(server), l.client, l.proxy.toClient)
+	down.from.raw = fromClient.raw
+
+	up.inspect = l.inspectRequest
+	up.finish = func() {
+		closeWrite(server)
+		// A ZooKeeper client that closes is gone. Others may only have
+		// finished asking.
+		if !fromClient.raw {
+			down.quit()
+		}
+	}
+	answered := false
+	down.inspect = func(body []byte) *fault.Strike {
+		if !answered {
+			answered = true
+			return l.inspectAnswer(body)
+		}
+		return l.inspectReply(body)
+	}
+	down.finish = func() { _ = l.client.Close() } // may be closed already
+
+	up.queue <- first
+	var loops sync.WaitGroup
+	loops.Go(up.readLoop)
+	loops.Go(up.writeLoop)
+	loops.Go(down.readLoop)
+	loops.Go(down.writeLoop)
+	loops.Wait()
+	up.quit()
+	down.quit()
+}
+
+func (l *link) newFlow(from *source, to net.Conn, g *gate) *flow {
+	ctx, quit := context.WithCancel(l.ctx)
+	return &flow{link: l, from: from, to: to, gate: g, ctx: ctx, quit: quit, queue: make(chan parcel, queueLength)}
+}
+
+// inspectRequest logs a request and returns the claim on it. A claim on its reply is
+// kept for then.
+func (l *link) inspectRequest(body []byte) *fault.Strike {
+	frame, ok := decodeRequest(body, l.sessionID())
+	if !ok {
+		return nil
+	}
+	l.proxy.log.add(frame)
+	strike := l.proxy.rules.Match(frame)
+	if strike != nil && strike.Action().OnReply() {
+		l.replies.expect(frame.Xid, strike)
+		return nil
+	}
+	l.replies.expect(frame.Xid, nil)
+	return strike
+}
+
+// inspectReply returns the claim on a reply or an event.
+func (l *link) inspectReply(body []byte) *fault.Strike {
+	frame, ok := decodeReply(body, l.sessionID())
+	switch {
+	case !ok:
+		return nil
+	case frame.Op == fault.Event:
+		return l.proxy.rules.Match(frame)
+	}
+	return l.replies.take(frame.Xid)
+}
+
+// abandon gives back the claims on replies that haven't come.
+func (l *link) abandon() {
+	l.answer.Abandon()
+	l.replies.abandon()
+}
+
+func (l *link) sessionID() int64 {
+	if s := l.session.Load(); s != nil {
+		return s.ID
+	}
+	return 0
+}
+
+// cut closes the connections and so ends run. Further calls do nothing.
+func (l *link) cut() {
+	l.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.severed = true
+	for _, conn := range l.conns {
+		_ = conn.Close() // what is under way is lost: that is what a cut is
+	}
+	l.conns = nil
+}

@@ -1,0 +1,254 @@
+package zkproxy_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// soon bounds what takes milliseconds on an idle machine.
+	soon = 20 * time.Second
+	// quiet is how long a test listens for what must not come. Too short a time
+	// hides a fault of the proxy, and makes no test fail that shouldn't.
+	quiet = 50 * time.Millisecond
+	// session is long enough that no session ends in a test.
+	session = 30 * time.Second
+)
+
+const (
+	opCreate          = 1
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opSetData         = 5
+	opPing            = 11
+	opCheck           = 13
+	opMulti           = 14
+	opCreate2         = 15
+	opCreateContainer = 19
+	opCreateTTL       = 21
+
+	xidEvent = -1
+	xidPing  = -2
+
+	codeNoNode = -101
+)
+
+// nodes numbers the nodes of all tests: they share a server.
+var nodes atomic.Int64
+
+// newNode returns a path that no other test uses.
+func newNode() string { return fmt.Sprintf("/n%d", nodes.Add(1)) }
+
+// A packet is a frame under construction.
+type packet []byte
+
+func (p packet) int32(v int32) packet { return binary.BigEndian.AppendUint32(p, uint32(v)) }
+func (p packet) int64(v int64) packet { return binary.BigEndian.AppendUint64(p, uint64(v)) }
+func (p packet) bool(v bool) packet {
+	if v {
+		return append(p, 1)
+	}
+	return append(p, 0)
+}
+func (p packet) bytes(v []byte) packet  { return append(p.int32(int32(len(v))), v...) }
+func (p packet) string(v string) packet { return p.bytes([]byte(v)) }
+
+// create is the body of a create of a persistent node, for opcode.
+func (p packet) create(opcode int32, path string, data []byte) packet {
+	flags := map[int32]int32{opCreateContainer: 4, opCreateTTL: 5}[opcode]
+	p = p.string(path).bytes(data).int32(1).int32(31).string("world").string("anyone").int32(flags)
+	if opcode == opCreateTTL {
+		p = p.int64(1000)
+	}
+	return p
+}
+
+// part begins an operation in the body of a multi, and end ends the body.
+func (p packet) part(opcode int32) packet { return p.int32(opcode).bool(false).int32(-1) }
+func (p packet) end() packet              { return p.int32(-1).bool(true).int32(-1) }
+
+// A peer is a client that sends exactly what a test tells it to, and receives nothing
+// of itself.
+type peer struct {
+	t        testing.TB
+	conn     *net.TCPConn
+	id       int64
+	password []byte
+	xid      int32
+}
+
+// A reply is a frame from the server.
+type reply struct {
+	xid  int32
+	code int32
+	body []byte
+}
+
+// connect opens a session with the server at addr.
+func connect(t testing.TB, addr string) *peer {
+	t.Helper()
+	p := dial(t, addr)
+	p.sendHandshake()
+	p.receiveHandshake()
+	return p
+}
+
+// dial connects to addr and sends nothing.
+func dial(t testing.TB, addr string) *peer {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // a test may have closed it
+	return &peer{t: t, conn: conn.(*net.TCPConn), password: make([]byte, 16)}
+}
+
+func (p *peer) sendHandshake() {
+	p.t.Helper()
+	p.write(p.handshake())
+}
+
+// handshake is the body of a handshake that resumes the peer's session, or opens one.
+func (p *peer) handshake() packet {
+	return packet{}.int32(0).int64(0).int32(int32(session / time.Millisecond)).int64(p.id).bytes(p.password).bool(false)
+}
+
+func (p *peer) receiveHandshake() {
+	p.t.Helper()
+	answer, err := p.read(soon)
+	if err != nil {
+		p.t.Fatalf("answer to the handshake: %v", err)
+	}
+	p.id = int64(binary.BigEndian.Uint64(answer[8:]))
+	p.password = answer[20:36]
+}
+
+// send sends a request and returns its xid.
+func (p *peer) send(opcode int32, body packet) int32 {
+	p.t.Helper()
+	p.xid++
+	p.write(append(packet{}.int32(p.xid).int32(opcode), body...))
+	return p.xid
+}
+
+// write sends a frame.
+func (p *peer) write(body packet) {
+	p.t.Helper()
+	if _, err := p.conn.Write(packet{}.bytes(body)); err != nil {
+		p.t.Fatalf("sending: %v", err)
+	}
+}
+
+// read receives a frame.
+func (p *peer) read(within time.Duration) ([]byte, error) {
+	_ = p.conn.SetReadDeadline(time.Now().Add(within)) // fails on a closed connection, as does what follows
+	length := make([]byte, 4)
+	if _, err := io.ReadFull(p.conn, length); err != nil {
+		return nil, err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(length))
+	_, err := io.ReadFull(p.conn, body)
+	return body, err
+}
+
+// receive returns the next frame, which must come.
+func (p *peer) receive() reply {
+	p.t.Helper()
+	body, err := p.read(soon)
+	if err != nil {
+		p.t.Fatalf("receiving: %v", err)
+	}
+	return reply{
+		xid:  int32(binary.BigEndian.Uint32(body)),
+		code: int32(binary.BigEndian.Uint32(body[12:])),
+		body: body[16:],
+	}
+}
+
+// call sends a request and returns its reply, which must be the next frame.
+func (p *peer) call(opcode int32, body packet) reply {
+	p.t.Helper()
+	xid := p.send(opcode, body)
+	r := p.receive()
+	if r.xid != xid {
+		p.t.Fatalf("received xid %d; want %d", r.xid, xid)
+	}
+	return r
+}
+
+// must is call for a request that succeeds.
+func (p *peer) must(opcode int32, body packet) reply {
+	p.t.Helper()
+	r := p.call(opcode, body)
+	if r.code != 0 {
+		p.t.Fatalf("opcode %d: error code %d", opcode, r.code)
+	}
+	return r
+}
+
+// exists reports whether the node stands.
+func (p *peer) exists(path string) bool {
+	p.t.Helper()
+	r := p.call(opExists, packet{}.string(path).bool(false))
+	if r.code != 0 && r.code != codeNoNode {
+		p.t.Fatalf("exists %s: error code %d", path, r.code)
+	}
+	return r.code == 0
+}
+
+// wantReplies receives the replies to the requests with these xids, in this order.
+func (p *peer) wantReplies(xids ...int32) {
+	p.t.Helper()
+	for _, xid := range xids {
+		if r := p.receive(); r.xid != xid {
+			p.t.Fatalf("received xid %d; want %d", r.xid, xid)
+		}
+	}
+}
+
+// wantSilence checks that nothing comes, and that the connection stands.
+func (p *peer) wantSilence() {
+	p.t.Helper()
+	body, err := p.read(quiet)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		p.t.Fatalf("received %d bytes, %v; want silence", len(body), err)
+	}
+}
+
+// wantEnd checks that the connection ends without another frame.
+func (p *peer) wantEnd() {
+	p.t.Helper()
+	body, err := p.read(soon)
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		p.t.Fatalf("received %d bytes, %v; want the connection to end", len(body), err)
+	}
+}
+
+// wantHit waits until a rule has been hit.
+func wantHit(t *testing.T, hit <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-hit:
+	case <-time.After(soon):
+		t.Fatal("the rule wasn't hit")
+	}
+}
+
+// wantNoHit checks that a rule hasn't been hit.
+func wantNoHit(t *testing.T, hit <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-hit:
+		t.Error("the rule was hit")
+	default:
+	}
+}

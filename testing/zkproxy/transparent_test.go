@@ -1,0 +1,144 @@
+package zkproxy_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// echo is a server that sends back what it receives. It answers a single connection,
+// and hands over all it got when that has ended.
+func echo(t *testing.T) (addr string, next func() <-chan []byte) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String(), func() <-chan []byte {
+		received := make(chan []byte, 1)
+		go func() {
+			var all bytes.Buffer
+			defer func() { received <- all.Bytes() }()
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = io.Copy(conn, io.TeeReader(conn, &all)) // the test compares
+		}()
+		return received
+	}
+}
+
+func TestProxyChangesNoByte(t *testing.T) {
+	t.Parallel()
+	addr, next := echo(t)
+	proxy := zkproxy.Run(t, addr)
+	// A rule that looks into every frame, and befalls none.
+	proxy.Rules().Add(fault.Rule{Path: "/**", Action: fault.Pass, Times: fault.Forever})
+	rapid.Check(t, func(rt *rapid.T) {
+		received := next()
+		whole, part := drawStream(rt)
+		conn, err := net.DialTimeout("tcp", proxy.Addr(), soon)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(soon)) // fails on a closed connection, as does what follows
+		written := make(chan error, 1)
+		cuts := rapid.SliceOfN(rapid.IntRange(1, 2*zkproxy.Chunk), 0, 8).Draw(rt, "writes")
+		go func() { written <- writeIn(conn, whole, cuts) }()
+		got := make([]byte, len(whole))
+		if n, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, whole) {
+			rt.Errorf("%d of %d bytes came back, %v", n, len(whole), err)
+		}
+		if err := <-written; err != nil {
+			rt.Errorf("sending: %v", err)
+		}
+		if _, err := conn.Write(part); err != nil {
+			rt.Errorf("sending: %v", err)
+		}
+		if err := conn.Close(); err != nil {
+			rt.Errorf("closing: %v", err)
+		}
+		want := slices.Concat(whole, part)
+		if got := <-received; !bytes.Equal(got, want) {
+			rt.Errorf("the server received %d bytes; want the %d that were sent", len(got), len(want))
+		}
+	})
+}
+
+// drawStream draws what a client sends: whole frames, and a piece of one.
+func drawStream(rt *rapid.T) (whole, part []byte) {
+	body := rapid.Custom(func(rt *rapid.T) packet {
+		n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(zkproxy.Chunk-10, 3*zkproxy.Chunk)).Draw(rt, "length")
+		opcode := rapid.SampledFrom([]int32{opCreate, opMulti, opPing, xidEvent, 0}).Draw(rt, "opcode")
+		p := packet{}.int32(rapid.Int32Range(-4, 4).Draw(rt, "xid")).int32(opcode)
+		junk := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "body")
+		p = append(p, junk...)
+		return append(p, make([]byte, max(0, n-len(p)))...)[:n]
+	})
+	stream := packet{}.bytes(make([]byte, 45))
+	if rapid.Bool().Draw(rt, "no handshake") {
+		stream = packet("conf")
+	}
+	for _, b := range rapid.SliceOfN(body, 0, 10).Draw(rt, "frames") {
+		stream = stream.bytes(b)
+	}
+	switch rapid.IntRange(0, 2).Draw(rt, "tail") {
+	case 0:
+		return stream, nil
+	case 1: // a negative length: no frames from here on
+		return append(stream.int32(-1), "junk"...), nil
+	}
+	part = packet{}.int32(1 << 30)
+	return stream, append(part, "begun"...)[:rapid.IntRange(1, 9).Draw(rt, "part")]
+}
+
+// writeIn writes b in pieces of the given lengths, over and over.
+func writeIn(w io.Writer, b []byte, lengths []int) error {
+	for i := 0; len(b) > 0; i++ {
+		n := len(b)
+		if len(lengths) > 0 {
+			n = min(n, lengths[i%len(lengths)])
+		}
+		if _, err := w.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(packet{}.int32(1).int32(opCreate).create(opCreate, "/a", []byte("data"))))
+	f.Add([]byte(packet{}.int32(1).int32(opMulti).int32(opCreateTTL).bool(false).int32(-1).create(opCreateTTL, "/a", nil)))
+	f.Add([]byte(packet{}.int32(xidEvent).int64(-1).int32(0).int32(1).int32(3).string("/a")))
+	f.Add([]byte(packet{}.int32(0).int64(0).int32(4000).int64(7).bytes(make([]byte, 16)).bool(false)))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		frame, _ := zkproxy.DecodeRequest(body, 1)
+		total := len(frame.Path)
+		for _, part := range frame.Parts {
+			total += len(part.Path)
+		}
+		if total > len(body) || len(frame.Parts) > len(body) {
+			t.Errorf("%d bytes of paths in %d parts from a frame of %d", total, len(frame.Parts), len(body))
+		}
+		zkproxy.DecodeConnect(body)
+		if s, _ := zkproxy.DecodeAnswer(body); len(s.Password) > len(body) {
+			t.Errorf("a password of %d bytes from a frame of %d", len(s.Password), len(body))
+		}
+		if event, _ := zkproxy.DecodeReply(body, 1); len(event.Path) > len(body) {
+			t.Errorf("a path of %d bytes from a frame of %d", len(event.Path), len(body))
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package zkserver
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Permissions of an ACL entry.
+const (
+	permRead   int32 = 1
+	permWrite  int32 = 2
+	permCreate int32 = 4
+	permDelete int32 = 8
+	permAdmin  int32 = 16
+	permAll    int32 = 31
+)
+
+// An authID is an identity: of a client, or in an ACL.
+type authID struct{ scheme, id string }
+
+// An acl is one entry of a node's access list. A list is never changed in place.
+type acl struct {
+	perms int32
+	id    authID
+}
+
+// anyone is the identity that everybody has.
+func anyone() authID { return authID{scheme: "world", id: "anyone"} }
+
+// permits reports whether a client with the given identities has one of the
+// permissions wanted. An empty list permits everything, as ZooKeeper's does.
+func permits(list []acl, ids []authID, wanted int32) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, entry := range list {
+		if entry.perms&wanted == 0 {
+			continue
+		}
+		if entry.id == anyone() {
+			return true
+		}
+		if slices.ContainsFunc(ids, entry.id.matches) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether the entry's identity covers the client's.
+func (a authID) matches(client authID) bool {
+	if a.scheme != client.scheme {
+		return false
+	}
+	switch a.scheme {
+	case "digest":
+		return a.id == client.id
+	case "ip":
+		return matchIP(a.id, client.id)
+	}
+	return false
+}
+
+// expandACL returns the list as it is stored: without duplicates, and with the
+// client's own identities in the place of the scheme "auth". It reports whether
+// the list is valid.
+func expandACL(list []acl, ids []authID) ([]acl, bool) {
+	var expanded []acl
+	for i, entry := range list {
+		switch {
+		case slices.Contains(list[:i], entry):
+		case entry.id == anyone():
+			expanded = append(expanded, entry)
+		case entry.id.scheme == "auth":
+			before := len(expanded)
+			for _, id := range ids {
+				if id.scheme == "digest" {
+					expanded = append(expanded, acl{perms: entry.perms, id: id})
+				}
+			}
+			if len(expanded) == before {
+				return nil, false
+			}
+		case entry.id.wellFormed():
+			expanded = append(expanded, entry)
+		default:
+			return nil, false
+		}
+	}
+	return expanded, len(expanded) > 0
+}
+
+func (a authID) wellFormed() bool {
+	switch a.scheme {
+	case "digest":
+		user, hash, found := strings.Cut(a.id, ":")
+		// "user:" has no hash; ":hash" is accepted; a second colon is not, unless
+		// nothing follows it.
+		hash = strings.TrimRight(hash, ":")
+		return found && hash != "" && !strings.Contains(hash, ":") && user+hash != ""
+	case "ip":
+		_, _, ok := parseNet(a.id)
+		return ok
+	}
+	return false
+}
+
+// digestID returns the identity that an auth request with the scheme digest
+// gives: the secret is "user:password".
+func digestID(secret string) authID {
+	user, _, _ := strings.Cut(secret, ":")
+	sum := sha1.Sum([]byte(secret))
+	return authID{scheme: "digest", id: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// parseNet decodes "address" or "address/bits". ZooKeeper 3.8 knows IPv4 only.
+func parseNet(s string) (addr netip.Addr, bits int, ok bool) {
+	host, mask, masked := strings.Cut(s, "/")
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !addr.Is4() {
+		return addr, 0, false
+	}
+	if !masked {
+		return addr, 32, true
+	}
+	bits, err = strconv.Atoi(mask)
+	return addr, bits, err == nil && bits >= 0 && bits <= 32
+}
+
+func matchIP(expr, client string) bool {
+	addr, bits, ok := parseNet(expr)
+	from, err := netip.ParseAddr(client)
+	if !ok || err != nil {
+		return false
+	}
+	return netip.PrefixFrom(addr, bits).Masked().Contains(from.Unmap())
+}
+
+// maskSecrets returns the list as it is shown to a client that may read but not
+// administer the node.
+func maskSecrets(list []acl) []acl {
+	masked := slices.Clone(list)
+	for i := range masked {
+		if masked[i].id.scheme == "digest" {
+			user, _, _ := strings.Cut(masked[i].id.id, ":")
+			masked[i].id.id = user + ":x"
+		}
+	}
+	return masked
+}

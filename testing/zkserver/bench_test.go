@@ -1,0 +1,49 @@
+package zkserver_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// BenchmarkLockCycle is what an uncontended lock costs its server: create, list,
+// delete, one after the other.
+func BenchmarkLockCycle(b *testing.B) {
+	b.Run("pipe", func(b *testing.B) {
+		srv := start(b)
+		lockCycles(b, func() (net.Conn, error) { return srv.Dial(context.Background(), "", "") })
+	})
+	b.Run("TCP", func(b *testing.B) {
+		addr, err := start(b).Listen("127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		lockCycles(b, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	})
+	b.Run("ZooKeeper", func(b *testing.B) {
+		addr := zktest.Shared(b).Addr()
+		lockCycles(b, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	})
+}
+
+func lockCycles(b *testing.B, dial func() (net.Conn, error)) {
+	b.Helper()
+	nc, err := dial()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer nc.Close()
+	c, err := handshake(nc, T, 0, 0, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.node(b, "/bench", 0)
+	for b.Loop() {
+		path := c.node(b, "/bench/lock-", 3)
+		c.do(b, getChildren, "/bench", false)
+		c.do(b, del, path, -1)
+	}
+	c.do(b, del, "/bench", -1)
+}

@@ -1,0 +1,159 @@
+package zkserver_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A day of pings takes no time to speak of, and the session ends when it should.
+func TestGoZooKeeperIdlesForADay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		conn, _ := goZK(t, srv)
+		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		pass(24 * time.Hour)
+		if ok, _, err := conn.Exists("/e"); !ok || err != nil {
+			t.Fatalf("after a day: %v, %v", ok, err)
+		}
+		last := time.Now()
+		srv.Refuse()
+		srv.Cut()
+		pass(T - time.Nanosecond)
+		if got := len(srv.Sessions()); got != 1 {
+			t.Fatalf("%d sessions %v after the last request, want 1", got, time.Since(last))
+		}
+		pass(time.Nanosecond)
+		if got := len(srv.Sessions()); got != 0 {
+			t.Errorf("%d sessions %v after the last request, want 0", got, time.Since(last))
+		}
+	})
+	t.Logf("24 hours took %v", time.Since(began))
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("24 hours took %v", took)
+	}
+}
+
+func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"over pipes in a bubble", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn, _ := goZK(t, start(t))
+				exercise(t, conn)
+			})
+		}},
+		{"over pipes in a bubble with its own resolver", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := start(t)
+				conn, _, err := zk.Connect([]string{srv.ConnectString()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(conn.Close)
+				exercise(t, conn)
+			})
+		}},
+		{"over pipes outside", func(t *testing.T) {
+			conn, _ := goZK(t, start(t))
+			exercise(t, conn)
+		}},
+		{"over TCP", func(t *testing.T) {
+			addr, err := start(t).Listen("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, _, err := zk.Connect([]string{addr}, T, zk.WithLogger(quiet{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(conn.Close)
+			exercise(t, conn)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t)
+		})
+	}
+}
+
+// exercise does with a client what recipes do.
+func exercise(t *testing.T, conn *zk.Conn) {
+	t.Helper()
+	acl := zk.WorldACL(zk.PermAll)
+	if _, err := conn.CreateContainer("/locks", nil, zk.FlagContainer, acl); err != nil {
+		t.Fatal(err)
+	}
+	first, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("a"), acl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("b"), acl); err != nil {
+		t.Fatal(err)
+	}
+	_, stat, gone, err := conn.GetW(first)
+	if err != nil || stat.EphemeralOwner != conn.SessionID() {
+		t.Fatalf("owner %#x, session %#x, error %v", stat.EphemeralOwner, conn.SessionID(), err)
+	}
+	if _, err := conn.Multi(&zk.DeleteRequest{Path: first, Version: 7}); !errors.Is(err, zk.ErrBadVersion) {
+		t.Errorf("multi: %v, want %v", err, zk.ErrBadVersion)
+	}
+	if err := conn.Delete(first, 0); err != nil {
+		t.Fatal(err)
+	}
+	if ev := <-gone; ev.Type != zk.EventNodeDeleted {
+		t.Errorf("event %v, want a deletion", ev)
+	}
+	children, parent, err := conn.Children("/locks")
+	if err != nil || len(children) != 1 || parent.Cversion != 3 || parent.NumChildren != 1 {
+		t.Errorf("children %v, parent %+v, error %v", children, parent, err)
+	}
+	if _, err := conn.CreateTTL("/ttl", nil, zk.FlagTTL, acl, time.Hour); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t, zkserver.WithFrontends(3))
+		conn, _ := goZK(t, srv)
+		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		_, _, changed, err := conn.GetW("/e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		session := conn.SessionID()
+		for range 4 {
+			srv.Cut()
+			pass(3 * time.Second)
+		}
+		if conn.SessionID() != session {
+			t.Errorf("session %#x became %#x", session, conn.SessionID())
+		}
+		if _, err := conn.Set("/e", []byte("new"), -1); err != nil {
+			t.Fatal(err)
+		}
+		if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
+			t.Errorf("event %v, want a change of data", ev)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package zkserver
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// inboxSize is how many requests a connection takes in before it makes the client
+// wait. It lets a client pipeline as freely as ZooKeeper does, which reads up to a
+// thousand ahead.
+const inboxSize = 128
+
+// A conn is a client's connection. Three goroutines serve it: one reads requests,
+// one carries them out in order, one writes. None of them holds Server.mu while it
+// waits for the network, a fault rule or another server.
+type conn struct {
+	server *Server   // immutable
+	front  *Frontend // immutable
+	net    net.Conn  // immutable
+	ip     string    // immutable; of the client
+
+	cut      context.Context // ends when the server closes the connection
+	cutNow   context.CancelFunc
+	alive    context.Context // ends when either side closes it
+	aliveEnd context.CancelFunc
+
+	inbox chan arrival // closed by the reader
+	out   *outbox
+
+	// Guarded by Server.mu.
+	session *session // nil before the handshake
+	ids     []authID
+	strike  *fault.Strike // what is to befall the next reply
+}
+
+// An arrival is a frame that a client has sent.
+type arrival struct {
+	connect *connectRequest // nil for a request
+	req     request
+	strike  *fault.Strike
+	at      time.Time
+	silent  bool // it came while the server was frozen and was no sign of life yet
+}
+
+// serve starts the connection's goroutines; Server.Close waits for them. It reports
+// false, having closed nc, if the front end refuses the connection.
+func (f *Frontend) serve(nc net.Conn) bool {
+	c := &conn{
+		server: f.server,
+		front:  f,
+		net:    nc,
+		ip:     clientIP(nc),
+		inbox:  make(chan arrival, inboxSize),
+		out:    newOutbox(),
+	}
+	c.ids = []authID{{scheme: "ip", id: c.ip}}
+	c.cut, c.cutNow = context.WithCancel(context.Background())
+	c.alive, c.aliveEnd = context.WithCancel(c.cut)
+	s := f.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !f.add(c) {
+		c.kill()
+		return false
+	}
+	s.running.Go(c.readLoop)
+	s.running.Go(c.workLoop)
+	s.running.Go(c.writeLoop)
+	return true
+}
+
+// kill closes the connection at once: what has not been carried out or written is
+// lost. It may be called more than once, and with or without Server.mu.
+func (c *conn) kill() {
+	c.cutNow()
+	c.net.Close()
+}
+
+// hangUp closes a connection that the client has closed, or that is finished. What
+// the client has sent before is still carried out.
+func (c *conn) hangUp() {
+	c.aliveEnd()
+	c.net.Close()
+}
+
+// finish closes the connection once everything before has been written.
+func (c *conn) finish() { c.out.push(outgoing{last: true}) }
+
+// reply sends the answer to the request that is being served. It needs Server.mu, as
+// an answer's place among the events matters.
+func (c *conn) reply(frame []byte) {
+	c.out.push(outgoing{frame: frame, strike: c.strike, at: time.Now()})
+	c.strike = nil
+}
+
+// enqueueEvent sends a watch event, at once or as the fault rules will. It needs
+// Server.mu.
+func (c *conn) enqueueEvent(path string, event eventType) {
+	strike := c.server.rules.Match(fault.Frame{Session: c.session.id, Xid: -1, Op: fault.Event, Path: path})
+	c.out.push(outgoing{frame: eventFrame(path, event), strike: strike, at: time.Now()})
+}
+
+// complete is called when the front end has applied what this connection asked for.
+func (c *conn) complete(m *commit, zxid int64) {
+	m.delivered = true
+	if m.done != nil {
+		close(m.done)
+	}
+	if m.opened != nil {
+		c.session = m.opened
+		c.front.attach[c.session.id] = c
+	}
+	if m.sync != nil {
+		c.reply(syncReply(m.sync, zxid))
+	} else {
+		c.reply(m.reply)
+	}
+	if m.ended != 0 {
+		c.finish()
+	}
+}
+
+func clientIP(nc net.Conn) string {
+	if tcp, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.IP.String()
+	}
+	return "127.0.0.1"
+}

@@ -1,0 +1,127 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"time"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// readLoop takes in what the client sends, also while the server is frozen, as a
+// kernel would. It is started by serve, ends when either side closes the
+// connection or the client sends what is no frame, and Server.Close waits for it.
+func (c *conn) readLoop() {
+	defer close(c.inbox)
+	r := bufio.NewReader(c.net)
+	if !c.readHandshake(r) {
+		return
+	}
+	defer c.hangUp()
+	for {
+		frame, ok := c.readFrame(r)
+		if !ok {
+			return
+		}
+		req, err := parseRequest(frame)
+		if err != nil || !c.push(c.arrived(req)) {
+			return
+		}
+	}
+}
+
+// readHandshake takes in the first frame, or answers a four-letter word. It reports
+// whether requests follow.
+func (c *conn) readHandshake(r *bufio.Reader) bool {
+	word, err := r.Peek(4)
+	if err != nil {
+		c.hangUp()
+		return false
+	}
+	if answer := c.server.fourLetter(string(word), c.front); answer != "" {
+		c.out.push(outgoing{frame: []byte(answer)})
+		c.finish()
+		return false
+	}
+	frame, ok := c.readFrame(r)
+	connect, err := parseConnect(frame)
+	if !ok || err != nil {
+		c.hangUp()
+		return false
+	}
+	strike := c.server.rules.Match(connect.faultFrame())
+	return c.push(arrival{connect: &connect, strike: strike, at: time.Now()})
+}
+
+func (c *conn) readFrame(r *bufio.Reader) ([]byte, bool) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, false
+	}
+	size := int32(binary.BigEndian.Uint32(head[:]))
+	if size < 0 || int(size) > c.server.config.packetLimit {
+		return nil, false
+	}
+	// A long frame grows as it arrives: a length alone takes no memory.
+	if size <= 64<<10 {
+		frame := make([]byte, size)
+		_, err := io.ReadFull(r, frame)
+		return frame, err == nil
+	}
+	frame, err := io.ReadAll(io.LimitReader(r, int64(size)))
+	return frame, err == nil && len(frame) == int(size)
+}
+
+// arrived notes that the client is alive, and what fault rules say of the request.
+func (c *conn) arrived(req request) arrival {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := arrival{req: req, at: time.Now()}
+	session := int64(0)
+	if c.session != nil {
+		session = c.session.id
+		if a.silent = c.front.frozen; !a.silent {
+			s.touch(c.session, c.front)
+		}
+	}
+	a.strike = s.rules.Match(req.faultFrame(session))
+	return a
+}
+
+func (c *conn) push(a arrival) bool {
+	select {
+	case c.inbox <- a:
+		return true
+	case <-c.alive.Done():
+		a.strike.Abandon()
+		return false
+	}
+}
+
+// A connectRequest is the client's side of the handshake.
+type connectRequest struct {
+	lastZxidSeen int64
+	timeout      time.Duration
+	session      int64
+	password     []byte
+	old          bool // doesn't know of read-only servers
+}
+
+func parseConnect(frame []byte) (connectRequest, error) {
+	d := &decoder{rest: frame}
+	d.int32() // protocol version
+	r := connectRequest{lastZxidSeen: d.int64()}
+	r.timeout = time.Duration(d.int32()) * time.Millisecond
+	r.session = d.int64()
+	r.password = d.bytes()
+	if r.old = len(d.rest) == 0; !r.old {
+		d.bool() // whether a read-only server would do
+	}
+	return r, d.end()
+}
+
+func (r *connectRequest) faultFrame() fault.Frame {
+	return fault.Frame{Session: r.session, Op: fault.Connect}
+}

@@ -1,0 +1,222 @@
+package zkserver
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// garbage is what answers a handshake when a fault rule wants it: the words of some
+// other service on the port.
+const garbage = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+// workLoop carries out requests one after the other. It is started by serve, ends
+// when the reader has ended and the inbox is empty, or when the server or a
+// request closes the connection, and Server.Close waits for it.
+func (c *conn) workLoop() {
+	defer c.leave()
+	for a := range c.inbox {
+		if !c.work(a) {
+			break
+		}
+	}
+	for a := range c.inbox {
+		a.strike.Abandon()
+	}
+}
+
+// leave detaches the connection once its requests are done. A client that has gone
+// keeps its watches that long, as its requests may set some.
+func (c *conn) leave() {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.front.remove(c)
+	c.strike.Abandon()
+	c.strike = nil
+}
+
+func (c *conn) work(a arrival) bool {
+	if !c.admit(&a) {
+		a.strike.Abandon()
+		return false
+	}
+	switch {
+	case a.connect != nil:
+		return c.handshake(a.connect)
+	case a.req.op == opSync || a.req.op.isWrite() && a.req.op.isKnown():
+		return c.serveByLeader(&a.req)
+	}
+	return c.serveHere(&a.req)
+}
+
+// admit waits for the request's turn and reports whether it is to be carried out. A
+// fault rule for its reply is then kept in c.strike.
+func (c *conn) admit(a *arrival) bool {
+	if a.strike != nil && !a.strike.Action().OnReply() {
+		if !c.strikeRequest(a) {
+			return false
+		}
+		a.strike = nil
+	}
+	s := c.server
+	if !c.lockWhen(func() bool { return !c.front.frozen }) {
+		return false
+	}
+	defer s.mu.Unlock()
+	c.strike, a.strike = a.strike, nil
+	if a.silent && c.session != nil {
+		s.touch(c.session, c.front)
+	}
+	return true
+}
+
+// strikeRequest does to a request what a fault rule says and reports whether the
+// request is then to be carried out.
+func (c *conn) strikeRequest(a *arrival) bool {
+	switch a.strike.Action() {
+	case fault.CutBefore:
+		c.kill()
+		a.strike.Land()
+		return false
+	case fault.Garbage:
+		c.out.push(outgoing{frame: []byte(garbage), strike: a.strike, at: a.at})
+		a.strike = nil
+		<-c.alive.Done()
+		return false
+	}
+	a.strike.Land()
+	return a.strike.Wait(c.alive, a.at) == nil
+}
+
+// lockWhen takes Server.mu as soon as ready, which needs it, says so. It reports
+// false, without the lock, if the server cuts the connection first. That the client
+// goes away doesn't end the wait: a server that hears no more from its leader
+// passes on what it has been sent once it can.
+func (c *conn) lockWhen(ready func() bool) bool {
+	s := c.server
+	for {
+		s.mu.Lock()
+		if c.cut.Err() != nil {
+			s.mu.Unlock()
+			return false
+		}
+		if ready() {
+			return true
+		}
+		changed := c.front.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-c.cut.Done():
+			return false
+		}
+	}
+}
+
+// reachesLeader is a condition for lockWhen.
+func (c *conn) reachesLeader() bool { return !c.front.isolated && !c.front.frozen }
+
+// handshake opens or resumes a session and reports whether the connection goes on.
+func (c *conn) handshake(r *connectRequest) bool {
+	s := c.server
+	if !c.lockWhen(func() bool { return true }) {
+		return false
+	}
+	if old := c.front.attach[r.session]; r.session != 0 && old != nil {
+		old.kill()
+	}
+	ahead := r.lastZxidSeen > c.front.view().zxid
+	s.mu.Unlock()
+	if ahead {
+		// The client knows more than this front end; it must find another.
+		c.kill()
+		return false
+	}
+	if !c.lockWhen(c.reachesLeader) {
+		return false
+	}
+	if r.session == 0 {
+		return c.await(s.openSession(c, r))
+	}
+	defer s.mu.Unlock()
+	sess := s.sessions[r.session]
+	if sess == nil || !bytes.Equal(sess.password, r.password) {
+		c.reply(connectReply(r, nil))
+		c.finish()
+		return false
+	}
+	s.resumeSession(sess, s.negotiate(r.timeout), c.front)
+	c.session = sess
+	c.front.attach[sess.id] = c
+	c.reply(connectReply(r, sess))
+	return true
+}
+
+// serveByLeader carries out what the leader decides on.
+func (c *conn) serveByLeader(r *request) bool {
+	if !c.lockWhen(c.reachesLeader) {
+		return false
+	}
+	m := c.server.submit(c, r)
+	if m == nil {
+		c.server.mu.Unlock()
+		c.kill()
+		return false
+	}
+	return c.await(m)
+}
+
+// await unlocks Server.mu and returns when the front end has applied m, or never
+// will for this connection, which it reports by false.
+func (c *conn) await(m *commit) bool {
+	if m.delivered {
+		c.server.mu.Unlock()
+		return true
+	}
+	m.done = make(chan struct{})
+	c.server.mu.Unlock()
+	select {
+	case <-m.done:
+		return true
+	case <-c.cut.Done():
+		return false
+	}
+}
+
+// serveHere carries out what the front end does by itself.
+func (c *conn) serveHere(r *request) bool {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !r.op.isKnown():
+		c.reply(errorReply(r.xid, c.front.view().zxid, codeUnimplemented))
+		c.finish()
+		return false
+	case r.op == opAuth:
+		return c.authenticate(r)
+	}
+	c.reply(c.front.answerRead(c, r))
+	return true
+}
+
+// authenticate adds an identity to the connection's. A secret that doesn't hold
+// ends the connection.
+func (c *conn) authenticate(r *request) bool {
+	switch r.scheme {
+	case "digest":
+		id := digestID(string(r.data))
+		if !slices.Contains(c.ids, id) {
+			c.ids = append(c.ids, id)
+		}
+	case "ip":
+	default:
+		c.reply(errorReply(r.xid, 0, codeAuthFailed))
+		c.finish()
+		return false
+	}
+	c.reply(errorReply(r.xid, 0, codeOK))
+	return true
+}

@@ -1,0 +1,130 @@
+package zkserver
+
+import (
+	"encoding/binary"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// writeLoop writes what is queued, in order. It is started by serve, ends when the
+// connection is closed or its last frame written, and Server.Close waits for it.
+func (c *conn) writeLoop() {
+	defer c.hangUp()
+	var pending []outgoing
+	defer func() {
+		for _, item := range pending {
+			item.strike.Abandon()
+		}
+		c.out.close()
+	}()
+	for {
+		select {
+		case <-c.out.ready:
+		case <-c.alive.Done():
+			return
+		}
+		pending = c.out.take()
+		for len(pending) > 0 {
+			taken, ok := c.writeSome(pending)
+			pending = pending[taken:]
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+// writeSome writes frames up to the first that a fault rule has claimed, or that one
+// alone. It returns how many it has dealt with and whether the connection goes on.
+func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
+	if items[0].strike != nil {
+		return 1, c.writeStruck(items[0])
+	}
+	var buf []byte
+	for taken < len(items) && items[taken].strike == nil {
+		if items[taken].last {
+			return taken + 1, c.write(buf) && false
+		}
+		if buf == nil {
+			buf = items[taken].frame
+		} else {
+			buf = append(buf[:len(buf):len(buf)], items[taken].frame...)
+		}
+		taken++
+	}
+	return taken, c.write(buf)
+}
+
+// write writes to the client, once the front end isn't frozen.
+func (c *conn) write(buf []byte) bool {
+	if len(buf) == 0 {
+		return true
+	}
+	if !c.awaitThaw() {
+		return false
+	}
+	_, err := c.net.Write(buf)
+	return err == nil
+}
+
+func (c *conn) awaitThaw() bool {
+	s := c.server
+	for {
+		s.mu.Lock()
+		frozen, changed := c.front.frozen, c.front.changed
+		s.mu.Unlock()
+		if !frozen {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-c.alive.Done():
+			return false
+		}
+	}
+}
+
+// writeStruck does to a frame what a fault rule says.
+func (c *conn) writeStruck(item outgoing) bool {
+	strike := item.strike
+	switch strike.Action() {
+	case fault.CutBefore, fault.DropReply:
+		c.kill()
+		strike.Land()
+		return false
+	case fault.DropEvent:
+		strike.Land()
+		return true
+	case fault.HalfAnswer:
+		half := len(item.frame) / 2
+		if !c.write(item.frame[:half]) {
+			strike.Abandon()
+			return false
+		}
+		strike.Land()
+		return strike.Wait(c.alive, item.at) == nil && c.write(item.frame[half:])
+	case fault.OtherSession, fault.Garbage:
+		if strike.Action() == fault.OtherSession {
+			item.frame = withOtherSession(item.frame)
+		}
+		if !c.write(item.frame) {
+			strike.Abandon()
+			return false
+		}
+		strike.Land()
+		return true
+	}
+	strike.Land()
+	return strike.Wait(c.alive, item.at) == nil && c.write(item.frame)
+}
+
+// withOtherSession returns a handshake's answer with another session id in it.
+func withOtherSession(frame []byte) []byte {
+	const at = 4 + 4 + 4 // behind length, version and timeout
+	changed := append([]byte(nil), frame...)
+	if len(changed) >= at+8 {
+		id := binary.BigEndian.Uint64(changed[at:])
+		binary.BigEndian.PutUint64(changed[at:], id+1)
+	}
+	return changed
+}

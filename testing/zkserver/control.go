@@ -1,0 +1,153 @@
+package zkserver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+var (
+	// ErrNoSession is returned by Server.Expire when no session has the id.
+	ErrNoSession = errors.New("zkserver: no such session")
+
+	// ErrNoNode is returned by Server.SetNextSequence when no node has the path.
+	ErrNoNode = errors.New("zkserver: no such node")
+)
+
+// A SessionInfo describes a session.
+type SessionInfo struct {
+	ID         int64         // as clients know it
+	Timeout    time.Duration // as negotiated
+	Ephemerals []string      // the paths of its ephemeral nodes, sorted
+}
+
+// Sessions returns the sessions that the leader has, in order of their ids.
+func (s *Server) Sessions() []SessionInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []SessionInfo
+	for id, sess := range s.sessions {
+		list = append(list, SessionInfo{ID: id, Timeout: sess.timeout, Ephemerals: s.tree.ephemeralsOf(id)})
+	}
+	slices.SortFunc(list, func(a, b SessionInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Expire ends a session as if its client had not been heard of: its ephemeral nodes
+// are gone, watches on them told, and its connection closed, when Expire returns,
+// on every front end that is up to date. It returns ErrNoSession if there is no
+// such session.
+func (s *Server) Expire(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess := s.sessions[id]
+	if sess == nil {
+		return fmt.Errorf("zkserver: expire session %#x: %w", id, ErrNoSession)
+	}
+	s.endSession(sess)
+	return nil
+}
+
+// Freeze stops the whole server, as SIGSTOP does a standalone one: all front ends are
+// frozen, and no session expires.
+func (s *Server) Freeze() {
+	s.setFrozen(true)
+	for _, f := range s.frontends {
+		f.Freeze()
+	}
+}
+
+// Thaw ends what Freeze began. Sessions that are overdue expire first; what clients
+// have sent meanwhile is answered then.
+func (s *Server) Thaw() {
+	s.setFrozen(false)
+	for _, f := range s.frontends {
+		f.Thaw()
+	}
+}
+
+func (s *Server) setFrozen(frozen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = frozen
+	if frozen {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+		s.expireIfDue(s.sessions[id])
+	}
+	s.reaper.runLocked()
+}
+
+// Refuse makes all front ends refuse new connections.
+func (s *Server) Refuse() {
+	for _, f := range s.frontends {
+		f.Refuse()
+	}
+}
+
+// Accept ends what Refuse began.
+func (s *Server) Accept() {
+	for _, f := range s.frontends {
+		f.Accept()
+	}
+}
+
+// Cut closes all connections. Their sessions live on.
+func (s *Server) Cut() {
+	for _, f := range s.frontends {
+		f.Cut()
+	}
+}
+
+// Elect has a new leader elected: zxids go on in the next epoch, all connections are
+// closed, and every session has its full timeout again.
+func (s *Server) Elect() {
+	s.mu.Lock()
+	s.nextEpoch()
+	for _, sess := range s.sessions {
+		s.resumeSession(sess, sess.timeout, sess.owner)
+	}
+	s.mu.Unlock()
+	s.Cut()
+}
+
+// SetNextSequence sets the number that the next sequential child of path gets. It
+// returns ErrNoNode if there is no such node.
+func (s *Server) SetNextSequence(path string, next int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return fmt.Errorf("zkserver: set next sequence of %s: %w", path, ErrNoNode)
+	}
+	n.stat.cversion = next
+	for _, f := range s.frontends {
+		if behind := f.view().nodes[path]; behind != nil {
+			behind.stat.cversion = next
+		}
+	}
+	return nil
+}
+
+// Paths returns the paths of all nodes, sorted, those of ZooKeeper's own among them.
+func (s *Server) Paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree.paths()
+}
+
+// Watches returns how many watches clients have set and not yet been told of, on all
+// front ends.
+func (s *Server) Watches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, f := range s.frontends {
+		total += f.watches.count()
+	}
+	return total
+}

@@ -1,0 +1,179 @@
+package zkserver_test
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func TestMalformedFrameClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		frame []byte // with its length
+	}{
+		{"a negative length", body(-1)},
+		{"a length beyond the packet limit", body(zkserver.DefaultPacketLimit + 1)},
+		{"a frame without an operation", framed(7)},
+		{"a truncated body", framed(7, del, "/x")},
+		{"bytes behind the body", framed(7, ping, true)},
+		{"a null path", framed(7, getData, -1, true)},
+		{"a string longer than the frame", framed(7, getData, 100, true)},
+		{"a vector longer than the frame", framed(7, setACL, "/", 1<<30, 0, 0, bare("abc"))},
+		{"a vector of negative length", framed(7, setACL, "/", -2, -1)},
+		{"a multi that holds a ping", framed(7, multi, ping, false, -1)},
+		{"a multi without an end", framed(7, multi)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := start(t)
+			c := connect(t, srv)
+			go c.nc.Write(tt.frame)
+			c.closed(t)
+			connect(t, srv).do(t, ping)
+		})
+	}
+}
+
+// framed returns a frame with its length.
+func framed(fields ...any) []byte {
+	b := body(fields...)
+	return append(body(len(b)), b...)
+}
+
+func TestPacketLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		bytes int // of the frame
+		ok    bool
+	}{
+		{"a frame at the limit is accepted", zkserver.DefaultPacketLimit, true},
+		{"a frame beyond it closes the connection", zkserver.DefaultPacketLimit + 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := start(t)
+			c := connect(t, srv)
+			overhead := len(body(1, create, "/x", []byte{}, open(), 0))
+			data := make([]byte, tt.bytes-overhead)
+			if tt.ok {
+				c.do(t, create, "/x", data, open(), 0)
+				return
+			}
+			go c.send(create, "/x", data, open(), 0)
+			c.closed(t)
+		})
+	}
+}
+
+func TestUnknownOperationIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, op := range []int32{16, 20, 99, -10} {
+		c := connect(t, start(t))
+		c.fails(t, errUnimplemented, op, "whatever")
+		c.closed(t)
+	}
+}
+
+func TestAuthenticationThatFailsEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	c := connect(t, start(t))
+	c.fails(t, errAuthFailed, auth, 0, "nosuch", []byte("x"))
+	c.closed(t)
+}
+
+func TestAccessListsAreEnforced(t *testing.T) {
+	t.Parallel()
+	srv := start(t)
+	owner, stranger := connect(t, srv), connect(t, srv)
+	owner.do(t, auth, 0, "digest", []byte("ann:secret"))
+	owner.do(t, create, "/p", []byte("s"), []entry{{31, "auth", ""}}, 0)
+	owner.node(t, "/p/c", 0)
+	owner.do(t, getData, "/p", false)
+	stranger.fails(t, errNoAuth, getData, "/p", false)
+	stranger.fails(t, errNoAuth, setData, "/p", []byte(nil), -1)
+	stranger.fails(t, errNoAuth, getChildren, "/p", false)
+	stranger.fails(t, errNoAuth, create, "/p/d", []byte(nil), open(), 0)
+	stranger.fails(t, errNoAuth, del, "/p/c", -1)
+	stranger.fails(t, errNoAuth, setACL, "/p", open(), -1)
+	stranger.do(t, exists, "/p", false)
+}
+
+// FuzzDecode: no bytes make the decoder panic, or take memory out of proportion.
+func FuzzDecode(f *testing.F) {
+	f.Add(body(0, int64(0), 10_000, int64(0), make([]byte, 16), false))
+	f.Add(body(1, create, "/x", []byte("data"), open(), 3))
+	f.Add(body(1, createTTL, "/x", []byte("data"), open(), 5, int64(1)))
+	f.Add(body(1, setACL, "/x", []entry{{1, "ip", "10.0.0.0/8"}}, -1))
+	f.Add(body(1, multi, []sub{{create, body("/x", []byte(nil), open(), 4)}, {check, body("/x", 0)}}))
+	f.Add(body(1, multiRead, []sub{{getData, body("/x", false)}}))
+	f.Add(body(-8, setWatches2, int64(1), []string{"/a"}, []string{}, []string{"/b"}, []string{}, []string{"/c"}))
+	f.Add(body(1, getEphemerals, "/"))
+	f.Add(body(1, setACL, "/", 1<<30))
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = zkserver.DecodeFrame(frame)
+		runtime.ReadMemStats(&after)
+		// The largest part of a decoded multi takes 250 bytes for the 21 of its
+		// shortest operation, and slices double.
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(64<<10+200*len(frame)); got > most {
+			t.Errorf("decoding %d bytes took %d bytes of memory, want %d at most", len(frame), got, most)
+		}
+	})
+}
+
+func TestFourLetterWords(t *testing.T) {
+	t.Parallel()
+	srv := start(t)
+	c := connect(t, srv)
+	c.node(t, "/e", 1)
+	c.do(t, exists, "/e", true)
+	tests := []struct{ word, want string }{
+		{"ruok", "imok"},
+		{"isro", "rw"},
+		{"srvr", "Mode: standalone\nNode count: 5\n"},
+		{"mntr", "zk_ephemerals_count\t1\n"},
+		{"dump", "\t/e\n"},
+		{"wchs", "1 connections watching 1 paths\nTotal watches:1\n"},
+		{"cons", "to=10000"},
+		{"envi", "zookeeper.version=3.8.0"},
+		{"conf", "tickTime=2000\nminSessionTimeout=4000\nmaxSessionTimeout=40000\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.word, func(t *testing.T) {
+			nc := dial(t, srv, "")
+			if _, err := nc.Write([]byte(tt.word)); err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if _, err := got.ReadFrom(nc); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.String(), tt.want) {
+				t.Errorf("%s answers %q, want %q in it", tt.word, got.String(), tt.want)
+			}
+		})
+	}
+}
+
+func TestStartRefusesOptionsOutOfBounds(t *testing.T) {
+	t.Parallel()
+	_, err := zkserver.Start(zkserver.WithTick(0), zkserver.WithFrontends(101), zkserver.WithPacketLimit(1),
+		zkserver.WithReapInterval(-1), zkserver.WithSessionTimeouts(3, 2))
+	want := strings.Join([]string{
+		"zkserver: tick 0s: must be at least 1ms",
+		"zkserver: session timeouts 3ns to 2ns: must be at least 1ms and in order",
+		"zkserver: packet limit 1: must be at least 1024",
+		"zkserver: reap interval -1ns: must be at least 1ms",
+		"zkserver: frontends 101: must be 1 to 100",
+	}, "\n")
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}

@@ -1,0 +1,59 @@
+// Package zkserver is a ZooKeeper that lives in the test process: it speaks the real
+// wire protocol, starts at once, runs in a testing/synctest bubble, and does on demand
+// what goes wrong in production.
+//
+//	srv, err := zkserver.Start()
+//	...
+//	defer srv.Close()
+//	conn, _, err := zk.Connect([]string{srv.ConnectString()}, 10*time.Second, zk.WithDialer(srv.Dialer()))
+//
+// # What it is not
+//
+// It is for tests and for trying things out. Nothing is stored: when the process ends,
+// so do the nodes. Nothing is replicated: the front ends of an ensemble are views of
+// one state in one process, and an election is an event that a test asks for. There
+// are no quotas, no SASL, no TLS, no reconfiguration and no read-only mode.
+//
+// # What it is
+//
+// What clients see is what ZooKeeper 3.8 shows them: results, error codes, stats, zxids,
+// access lists, transactions, watches of all kinds and the order of events and replies.
+// A test sends tens of thousands of random operations to both and compares. That
+// includes behaviour that is not documented, such as sequence numbers, which don't
+// wrap (see [WithSequenceWrap]), and checkWatches, which also counts what others watch.
+//
+// Where ZooKeeper leaves something open, this server takes a choice that is the same in
+// every run: children are listed in no useful order, the ephemeral nodes of a session
+// go in the order of their paths, and an identity is added behind the requests sent
+// before it. Frames that can't be decoded close the connection, also where ZooKeeper
+// would answer with an error. A check that is not part of a multi, which stops the real
+// server, is answered.
+//
+// # Time
+//
+// All time is package time's: in a bubble, session expiry, TTLs and the removal of
+// containers happen in virtual time. A session expires when exactly its timeout has
+// passed since the server has last heard of its client; the real server rounds that
+// up to its next tick. The server has no periodic timers.
+//
+// In a bubble, use [Server.Dial], whose connections are pipes: TCP is not seen by
+// synctest, and neither is a resolver (addresses are IP literals for that reason).
+// Close clients and server before the bubble's function returns.
+//
+// # Ensembles
+//
+// With [WithFrontends] a server has several front ends, which can be held back, cut off
+// from the leader, frozen or made to refuse connections: see [Frontend]. A session
+// moves when its client resumes it at another one; the old connection is then closed
+// at its next write or sync.
+//
+// # Faults
+//
+// [Server.Rules] takes rules of package fault, which befall single requests, replies,
+// events and handshakes. [Server.Expire], Cut, Freeze and Elect befall all.
+//
+// # Concurrency
+//
+// Everything may be called concurrently, and no call waits for a client or the network
+// but [Server.Close], which waits for the server's goroutines to end.
+package zkserver

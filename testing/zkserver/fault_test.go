@@ -1,0 +1,266 @@
+package zkserver_test
+
+import (
+	"encoding/binary"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// hits reports whether a rule has hit.
+func hits(h *fault.Handle) bool {
+	select {
+	case <-h.Hit():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestFaultCutBeforeLosesTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		other, c := connect(t, srv), connect(t, srv)
+		h := srv.Rules().Add(fault.Rule{Session: c.session, Op: fault.Create, Path: "/x*", Action: fault.CutBefore})
+		c.node(t, "/y", 0)
+		c.send(create, "/x-", []byte(nil), open(), 2)
+		c.closed(t)
+		<-h.Hit()
+		if other.has(t, "/x-0000000001") {
+			t.Error("the request was carried out")
+		}
+	})
+}
+
+func TestFaultDropReplyCarriesOutTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		other, c := connect(t, srv), connect(t, srv)
+		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+		c.send(exists, "/", false)
+		c.send(create, "/x", []byte(nil), open(), 0)
+		if got, err := c.receive(); err != nil || got.xid != 1 {
+			t.Errorf("the answer before the one that is dropped: %+v, %v", got, err)
+		}
+		c.closed(t)
+		<-h.Hit()
+		if !other.has(t, "/x") {
+			t.Error("the request was not carried out")
+		}
+	})
+}
+
+func TestFaultHoldRequestHoldsBackWhatFollows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		other, c := connect(t, srv), connect(t, srv)
+		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldRequest})
+		c.send(create, "/x", []byte(nil), open(), 0)
+		c.send(create, "/y", []byte(nil), open(), 0)
+		<-h.Hit()
+		c.silent(t, T/2)
+		if other.has(t, "/x") || other.has(t, "/y") {
+			t.Error("a request was carried out that is held, or behind one")
+		}
+		h.Release()
+		for i := range 2 {
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("answer %d: %+v, %v", i, got, err)
+			}
+		}
+	})
+}
+
+func TestFaultHoldReplyHoldsBackWhatFollows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		other, c := connect(t, srv), connect(t, srv)
+		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
+		c.send(create, "/x", []byte(nil), open(), 0)
+		c.send(ping)
+		<-h.Hit()
+		c.silent(t, T/2)
+		if !other.has(t, "/x") {
+			t.Error("the request was not carried out")
+		}
+		h.Release()
+		for _, want := range []int32{1, -2} {
+			if got, err := c.receive(); err != nil || got.xid != want {
+				t.Errorf("got %+v, %v, want xid %d", got, err, want)
+			}
+		}
+	})
+}
+
+func TestFaultDelays(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		action  fault.Action
+		applied bool // at once
+	}{
+		{"a request is carried out later", fault.DelayRequest, false},
+		{"a reply is delivered later", fault.DelayReply, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := start(t)
+				other, c := connect(t, srv), connect(t, srv)
+				srv.Rules().Add(fault.Rule{Op: fault.Create, Action: tt.action, Delay: 3 * time.Second})
+				began := time.Now()
+				c.send(create, "/x", []byte(nil), open(), 0)
+				synctest.Wait()
+				if got := other.has(t, "/x"); got != tt.applied {
+					t.Errorf("carried out at once: %v, want %v", got, tt.applied)
+				}
+				if _, err := c.receive(); err != nil {
+					t.Fatal(err)
+				}
+				if got := time.Since(began); got != 3*time.Second {
+					t.Errorf("the reply came after %v, want 3s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestFaultsOfEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		c, w := connect(t, srv), connect(t, srv)
+		for _, path := range []string{"/dropped", "/late", "/held", "/cut"} {
+			w.do(t, getChildren, "/", false)
+			w.fails(t, errNoNode, exists, path, true)
+		}
+		rules := srv.Rules()
+		dropped := rules.Add(fault.Rule{Op: fault.Event, Path: "/dropped", Action: fault.DropEvent})
+		rules.Add(fault.Rule{Op: fault.Event, Path: "/late", Action: fault.DelayReply, Delay: time.Second})
+		held := rules.Add(fault.Rule{Op: fault.Event, Path: "/held", Action: fault.HoldReply})
+		rules.Add(fault.Rule{Op: fault.Event, Path: "/cut", Action: fault.CutBefore})
+		c.node(t, "/dropped", 0)
+		w.silent(t, time.Second)
+		if !hits(dropped) {
+			t.Error("the rule has not hit")
+		}
+		began := time.Now()
+		c.node(t, "/late", 0)
+		w.event(t, 1, "/late")
+		if got := time.Since(began); got != time.Second {
+			t.Errorf("the event came after %v, want 1s", got)
+		}
+		c.node(t, "/held", 0)
+		w.silent(t, time.Second)
+		held.Release()
+		w.event(t, 1, "/held")
+		c.node(t, "/cut", 0)
+		w.closed(t)
+	})
+}
+
+func TestFaultsOfTheHandshake(t *testing.T) {
+	t.Parallel()
+	connectFrame := body(45, 0, int64(0), 10_000, int64(0), make([]byte, 16), false)
+	tests := []struct {
+		name   string
+		action fault.Action
+		want   int // bytes that come while the rule stands
+	}{
+		{"garbage comes instead", fault.Garbage, len("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")},
+		{"half an answer comes", fault.HalfAnswer, 20},
+		{"the answer names another session", fault.OtherSession, 41},
+		{"no answer comes but the session is there", fault.HoldReply, 0},
+		{"the connection is cut and the session is there", fault.DropReply, 0},
+		{"the connection is cut", fault.CutBefore, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := start(t)
+				h := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: tt.action})
+				nc := dial(t, srv, "")
+				if _, err := nc.Write(connectFrame); err != nil {
+					t.Fatal(err)
+				}
+				nc.SetReadDeadline(time.Now().Add(time.Second))
+				got, _ := io.ReadAll(nc)
+				if len(got) != tt.want || !hits(h) {
+					t.Errorf("got %d bytes %q, want %d; hit: %v", len(got), got, tt.want, hits(h))
+				}
+				reached := tt.action != fault.Garbage && tt.action != fault.CutBefore
+				sessions := srv.Sessions()
+				if (len(sessions) == 1) != reached {
+					t.Fatalf("%d sessions, want one: %v", len(sessions), reached)
+				}
+				if tt.action == fault.OtherSession {
+					if id := int64(binary.BigEndian.Uint64(got[12:])); id != sessions[0].ID+1 {
+						t.Errorf("the answer names %#x, the session is %#x", id, sessions[0].ID)
+					}
+				}
+				if tt.action == fault.HalfAnswer {
+					h.Release()
+					nc.SetReadDeadline(time.Now().Add(time.Second))
+					if rest, _ := io.ReadAll(nc); len(rest) != 21 {
+						t.Errorf("%d further bytes after the release, want 21", len(rest))
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestFaultIsGivenBackWhenItsConnectionEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		a, b := connect(t, srv), connect(t, srv)
+		held := srv.Rules().Add(fault.Rule{Session: a.session, Op: fault.Delete, Action: fault.HoldRequest})
+		drop := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+		a.send(del, "/none", -1)
+		a.send(create, "/a", []byte(nil), open(), 0)
+		<-held.Hit()
+		synctest.Wait()
+		a.nc.Close()
+		synctest.Wait()
+		b.send(create, "/b", []byte(nil), open(), 0)
+		b.closed(t)
+		synctest.Wait()
+		if got := drop.Hits(); got != 1 {
+			t.Errorf("the rule has hit %d times, want once", got)
+		}
+	})
+}
+
+func TestFaultIsGivenBackWhenItsRequestIsNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		a, b := connect(t, srv), connect(t, srv)
+		drop := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+		srv.Freeze()
+		a.send(create, "/a", []byte(nil), open(), 0)
+		synctest.Wait()
+		srv.Cut()
+		srv.Thaw()
+		synctest.Wait()
+		again, err := resumeOn(t, srv, 0, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hits(drop) || again.has(t, "/a") {
+			t.Error("a request was carried out on a connection that had been cut")
+		}
+		again.send(create, "/b", []byte(nil), open(), 0)
+		<-drop.Hit()
+	})
+}

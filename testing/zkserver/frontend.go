@@ -1,0 +1,224 @@
+package zkserver
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Frontend is one of the servers that clients connect to. All front ends of a
+// [Server] serve the same nodes and sessions; each has its own connections and
+// watches, and may be behind the others.
+//
+// All methods may be called concurrently.
+type Frontend struct {
+	server *Server // immutable
+	number int     // immutable, from 0
+
+	// The rest is guarded by server.mu.
+
+	conns   map[*conn]struct{}
+	attach  map[int64]*conn // by session; the connection that opened or resumed it last
+	watches *watches
+
+	frozen, isolated, held, refusing bool
+	lag                              time.Duration
+	changed                          chan struct{} // closed and replaced when one of these changes
+
+	own     *tree      // the front end's own state while it may be behind, else nil
+	backlog []*delayed // decisions yet to be applied here, oldest first
+	timer   *time.Timer
+}
+
+// A delayed is a decision that waits in a front end's backlog.
+type delayed struct {
+	commit *commit
+	due    time.Time
+}
+
+func newFrontend(s *Server, number int) *Frontend {
+	return &Frontend{
+		server:  s,
+		number:  number,
+		conns:   map[*conn]struct{}{},
+		attach:  map[int64]*conn{},
+		watches: newWatches(),
+		changed: make(chan struct{}),
+	}
+}
+
+// Addr returns the front end's address for [Server.Dial]. It is an IP literal, so
+// that clients that resolve names need no resolver, from a range that is kept for
+// documentation.
+func (f *Frontend) Addr() string { return fmt.Sprintf("192.0.2.%d:2181", f.number+1) }
+
+// Freeze stops the front end as SIGSTOP does a process: it accepts connections and
+// what clients send, answers nothing, and hears of no commit. The others expire
+// the sessions whose clients stay. Thaw lets it go on where it was.
+func (f *Frontend) Freeze() {
+	f.change(func() {
+		f.frozen = true
+		f.server.forgetTouches(f)
+	})
+}
+
+// Thaw ends what Freeze began. What clients have sent meanwhile is answered now.
+func (f *Frontend) Thaw() { f.change(func() { f.frozen = false }) }
+
+// Isolate cuts the front end off from the leader but not from its clients: reads
+// and pings are answered, from a state that grows old; writes, syncs and new or
+// resumed sessions wait; the signs of life of its clients, and those that have not
+// been passed on yet, count for nothing, so that their sessions expire at the
+// others. It lasts until Heal; a real server gives up after syncLimit ticks and
+// closes its connections, which Cut and Refuse do here.
+func (f *Frontend) Isolate() {
+	f.change(func() {
+		f.isolated = true
+		f.server.forgetTouches(f)
+	})
+}
+
+// Heal ends what Isolate began. What waited is carried out now, each client's requests
+// in order, also for clients that have gone, unless their session has ended or moved.
+func (f *Frontend) Heal() { f.change(func() { f.isolated = false }) }
+
+// Hold makes the front end lag: it applies no commit until CatchUp, so its reads
+// are answered from an old state, and its clients' writes, although carried out,
+// are not answered. Its clients stay alive.
+func (f *Frontend) Hold() { f.change(func() { f.held = true }) }
+
+// LagBy makes the front end apply each commit d after the leader has decided it.
+// It panics if d is negative.
+func (f *Frontend) LagBy(d time.Duration) {
+	if d < 0 {
+		panic(fmt.Sprintf("zkserver: Frontend.LagBy: lag %v: must be at least 0", d))
+	}
+	f.change(func() { f.lag = d })
+}
+
+// CatchUp ends what Hold and LagBy began: the front end is up to date when CatchUp
+// returns, if it is neither frozen nor isolated.
+func (f *Frontend) CatchUp() {
+	f.change(func() {
+		f.held, f.lag = false, 0
+		for _, d := range f.backlog {
+			d.due = time.Time{}
+		}
+	})
+}
+
+// Refuse makes the front end refuse new connections. Those that stand go on.
+func (f *Frontend) Refuse() { f.change(func() { f.refusing = true }) }
+
+// Accept ends what Refuse began.
+func (f *Frontend) Accept() { f.change(func() { f.refusing = false }) }
+
+// Cut closes every connection of the front end. Their sessions live on.
+func (f *Frontend) Cut() {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	for c := range f.conns {
+		c.kill()
+	}
+}
+
+// Zxid returns the zxid of the last transaction that the front end has applied.
+func (f *Frontend) Zxid() int64 {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	return f.view().zxid
+}
+
+// change makes a change to what the front end may do, and has it do what follows.
+func (f *Frontend) change(fn func()) {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	fn()
+	f.settle()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// deaf reports whether decisions don't arrive.
+func (f *Frontend) deaf() bool { return f.frozen || f.isolated || f.held }
+
+// settle applies what is due and sees to it that the front end has a state of its
+// own while, and only while, that may be behind. It needs server.mu.
+func (f *Frontend) settle() {
+	now := time.Now()
+	for !f.deaf() && len(f.backlog) > 0 && !f.backlog[0].due.After(now) {
+		m := f.backlog[0].commit
+		f.backlog = f.backlog[1:]
+		f.own.apply(m.txn)
+		f.finish(m)
+	}
+	switch {
+	case f.deaf() || f.lag > 0 || len(f.backlog) > 0:
+		if f.own == nil {
+			f.own = f.server.tree.clone()
+		}
+	default:
+		f.own = nil
+	}
+	if !f.deaf() && len(f.backlog) > 0 {
+		f.timer.Reset(f.backlog[0].due.Sub(now))
+	}
+}
+
+// deliver hands the front end a decision that the leader's tree has applied.
+func (f *Frontend) deliver(m *commit) {
+	if f.own == nil {
+		f.finish(m)
+		return
+	}
+	f.backlog = append(f.backlog, &delayed{commit: m, due: time.Now().Add(f.lag)})
+	f.settle()
+}
+
+// backlogDue is called by the front end's timer, on a goroutine of its own.
+func (f *Frontend) backlogDue() {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	if !f.server.closed {
+		f.settle()
+	}
+}
+
+// finish tells the front end's clients of a decision: first the watches, then the
+// one who asked for it.
+func (f *Frontend) finish(m *commit) {
+	for i := range m.txn.changes {
+		f.watches.fire(&m.txn.changes[i])
+	}
+	if c := f.attach[m.ended]; m.ended != 0 && c != nil && c != m.origin {
+		c.finish()
+	}
+	if m.origin != nil && m.origin.front == f {
+		m.origin.complete(m, f.view().zxid)
+	}
+}
+
+// view returns the state from which the front end answers.
+func (f *Frontend) view() *tree {
+	if f.own != nil {
+		return f.own
+	}
+	return f.server.tree
+}
+
+// add attaches a connection, and reports false if it is refused.
+func (f *Frontend) add(c *conn) bool {
+	if f.server.closed || f.refusing {
+		return false
+	}
+	f.conns[c] = struct{}{}
+	return true
+}
+
+// remove detaches a connection that has been closed.
+func (f *Frontend) remove(c *conn) {
+	f.watches.removeConn(c)
+	delete(f.conns, c)
+	if c.session != nil && f.attach[c.session.id] == c {
+		delete(f.attach, c.session.id)
+	}
+}

@@ -1,0 +1,118 @@
+package zkserver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// DefaultTick is ZooKeeper's default tickTime.
+	DefaultTick = 2 * time.Second
+
+	// DefaultPacketLimit is ZooKeeper's default jute.maxbuffer, one byte short of
+	// 1 MiB.
+	DefaultPacketLimit = 1<<20 - 1
+
+	// DefaultReapInterval is ZooKeeper's default znode.container.checkIntervalMs.
+	DefaultReapInterval = time.Minute
+
+	// maxFrontends keeps addresses within 192.0.2.0/24.
+	maxFrontends = 100
+)
+
+// An Option configures a [Server].
+type Option interface{ apply(*config) }
+
+type config struct {
+	tick                   time.Duration
+	minTimeout, maxTimeout time.Duration // 0 until defaults are filled in
+	packetLimit            int
+	reapInterval           time.Duration
+	frontends              int
+	ttl                    bool
+	wrap                   bool
+}
+
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
+
+// WithTick sets the server's tick, from which the bounds of session timeouts follow.
+// It must be at least a millisecond. The default is DefaultTick.
+func WithTick(d time.Duration) Option { return option(func(c *config) { c.tick = d }) }
+
+// WithSessionTimeouts sets the bounds between which a session's timeout is
+// negotiated. Both must be at least a millisecond, and lowest not above highest. The
+// default is 2 and 20 ticks.
+func WithSessionTimeouts(lowest, highest time.Duration) Option {
+	return option(func(c *config) { c.minTimeout, c.maxTimeout = lowest, highest })
+}
+
+// WithPacketLimit sets the length of the longest frame, in bytes, that a client may
+// send: a longer one closes the connection. It must be at least 1024. The default is
+// DefaultPacketLimit.
+func WithPacketLimit(n int) Option { return option(func(c *config) { c.packetLimit = n }) }
+
+// WithReapInterval sets how often the server looks for empty containers and old TTL
+// nodes. It must be at least a millisecond. The default is DefaultReapInterval.
+func WithReapInterval(d time.Duration) Option { return option(func(c *config) { c.reapInterval = d }) }
+
+// WithFrontends makes the server an ensemble with n front ends, 1 to 100. With more
+// than one, the leader is a further member that no client connects to, zxids begin
+// with epoch 1, and a front end tells the leader twice in a tick which clients are
+// alive. The default is 1: a standalone server.
+func WithFrontends(n int) Option { return option(func(c *config) { c.frontends = n }) }
+
+// WithoutTTL makes the server refuse TTL nodes, as ZooKeeper does unless it is started
+// with zookeeper.extendedTypesEnabled. By default it has them.
+func WithoutTTL() Option { return option(func(c *config) { c.ttl = false }) }
+
+// WithSequenceWrap lets sequence numbers go on with -2147483648 after 2147483647, as
+// ZooKeeper's documentation has it. The default is what ZooKeeper 3.8 does: it gives
+// 2147483647 again and again.
+func WithSequenceWrap() Option { return option(func(c *config) { c.wrap = true }) }
+
+// newConfig applies and checks the options, and fills in what follows from others.
+func newConfig(opts []Option) (config, error) {
+	c := config{
+		tick:         DefaultTick,
+		packetLimit:  DefaultPacketLimit,
+		reapInterval: DefaultReapInterval,
+		frontends:    1,
+		ttl:          true,
+	}
+	bounded := false
+	for _, o := range opts {
+		before := [2]time.Duration{c.minTimeout, c.maxTimeout}
+		o.apply(&c)
+		bounded = bounded || before != [2]time.Duration{c.minTimeout, c.maxTimeout}
+	}
+	if !bounded {
+		c.minTimeout, c.maxTimeout = 2*c.tick, 20*c.tick
+	}
+	return c, c.validate()
+}
+
+func (c *config) validate() error {
+	var faults []error
+	refuse := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("zkserver: "+format, args...))
+	}
+	if c.tick < time.Millisecond {
+		refuse("tick %v: must be at least 1ms", c.tick)
+	}
+	if c.minTimeout < time.Millisecond || c.maxTimeout < c.minTimeout {
+		refuse("session timeouts %v to %v: must be at least 1ms and in order", c.minTimeout, c.maxTimeout)
+	}
+	if c.packetLimit < 1024 {
+		refuse("packet limit %d: must be at least 1024", c.packetLimit)
+	}
+	if c.reapInterval < time.Millisecond {
+		refuse("reap interval %v: must be at least 1ms", c.reapInterval)
+	}
+	if c.frontends < 1 || c.frontends > maxFrontends {
+		refuse("frontends %d: must be 1 to %d", c.frontends, maxFrontends)
+	}
+	return errors.Join(faults...)
+}

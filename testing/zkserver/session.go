@@ -1,0 +1,119 @@
+package zkserver
+
+import (
+	"crypto/rand"
+	"time"
+)
+
+// A session is a client's session as the leader knows it, guarded by Server.mu.
+type session struct {
+	id       int64
+	password []byte // immutable
+	timeout  time.Duration
+	owner    *Frontend   // where the client was last seen to open or resume it
+	timer    *time.Timer // runs to the deadline at the latest
+
+	heard     time.Time // when the leader last heard of the client
+	touched   time.Time // a sign of life that a front end has yet to pass on; zero if none
+	touchedBy *Frontend // that front end
+}
+
+// PasswordSize is the length of a session's password.
+const passwordSize = 16
+
+// newSession makes a session and starts its clock.
+func (s *Server) newSession(timeout time.Duration, owner *Frontend) *session {
+	s.lastSession++
+	sess := &session{
+		id:       s.lastSession,
+		password: make([]byte, passwordSize),
+		timeout:  timeout,
+		owner:    owner,
+		heard:    time.Now(),
+	}
+	rand.Read(sess.password) // never fails
+	sess.timer = time.AfterFunc(timeout, func() { s.deadlinePassed(sess) })
+	s.sessions[sess.id] = sess
+	return sess
+}
+
+// resumeSession moves the session to a connection of f, with the timeout that the
+// client has negotiated there.
+func (s *Server) resumeSession(sess *session, timeout time.Duration, f *Frontend) {
+	sess.owner = f
+	sess.timeout = timeout
+	sess.heard = time.Now()
+	sess.timer.Reset(timeout)
+}
+
+// touch notes that the client is alive. A front end that is not the whole server
+// passes it on twice in a tick only, and not at all while it is isolated.
+func (s *Server) touch(sess *session, f *Frontend) {
+	now := time.Now()
+	switch {
+	case f.isolated:
+	case len(s.frontends) == 1:
+		sess.heard = now
+	default:
+		s.settle(sess, now)
+		if sess.touched.IsZero() {
+			sess.touched, sess.touchedBy = now, f
+		}
+	}
+}
+
+// settle counts a sign of life that has been passed on by now.
+func (s *Server) settle(sess *session, now time.Time) {
+	if sess.touched.IsZero() {
+		return
+	}
+	half := s.config.tick / 2
+	passedOn := s.started.Add(sess.touched.Sub(s.started).Truncate(half) + half)
+	if passedOn.After(now) {
+		return
+	}
+	if passedOn.After(sess.heard) {
+		sess.heard = passedOn
+	}
+	sess.touched = time.Time{}
+}
+
+// forgetTouches loses the signs of life that f has not passed on.
+func (s *Server) forgetTouches(f *Frontend) {
+	now := time.Now()
+	for _, sess := range s.sessions {
+		s.settle(sess, now)
+		if sess.touchedBy == f {
+			sess.touched = time.Time{}
+		}
+	}
+}
+
+// deadlinePassed is called by the session's timer, on a goroutine of its own that
+// ends at once when the server or the session has ended meanwhile.
+func (s *Server) deadlinePassed(sess *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireIfDue(sess)
+}
+
+// expireIfDue ends the session if its client hasn't been heard of for its timeout,
+// and otherwise sets the timer anew. Signs of life don't touch the timer, so they
+// cost nothing. A frozen server does neither: see Server.Thaw.
+func (s *Server) expireIfDue(sess *session) {
+	if s.closed || s.frozen || s.sessions[sess.id] != sess {
+		return
+	}
+	now := time.Now()
+	s.settle(sess, now)
+	if left := sess.heard.Add(sess.timeout).Sub(now); left > 0 {
+		sess.timer.Reset(left)
+		return
+	}
+	s.endSession(sess)
+}
+
+// negotiate returns the timeout that a client gets that asks for the given one.
+func (s *Server) negotiate(asked time.Duration) time.Duration {
+	return min(max(asked, s.config.minTimeout), s.config.maxTimeout)
+}

@@ -1,0 +1,200 @@
+package zkserver_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		watcher, dying := connect(t, srv), connect(t, srv)
+		dying.node(t, "/dying", 1)
+		watcher.do(t, exists, "/dying", true)
+		pass(T / 2)
+		dying.do(t, ping) // the last sign of life
+		heard := time.Now()
+		watcher.idle(t, T-time.Nanosecond)
+		if !watcher.has(t, "/dying") {
+			t.Fatalf("the node is gone %v before the session's end", time.Nanosecond)
+		}
+		watcher.event(t, 2, "/dying")
+		if got := time.Since(heard); got != T {
+			t.Errorf("the session ended after %v, want %v", got, T)
+		}
+		dying.closed(t)
+	})
+}
+
+func TestSessionIsKeptAliveByAnyRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		c := connect(t, srv)
+		for range 5 {
+			pass(T - time.Nanosecond)
+			c.do(t, getData, "/", false)
+		}
+	})
+}
+
+func TestSessionTimeoutIsNegotiated(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		opts        []zkserver.Option
+		asked, want time.Duration
+	}{
+		{"what is asked for is granted within the bounds", nil, 10 * time.Second, 10 * time.Second},
+		{"the least is two ticks", nil, time.Millisecond, 4 * time.Second},
+		{"the most is twenty ticks", nil, time.Hour, 40 * time.Second},
+		{"the bounds follow the tick", []zkserver.Option{zkserver.WithTick(time.Second)}, time.Hour, 20 * time.Second},
+		{"the bounds can be set", []zkserver.Option{zkserver.WithSessionTimeouts(time.Second, time.Minute)}, time.Hour, time.Minute},
+		{"a negative timeout gets the least", nil, -time.Second, 4 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := start(t, tt.opts...)
+			c, err := handshake(dial(t, srv, ""), tt.asked, 0, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.timeout != tt.want {
+				t.Errorf("asked for %v, got %v, want %v", tt.asked, c.timeout, tt.want)
+			}
+		})
+	}
+}
+
+func TestSessionResumes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		c := connect(t, srv)
+		c.node(t, "/mine", 1)
+		again, err := resumeOn(t, srv, 0, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.session != c.session || again.timeout != T {
+			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
+		}
+		c.closed(t)
+		if !again.has(t, "/mine") {
+			t.Error("the ephemeral node is gone")
+		}
+	})
+}
+
+func TestSessionIsNotResumedBy(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(srv *zkserver.Server, c *client)
+	}{
+		{"a stranger to its password", func(_ *zkserver.Server, c *client) { c.password = make([]byte, 16) }},
+		{"a password of another length", func(_ *zkserver.Server, c *client) { c.password = c.password[:4] }},
+		{"an id that nobody has", func(_ *zkserver.Server, c *client) { c.session++ }},
+		{"its client once it has expired", func(srv *zkserver.Server, c *client) { srv.Expire(c.session) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := start(t)
+				c := connect(t, srv)
+				tt.change(srv, c)
+				again, err := resumeOn(t, srv, 0, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again.session != 0 || again.timeout != 0 {
+					t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
+				}
+				again.closed(t)
+			})
+		})
+	}
+}
+
+func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
+			t.Error("a client that has seen zxid 1 was let in at zxid 0")
+		}
+	})
+}
+
+func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		watcher, c := connect(t, srv), connect(t, srv)
+		c.node(t, "/mine", 1)
+		watcher.do(t, exists, "/mine", true)
+		c.do(t, closeSession)
+		c.closed(t)
+		watcher.event(t, 2, "/mine")
+		if got := srv.Sessions(); len(got) != 1 || got[0].ID != watcher.session {
+			t.Errorf("sessions %v, want the watcher's only", got)
+		}
+	})
+}
+
+func TestExpireReportsASessionThatIsNone(t *testing.T) {
+	t.Parallel()
+	srv := start(t)
+	err := srv.Expire(7)
+	if want := "zkserver: expire session 0x7: zkserver: no such session"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestFrozenServerExpiresOverdueSessionsWhenItThaws(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t)
+		c := connect(t, srv)
+		c.node(t, "/mine", 1)
+		srv.Freeze()
+		pass(10 * T)
+		if got := len(srv.Sessions()); got != 1 {
+			t.Fatalf("%d sessions while frozen, want 1", got)
+		}
+		srv.Thaw()
+		if got := len(srv.Sessions()); got != 0 {
+			t.Errorf("%d sessions after the thaw, want 0", got)
+		}
+	})
+}
+
+func TestElectionBeginsAnEpochAndRenewsSessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t, zkserver.WithFrontends(3))
+		c := connect(t, srv)
+		if got := srv.Frontend(2).Zxid(); got != 1<<32+1 {
+			t.Errorf("zxid %#x after the first session, want %#x", got, int64(1)<<32+1)
+		}
+		pass(T - time.Second)
+		srv.Elect()
+		c.closed(t)
+		if got := srv.Frontend(1).Zxid(); got != 2<<32 {
+			t.Errorf("zxid %#x after an election, want %#x", got, int64(2)<<32)
+		}
+		pass(T - time.Second)
+		if _, err := resumeOn(t, srv, 1, c); err != nil {
+			t.Error(err)
+		}
+		if got := len(srv.Sessions()); got != 1 {
+			t.Errorf("%d sessions, want 1", got)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package zkserver
+
+// A changeKind says what a change does.
+type changeKind int
+
+const (
+	changeCreate changeKind = iota + 1
+	changeDelete
+	changeData
+	changeACL
+	changeNothing // a check that has held
+)
+
+// A change is one step of a transaction. It has been checked: applying it can't
+// fail.
+type change struct {
+	// Set when it is applied: who may hear of it, by the access lists of the node
+	// and its parent.
+	nodeACL, parentACL []acl
+
+	kind           changeKind
+	path           string
+	data           []byte
+	acl            []acl
+	owner          int64
+	version        int32 // the new one
+	parentCversion int32 // the new one
+}
+
+// A txn is what the leader has decided and every replica applies. A failed request
+// is a transaction without changes: it takes a zxid all the same.
+type txn struct {
+	zxid    int64
+	time    int64 // milliseconds since 1970
+	changes []change
+}
+
+// An eventType is the type of a watch event on the wire.
+type eventType int32
+
+const (
+	eventCreated         eventType = 1
+	eventDeleted         eventType = 2
+	eventDataChanged     eventType = 3
+	eventChildrenChanged eventType = 4
+)
+
+// apply carries out the changes and returns the stat that each leaves behind, for
+// the reply. A tree never goes back: the zxid of an older transaction is ignored.
+func (t *tree) apply(x *txn) []stat {
+	t.zxid = max(t.zxid, x.zxid)
+	stats := make([]stat, len(x.changes))
+	for i := range x.changes {
+		stats[i] = t.applyChange(x, &x.changes[i])
+	}
+	return stats
+}
+
+func (t *tree) applyChange(x *txn, c *change) stat {
+	switch c.kind {
+	case changeCreate:
+		return t.applyCreate(x, c)
+	case changeDelete:
+		t.applyDelete(x, c)
+	case changeData:
+		n := t.nodes[c.path]
+		c.nodeACL = n.acl
+		n.data = c.data
+		n.stat.version, n.stat.mzxid, n.stat.mtime = c.version, x.zxid, x.time
+		return n.shown()
+	case changeACL:
+		n := t.nodes[c.path]
+		n.acl = c.acl
+		n.stat.aversion = c.version
+		return n.shown()
+	}
+	return stat{}
+}
+
+func (t *tree) applyCreate(x *txn, c *change) stat {
+	parentPath, name := parentOf(c.path)
+	parent := t.nodes[parentPath]
+	c.nodeACL, c.parentACL = c.acl, parent.acl
+	// ZooKeeper 3.8 takes a counter that has wrapped for one of the past and keeps
+	// the largest: the sequence number 2147483647 is given again and again.
+	if t.wrap || c.parentCversion > parent.stat.cversion {
+		parent.stat.cversion = c.parentCversion
+		parent.stat.pzxid = x.zxid
+	}
+	parent.addChild(name)
+	n := &node{data: c.data, acl: c.acl, stat: stat{
+		czxid: x.zxid, mzxid: x.zxid, pzxid: x.zxid,
+		ctime: x.time, mtime: x.time, ephemeralOwner: c.owner,
+	}}
+	t.nodes[c.path] = n
+	switch kind := kindOf(c.owner); {
+	case kind.reapable():
+		t.reapable[c.path] = struct{}{}
+	case kind == ownerSession:
+		if t.ephemerals[c.owner] == nil {
+			t.ephemerals[c.owner] = map[string]struct{}{}
+		}
+		t.ephemerals[c.owner][c.path] = struct{}{}
+	}
+	return n.shown()
+}
+
+func (t *tree) applyDelete(x *txn, c *change) {
+	parentPath, name := parentOf(c.path)
+	parent := t.nodes[parentPath]
+	c.nodeACL, c.parentACL = t.nodes[c.path].acl, parent.acl
+	delete(parent.children, name)
+	parent.stat.pzxid = max(parent.stat.pzxid, x.zxid)
+	owner := t.nodes[c.path].stat.ephemeralOwner
+	delete(t.nodes, c.path)
+	delete(t.reapable, c.path)
+	if owned := t.ephemerals[owner]; owned != nil {
+		delete(owned, c.path)
+		if len(owned) == 0 {
+			delete(t.ephemerals, owner)
+		}
+	}
+}

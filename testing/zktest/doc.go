@@ -1,0 +1,62 @@
+// Package zktest runs real Apache ZooKeeper servers for tests, alone or as an
+// ensemble, and breaks them on request.
+//
+// A [Server] is one Java process on the loopback interface with a temporary
+// directory of its own; an [Ensemble] is several of them that elect a leader.
+// Both are tuned for tests: ticks of [DefaultTickTime], so that sessions may be
+// as short as [DefaultMinSessionTimeout]; no admin server; containers reaped
+// every [DefaultContainerInterval]; and, unless [WithFsync] says otherwise, no
+// waiting for the disk.
+//
+// There are three ways in. [Shared] and [SharedEnsemble] hand out the servers
+// that a test package starts at most once; they need [Main] in TestMain. [Run]
+// and [RunEnsemble] give a test servers of its own, for tests that break them.
+// [Start] and [StartEnsemble] do without package testing.
+//
+//	func TestMain(m *testing.M) { zktest.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		server := zktest.Shared(t)
+//		conn := dial(t, server.Addr())
+//		…
+//	}
+//
+// # What is needed
+//
+// A Java runtime (JAVA_HOME, or java in PATH) and ZooKeeper: either a binary
+// release unpacked at ZOOKEEPER_HOME or Debian's package zookeeper. The package
+// is tested with 3.8 and uses nothing that is not in 3.5. The environment variable ZK_TEST says what a test does without:
+//
+//	auto       it is skipped, and the package's run ends with one line that says how many were; also when unset
+//	required   it fails; with Main, the whole run does at once
+//	none       servers are never started: every test that asks for one is skipped, with the same line
+//
+// That line goes to standard error, which go test shows for a package that
+// passes only with -v or when it is run alone: on a build server, say required.
+//
+// # Faults
+//
+// A server can be killed, stopped, restarted on its data, frozen and thawed. An
+// ensemble's members talk to each other through forwarders in this process, so
+// that [Ensemble.Isolate] can cut a member off from its peers while clients
+// still reach it. [KillSession] ends somebody's session.
+//
+// # Processes
+//
+// No server outlives the process that started it, however that ends: a small
+// shell process waits on a pipe from it, kills the server at the end of the
+// pipe and removes the directory. A server runs in a process group of its own
+// and never sees the terminal's interrupt.
+//
+// # Errors
+//
+// [ErrMissing] when there is no ZooKeeper or no Java, [ErrStopped] from a method
+// that needs a running process, [ErrClosed] after Close, [ErrNoSession] from
+// [KillSession]. A server that does not come up is reported with the end of its
+// log.
+//
+// # Concurrency
+//
+// All functions and methods may be called concurrently, save that a test's own
+// rules about [testing.TB] hold.
+package zktest

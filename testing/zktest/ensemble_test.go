@@ -1,0 +1,153 @@
+package zktest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestEnsembleHasOneLeader(t *testing.T) {
+	e := zktest.SharedEnsemble(t)
+	leader, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	followers, err := e.Followers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(followers) != 2 {
+		t.Fatalf("%d followers; want 2", len(followers))
+	}
+	if followers[0] == leader || followers[1] == leader || followers[0] == followers[1] {
+		t.Errorf("leader %s, followers %s and %s; want three servers", leader.Addr(), followers[0].Addr(), followers[1].Addr())
+	}
+}
+
+// The reason for all the forwarders: for the ensemble the session has expired,
+// while the follower that its client is connected to goes on answering.
+func TestIsolatedFollowerAnswersAfterItsSessionHasExpired(t *testing.T) {
+	e := zktest.SharedEnsemble(t)
+	leader, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	followers, err := e.Followers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower := followers[0]
+	// watcher's session must outlive the cut, as does its connection.
+	watcher, client := connect(t, leader), connectFor(t, follower, time.Second)
+	create(t, client, "/isolated", zk.FlagEphemeral)
+	if ok, _, err := watcher.Exists("/isolated"); err != nil || !ok {
+		t.Fatalf("node at the leader: %v, %v; want it there", ok, err)
+	}
+
+	e.Isolate(follower)
+	zktest.Eventually(t, soon, "the session expires at the leader", func() bool {
+		ok, _, err := watcher.Exists("/isolated")
+		return err == nil && !ok
+	})
+	if ok, _, err := client.Exists("/isolated"); err != nil || !ok {
+		t.Errorf("node at the isolated follower: %v, %v; want it still there", ok, err)
+	}
+	zktest.Eventually(t, soon, "the follower gives up", func() bool {
+		_, err := follower.Mode(t.Context())
+		return err != nil
+	})
+
+	e.Heal(follower)
+	if err := follower.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _, err := connect(t, follower).Exists("/isolated"); err != nil || ok {
+		t.Errorf("node at the healed follower: %v, %v; want it gone", ok, err)
+	}
+}
+
+func TestIsolatedLeaderIsSucceeded(t *testing.T) {
+	e := zktest.SharedEnsemble(t)
+	old, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Isolate(old)
+	zktest.Eventually(t, soon, "another member leads", func() bool {
+		leader, err := e.Leader(t.Context())
+		return err == nil && leader != old
+	})
+	if err := e.Mend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
+		t.Errorf("Mode() of the old leader = %q, %v; want follower", mode, err)
+	}
+}
+
+func TestEnsembleOutlivesItsLeader(t *testing.T) {
+	e := zktest.SharedEnsemble(t)
+	old, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	leader, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leader == old {
+		t.Errorf("leader = %s, which is dead", leader.Addr())
+	}
+	create(t, connect(t, leader), "/after-the-leader", zk.FlagEphemeral)
+}
+
+func TestClosedEnsembleStaysClosed(t *testing.T) {
+	t.Parallel()
+	e := zktest.RunEnsemble(t, 3)
+	stranger := zktest.Shared(t)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Isolate() of a server that is no member: want a panic")
+			}
+		}()
+		e.Isolate(stranger)
+	}()
+	if got, want := strings.Count(e.ConnectString(), ","), 2; got != want {
+		t.Errorf("ConnectString() = %s; want three addresses", e.ConnectString())
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Mend(t.Context()); !errors.Is(err, zktest.ErrClosed) {
+		t.Errorf("Mend() after Close = %v; want ErrClosed", err)
+	}
+	ctx, cancel := deadline(t, 100*time.Millisecond)
+	defer cancel()
+	if leader, err := e.Leader(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Leader() after Close = %v, %v; want the context's error", leader, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("second Close() = %v; want nil", err)
+	}
+}
+
+func TestGoroutinesOfRunningServersCanBeIgnored(t *testing.T) {
+	zktest.SharedEnsemble(t)
+	if err := goleak.Find(zktest.IgnoreServers()); err != nil {
+		t.Error(err)
+	}
+	if err := goleak.Find(); err == nil {
+		t.Error("nothing to ignore: this test shows nothing")
+	}
+}

@@ -1,0 +1,27 @@
+package zktest
+
+import "errors"
+
+var (
+	// ErrMissing is returned by [Start] and [StartEnsemble] when no ZooKeeper or
+	// no Java is installed where they look. An environment variable that points
+	// to the wrong place is a different error: it was meant to be found.
+	ErrMissing = errors.New("zktest: not installed")
+
+	// ErrStopped is returned by a [Server]'s methods that need its process, when
+	// it has none.
+	ErrStopped = errors.New("zktest: server is not running")
+
+	// ErrClosed is returned by [Server.Restart] and [Ensemble.Mend] after Close.
+	ErrClosed = errors.New("zktest: closed")
+
+	// ErrNoSession is returned by [KillSession] when the server refuses the
+	// session at the first attempt: it had ended before, or the password is wrong.
+	ErrNoSession = errors.New("zktest: session refused")
+
+	// errPortTaken is in the error of a server that could not bind a port.
+	errPortTaken = errors.New("port taken")
+
+	// errUnsupported is in the error of a start where processes can't be managed.
+	errUnsupported = errors.New("zktest: needs a Unix system")
+)

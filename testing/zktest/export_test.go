@@ -1,0 +1,65 @@
+package zktest
+
+import (
+	"bytes"
+	"context"
+)
+
+var ErrPortTaken = errPortTaken
+
+// StartAt starts a server at a port that may be taken.
+func StartAt(ctx context.Context, port int) (*Server, error) {
+	cfg, err := newConfig(nil)
+	if err != nil {
+		return nil, err
+	}
+	in, err := locate()
+	if err != nil {
+		return nil, err
+	}
+	return startAt(ctx, port, in, cfg)
+}
+
+func RetryTaken(start func() (int, error)) (int, error) { return retryTaken(start) }
+
+// SharedServer is Shared for those who have no test.
+func SharedServer(ctx context.Context) (*Server, error) { return suite.sharedServer(ctx) }
+
+func (s *Server) Port() int   { return s.layout.port }
+func (s *Server) Dir() string { return s.layout.dir }
+
+func LocateJars(home, packaged string) ([]string, error) { return locateJars(home, packaged) }
+func LocateJava(home string) (string, error)             { return locateJava(home) }
+func ManifestAttribute(text, name string) string         { return manifestAttribute(text, name) }
+
+// A TestLink shows a link.
+type TestLink struct {
+	Port    int
+	SetOpen func(bool)
+	Close   func() error
+}
+
+func NewLink(target string) (TestLink, error) {
+	l, err := newLink(target)
+	if err != nil {
+		return TestLink{}, err
+	}
+	l.start(nil)
+	return TestLink{Port: l.port(), SetOpen: l.setOpen, Close: l.close}, nil
+}
+
+// Announce applies the greeting of a member whose election port is election.
+func Announce(election, port int, sent []byte) ([]byte, error) {
+	return announce(peer{election: election}, port)(bytes.NewReader(sent))
+}
+
+func HandshakeRequest(timeout int32, session int64, password []byte) []byte {
+	return handshake{timeout: timeout, session: session, password: password}.request()
+}
+
+func ParseAnswer(body []byte) (timeout int32, session int64, password []byte, err error) {
+	h, err := parseAnswer(body)
+	return h.timeout, h.session, h.password, err
+}
+
+func ReadFrame(b []byte) ([]byte, error) { return readFrame(bytes.NewReader(b)) }

@@ -1,0 +1,87 @@
+package zktest_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func deadline(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
+
+// alive reports whether a process runs. One that has ended and that its parent,
+// or whoever inherited it, has not asked for yet does not.
+func alive(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil || process.Signal(syscall.Signal(0)) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) || noProc()
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+// noProc reports whether the system does without /proc.
+func noProc() bool {
+	_, err := os.Stat("/proc/self/stat")
+	return err != nil
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// connect returns a client of one server whose session has begun and lives long.
+func connect(t testing.TB, server *zktest.Server) *zk.Conn {
+	t.Helper()
+	return connectBy(t, server, 20*time.Second, net.DialTimeout)
+}
+
+func connectFor(t testing.TB, server *zktest.Server, timeout time.Duration) *zk.Conn {
+	t.Helper()
+	return connectBy(t, server, timeout, net.DialTimeout)
+}
+
+func connectBy(t testing.TB, server *zktest.Server, timeout time.Duration, dialer zk.Dialer) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{server.Addr()}, timeout, zk.WithLogger(quiet{}), zk.WithDialer(dialer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	limit := time.After(soon)
+	for {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return conn
+			}
+		case <-limit:
+			t.Fatalf("no session with %s within %v", server.Addr(), soon)
+		}
+	}
+}
+
+func create(t testing.TB, conn *zk.Conn, path string, flags int32) {
+	t.Helper()
+	if _, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatalf("create %s: %v", path, err)
+	}
+}

@@ -1,0 +1,84 @@
+package zktest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// debianJar is where Debian's package libzookeeper-java puts ZooKeeper. Its
+// manifest names the jars that it needs.
+const debianJar = "/usr/share/java/zookeeper.jar"
+
+// An install is what it takes to run ZooKeeper.
+type install struct {
+	java      string
+	classPath []string
+}
+
+// locate finds ZooKeeper and Java. Its error is [ErrMissing] when they are not
+// where one would look, and another when the environment points elsewhere.
+func locate() (install, error) {
+	java, err := locateJava(os.Getenv("JAVA_HOME"))
+	if err != nil {
+		return install{}, err
+	}
+	jars, err := locateJars(os.Getenv("ZOOKEEPER_HOME"), debianJar)
+	if err != nil {
+		return install{}, err
+	}
+	return install{java: java, classPath: jars}, nil
+}
+
+func locateJava(home string) (string, error) {
+	if home == "" {
+		java, err := exec.LookPath("java")
+		if err != nil {
+			return "", fmt.Errorf("%w: no java in PATH; install one (Debian: apt-get install default-jre-headless) or set JAVA_HOME", ErrMissing)
+		}
+		return java, nil
+	}
+	java := filepath.Join(home, "bin", "java")
+	if _, err := os.Stat(java); err != nil {
+		return "", fmt.Errorf("zktest: JAVA_HOME=%s: %w", home, err)
+	}
+	return java, nil
+}
+
+func locateJars(home, packaged string) ([]string, error) {
+	if home == "" {
+		return packagedJars(packaged)
+	}
+	jars, err := filepath.Glob(filepath.Join(home, "lib", "*.jar"))
+	if err != nil {
+		return nil, fmt.Errorf("zktest: ZOOKEEPER_HOME=%s: %w", home, err)
+	}
+	for _, jar := range jars {
+		if ok, _ := filepath.Match("zookeeper-[0-9]*.jar", filepath.Base(jar)); ok {
+			return jars, nil
+		}
+	}
+	return nil, fmt.Errorf("zktest: ZOOKEEPER_HOME=%s: no lib/zookeeper-*.jar there", home)
+}
+
+// packagedJars lists a distribution's jar, what its manifest asks for and, since
+// ZooKeeper logs to slf4j and the package picks no backend for it, slf4j's
+// simple one from the same directory.
+func packagedJars(jar string) ([]string, error) {
+	if _, err := os.Stat(jar); err != nil {
+		return nil, fmt.Errorf("%w: no ZooKeeper at %s; install one (Debian: apt-get install zookeeper) or set ZOOKEEPER_HOME", ErrMissing, jar)
+	}
+	needed, err := manifestClassPath(jar)
+	if err != nil {
+		return nil, fmt.Errorf("zktest: class path of %s: %w", jar, err)
+	}
+	logger := filepath.Join(filepath.Dir(jar), "slf4j-simple.jar")
+	jars := []string{jar}
+	for _, path := range append(needed, logger) {
+		if _, err := os.Stat(path); err == nil {
+			jars = append(jars, path)
+		}
+	}
+	return jars, nil
+}

@@ -1,0 +1,120 @@
+package zktest_test
+
+import (
+	"archive/zip"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestJarsOfAReleaseAreAllInItsLib(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	want := []string{
+		touch(t, home, "lib/logback-core.jar"),
+		touch(t, home, "lib/zookeeper-3.9.2.jar"),
+		touch(t, home, "lib/zookeeper-jute-3.9.2.jar"),
+	}
+	touch(t, home, "lib/README")
+	got, err := zktest.LocateJars(home, "")
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("LocateJars() = %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestJarsOfAPackageAreThoseThatItsManifestNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	jar := filepath.Join(dir, "zookeeper.jar")
+	absolute := touch(t, t.TempDir(), "absolute.jar")
+	writeManifest(t, jar, "Manifest-Version: 1.0\r\nClass-Path: beside.jar missing.jar "+absolute[:9]+"\r\n "+absolute[9:]+"\r\n")
+	want := []string{
+		jar,
+		touch(t, dir, "beside.jar"),
+		absolute,
+		touch(t, dir, "slf4j-simple.jar"),
+	}
+	got, err := zktest.LocateJars("", jar)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("LocateJars() = %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestWhatIsNotThereIsMissingUnlessItWasNamed(t *testing.T) {
+	dir := t.TempDir()
+	touch(t, dir, "lib/zookeeper-jute-3.9.2.jar") // not enough
+	t.Setenv("PATH", dir)
+	for _, c := range []struct {
+		name    string
+		locate  func() error
+		missing bool
+	}{
+		{"no package", func() error { _, err := zktest.LocateJars("", dir+"/zookeeper.jar"); return err }, true},
+		{"a release without ZooKeeper's own jar", func() error { _, err := zktest.LocateJars(dir, ""); return err }, false},
+		{"a package that is no archive", func() error { _, err := zktest.LocateJars("", dir+"/lib/zookeeper-jute-3.9.2.jar"); return err }, false},
+		{"no java in PATH", func() error { _, err := zktest.LocateJava(""); return err }, true},
+		{"no java in JAVA_HOME", func() error { _, err := zktest.LocateJava(dir); return err }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.locate()
+			if err == nil || errors.Is(err, zktest.ErrMissing) != c.missing {
+				t.Errorf("error %v; want one, and ErrMissing: %v", err, c.missing)
+			}
+		})
+	}
+}
+
+func TestManifestAttribute(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"alone", "Class-Path: a.jar b.jar\n", "a.jar b.jar"},
+		{"continued within a word", "Class-Path: a.j\n ar b.jar\nOther: x\n", "a.jar b.jar"},
+		{"continued with a space of its own", "Class-Path: a.jar\n  b.jar\n", "a.jar b.jar"},
+		{"with Windows' line ends", "X: y\r\nClass-Path: a.j\r\n ar\r\n", "a.jar"},
+		{"in other letters", "class-path: a.jar\n", "a.jar"},
+		{"in another section", "X: y\n\nName: z\nClass-Path: a.jar\n", ""},
+		{"absent", "X: y\n", ""},
+		{"in nothing", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := zktest.ManifestAttribute(c.text, "Class-Path"); got != c.want {
+				t.Errorf("Class-Path of %q = %q; want %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+func touch(t testing.TB, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func writeManifest(t testing.TB, jar, text string) {
+	t.Helper()
+	file, err := os.Create(jar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	entry, err := archive.Create("META-INF/MANIFEST.MF")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := entry.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+package zktest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A peer is a member of an ensemble as one of its members knows it.
+type peer struct {
+	id               int
+	quorum, election int // ports on the loopback interface
+}
+
+// A layout is everything that makes up one server's command line and files. It
+// never changes once written: a restart uses the same.
+type layout struct {
+	dir   string // the server's own; holds all of the below
+	root  string // what goes when the process that started the server dies
+	port  int
+	id    int    // the server's own number in peers; 0 without peers
+	peers []peer // none: standalone
+}
+
+func (l layout) dataDir() string { return filepath.Join(l.dir, "data") }
+func (l layout) logFile() string { return filepath.Join(l.dir, "server.log") }
+func (l layout) address() string { return loopback(l.port) }
+
+func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
+
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+
+// millis writes a duration as ZooKeeper's configuration wants it.
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// write makes the directories and files that the server reads at its start.
+func (l layout) write(cfg config) error {
+	if err := os.MkdirAll(l.dataDir(), 0o700); err != nil {
+		return err
+	}
+	files := map[string]string{
+		l.file("zoo.cfg"):          l.configText(cfg),
+		l.file("logback.xml"):      fmt.Sprintf(logbackText, cfg.logLevel),
+		l.file("log4j.properties"): fmt.Sprintf(log4jText, cfg.logLevel),
+	}
+	if l.id > 0 {
+		files[filepath.Join(l.dataDir(), "myid")] = strconv.Itoa(l.id) + "\n"
+	}
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l layout) configText(cfg config) string {
+	settings := []setting{
+		{"dataDir", l.dataDir()},
+		{"clientPort", strconv.Itoa(l.port)},
+		{"clientPortAddress", "127.0.0.1"},
+		{"tickTime", millis(cfg.tick)},
+		{"minSessionTimeout", millis(cfg.minSession)},
+		{"maxSessionTimeout", millis(cfg.maxSession)},
+		{"maxClientCnxns", "0"},
+		{"admin.enableServer", "false"},
+		{"4lw.commands.whitelist", "*"},
+		{"extendedTypesEnabled", "true"}, // TTL nodes
+	}
+	if len(l.peers) > 0 {
+		settings = append(settings,
+			setting{"syncLimit", strconv.Itoa(cfg.syncLimit)},
+			setting{"initLimit", strconv.Itoa(max(cfg.syncLimit, DefaultSyncLimit))})
+	}
+	for _, p := range l.peers {
+		settings = append(settings, setting{
+			"server." + strconv.Itoa(p.id),
+			loopback(p.quorum) + ":" + strconv.Itoa(p.election),
+		})
+	}
+	var text strings.Builder
+	for _, s := range slices.Concat(settings, cfg.settings) {
+		fmt.Fprintf(&text, "%s=%s\n", s.key, s.value)
+	}
+	return text.String()
+}
+
+// command returns the server's command line.
+func (l layout) command(in install, cfg config) []string {
+	args := []string{
+		in.java,
+		// A quick start and a small process matter more to a test than peak speed.
+		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
+		"-XX:+ExitOnOutOfMemoryError",
+		"-Djava.net.preferIPv4Stack=true",
+		"-Dzookeeper.jmx.log4j.disable=true",
+		"-Dznode.container.checkIntervalMs=" + millis(cfg.containerInterval),
+		"-Dzookeeper.electionPortBindRetry=1", // a taken port is answered with another one
+		"-Dlogback.configurationFile=" + l.file("logback.xml"),
+		"-Dlog4j.configuration=file:" + l.file("log4j.properties"),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=" + cfg.logLevel,
+		"-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+	}
+	if !cfg.fsync {
+		args = append(args, "-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=64")
+	}
+	args = append(args, cfg.jvmFlags...)
+	return append(args,
+		"-cp", strings.Join(in.classPath, string(os.PathListSeparator)),
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain",
+		l.file("zoo.cfg"))
+}
+
+// Backends of slf4j that releases of ZooKeeper bring along: logback since 3.8,
+// log4j before it.
+const (
+	logbackText = `<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%%d{HH:mm:ss.SSS} [%%t] %%-5p %%c{1} - %%m%%n</pattern></encoder>
+  </appender>
+  <root level="%s"><appender-ref ref="OUT"/></root>
+</configuration>
+`
+	log4jText = `log4j.rootLogger=%s, OUT
+log4j.appender.OUT=org.apache.log4j.ConsoleAppender
+log4j.appender.OUT.layout=org.apache.log4j.PatternLayout
+log4j.appender.OUT.layout.ConversionPattern=%%d{HH:mm:ss.SSS} [%%t] %%-5p %%c{1} - %%m%%n
+`
+)

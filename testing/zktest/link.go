@@ -1,0 +1,188 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// dialPatience is how long a forwarder tries to reach a member that does not
+	// listen (yet). Its own listener has accepted by then, so the dialing member
+	// would take a refusal for a broken leader and vote again.
+	dialPatience = time.Second
+	dialPause    = 20 * time.Millisecond
+)
+
+// A link forwards one member's connections to one port of another member, and
+// can hold back all that passes. Held bytes are not lost but late, as on a
+// network that drops packets until it is mended: nobody is told, connections
+// break only where a member gives up on them.
+type link struct {
+	listener net.Listener
+	target   string
+	greet    greeting // what is done to a connection's first bytes; set by start
+
+	ctx    context.Context // ends at close
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+
+	mu   sync.Mutex    // guards following
+	open chan struct{} // closed when bytes may pass
+}
+
+// A greeting reads the first bytes of a connection and returns what is to be
+// forwarded in their place.
+type greeting func(io.Reader) ([]byte, error)
+
+// newLink returns a link that listens and is open; it forwards once started.
+func newLink(target string) (*link, error) {
+	listener, err := net.Listen("tcp4", loopback(0))
+	if err != nil {
+		return nil, err
+	}
+	l := &link{listener: listener, target: target, open: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	close(l.open)
+	return l, nil
+}
+
+// start begins to forward. The greeting may be nil.
+func (l *link) start(greet greeting) {
+	l.greet = greet
+	l.loops.Go(func() { background(l.acceptLoop) })
+}
+
+// port returns where the link listens.
+func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
+
+// setOpen lets bytes pass, or holds them back.
+func (l *link) setOpen(open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.open:
+		if !open {
+			l.open = make(chan struct{})
+		}
+	default:
+		if open {
+			close(l.open)
+		}
+	}
+}
+
+// pass returns true once bytes may pass, and false at the link's end.
+func (l *link) pass() bool {
+	l.mu.Lock()
+	open := l.open
+	l.mu.Unlock()
+	select {
+	case <-open:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// close ends the link with all its connections and waits for its goroutines.
+// Calling it again does nothing.
+func (l *link) close() error {
+	l.cancel()
+	err := l.listener.Close()
+	l.loops.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// acceptLoop is started by start, ended by the listener's close and waited for
+// by close, as are the forwarding goroutines that it starts.
+func (l *link) acceptLoop() {
+	for {
+		conn, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.loops.Go(func() { background(func() { l.forward(conn) }) })
+	}
+}
+
+// forward serves one connection: it ends with either side of it, which ends the
+// other side too, or with the link.
+func (l *link) forward(from net.Conn) {
+	defer from.Close()
+	stop := context.AfterFunc(l.ctx, func() { _ = from.Close() })
+	defer stop()
+	if !l.pass() {
+		return
+	}
+	to, err := l.dial()
+	if err != nil {
+		return // from sees its connection closed, as by a member that went down
+	}
+	defer to.Close()
+	stop = context.AfterFunc(l.ctx, func() { _ = to.Close() })
+	defer stop()
+
+	var back sync.WaitGroup
+	back.Go(func() {
+		background(func() { l.pump(from, to) })
+	})
+	if l.introduce(to, from) == nil {
+		l.pump(to, from)
+	}
+	_ = to.Close()
+	back.Wait()
+}
+
+// introduce forwards the first bytes, changed as the link's greeting has it.
+func (l *link) introduce(to io.Writer, from io.Reader) error {
+	if l.greet == nil {
+		return nil
+	}
+	first, err := l.greet(from)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(first)
+	return err
+}
+
+// pump copies from src to dst until either ends, and then closes both. The end of
+// a connection is held back like its bytes.
+func (l *link) pump(dst, src net.Conn) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, readErr := src.Read(buf)
+		if !l.pass() {
+			return // the link's end closes both
+		}
+		_, writeErr := dst.Write(buf[:n])
+		if readErr != nil || writeErr != nil {
+			_ = src.Close()
+			_ = dst.Close()
+			return
+		}
+	}
+}
+
+func (l *link) dial() (net.Conn, error) {
+	limit := time.Now().Add(dialPatience)
+	for {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(l.ctx, "tcp4", l.target)
+		if err == nil || time.Now().After(limit) {
+			return conn, err
+		}
+		select {
+		case <-l.ctx.Done():
+			return nil, l.ctx.Err()
+		case <-time.After(dialPause):
+		}
+	}
+}

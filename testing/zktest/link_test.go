@@ -1,0 +1,203 @@
+package zktest_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestHeldBytesAreLateNotLost(t *testing.T) {
+	t.Parallel()
+	link := newLink(t, echo(t))
+	client := dialLink(t, link)
+	exchange(t, client, "before")
+
+	link.SetOpen(false)
+	if _, err := client.Write([]byte("during")); err != nil {
+		t.Fatalf("write to a held link: %v; want nobody told", err)
+	}
+	if err := client.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("read from a held link = %d, %v; want it to wait", n, err)
+	}
+
+	link.SetOpen(true)
+	if got := read(t, client, len("during")); got != "during" {
+		t.Errorf("after the hold: %q; want what was sent", got)
+	}
+	exchange(t, client, "after")
+}
+
+func TestConnectionsMadeDuringAHoldWork(t *testing.T) {
+	t.Parallel()
+	link := newLink(t, echo(t))
+	link.SetOpen(false)
+	client := dialLink(t, link)
+	if _, err := client.Write([]byte("early")); err != nil {
+		t.Fatal(err)
+	}
+	link.SetOpen(true)
+	if got := read(t, client, len("early")); got != "early" {
+		t.Errorf("after the hold: %q; want what was sent", got)
+	}
+}
+
+func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	link := newLink(t, listener.Addr().String())
+	for _, closer := range []string{"client", "server"} {
+		t.Run("the "+closer+"'s", func(t *testing.T) {
+			client := dialLink(t, link)
+			server, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			first, other := client, server
+			if closer == "server" {
+				first, other = server, client
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			limit(t, other)
+			if _, err := other.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("read at the other side: %v; want the connection closed", err)
+			}
+		})
+	}
+}
+
+func TestLinkWaitsForItsTargetToListen(t *testing.T) {
+	t.Parallel()
+	address := nobody(t)
+	link := newLink(t, address)
+	client := dialLink(t, link)
+	listener, err := net.Listen("tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := client.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, server, 1); got != "x" {
+		t.Errorf("target reads %q; want x", got)
+	}
+}
+
+func TestClosedLinkLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{true, false} {
+		t.Run("open: "+strconv.FormatBool(open), func(t *testing.T) {
+			link := newLink(t, echo(t))
+			client := dialLink(t, link)
+			exchange(t, client, "hello")
+			link.SetOpen(open)
+			if _, err := client.Write([]byte("lost")); err != nil {
+				t.Fatal(err)
+			}
+			if err := link.Close(); err != nil {
+				t.Fatal(err)
+			}
+			limit(t, client)
+			if _, err := io.Copy(io.Discard, client); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("the connection stands after the link's close")
+			}
+			if err := link.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+		})
+	}
+}
+
+func newLink(t testing.TB, target string) zktest.TestLink {
+	t.Helper()
+	link, err := zktest.NewLink(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := link.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return link
+}
+
+func dialLink(t testing.TB, link zktest.TestLink) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(link.Port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// echo returns the address of a server that sends back all it gets.
+func echo(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.Copy(conn, conn)
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+	return listener.Addr().String()
+}
+
+func exchange(t testing.TB, conn net.Conn, text string) {
+	t.Helper()
+	if _, err := conn.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, conn, len(text)); got != text {
+		t.Fatalf("echo of %q: %q", text, got)
+	}
+}
+
+func read(t testing.TB, conn net.Conn, n int) string {
+	t.Helper()
+	limit(t, conn)
+	buf := make([]byte, n)
+	if _, err := io.ReadFull(conn, buf); err != nil {
+		t.Fatal(err)
+	}
+	return string(buf)
+}
+
+// limit keeps a test that fails from waiting for ever.
+func limit(t testing.TB, conn net.Conn) {
+	t.Helper()
+	if err := conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,85 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// readyPoll is how often a starting server is asked; it needs some 200 ms on
+	// an idle machine.
+	readyPoll = 20 * time.Millisecond
+
+	// probeTimeout bounds one question to a server that may be frozen, or one
+	// whose port belongs to somebody who never answers.
+	probeTimeout = time.Second
+)
+
+// AwaitReady returns when the server's process serves clients: one that has been
+// thawed or healed may have to find its leader first. It returns [ErrStopped] if
+// there is no process, and ctx's error, with the end of the server's log, if ctx
+// ends first.
+func (s *Server) AwaitReady(ctx context.Context) error {
+	proc, err := s.running()
+	if err == nil {
+		err = s.awaitReady(ctx, proc, s.logSize())
+	}
+	if errors.Is(err, ErrStopped) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("zktest: await %s: %w", s.Addr(), err)
+	}
+	return nil
+}
+
+// awaitReady returns when the server serves clients, or with the reason why it
+// will not and the log from offset logged on.
+func (s *Server) awaitReady(ctx context.Context, proc *process, logged int64) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		_, err := s.status(probe)
+		cancel()
+		if err == nil && s.itself(ctx) {
+			return nil
+		}
+		gone := proc.gone() // asked first: then the log is complete
+		switch log := s.logSince(logged); {
+		case taken(log):
+			return fmt.Errorf("%w\n%s", errPortTaken, log)
+		case gone:
+			return fmt.Errorf("process ended: %s\n%s", proc.state, log)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w; last answer: %v\n%s", ended(ctx), err, log)
+		}
+		select {
+		case <-proc.done:
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// itself reports whether it is this server that answers at its address, and not
+// another that bound the port first, whose own process is about to fail: the
+// data directory tells.
+func (s *Server) itself(ctx context.Context) bool {
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	answer, err := s.FourLetter(probe, "conf")
+	return err == nil && strings.Contains(answer, filepath.ToSlash(s.layout.dataDir()))
+}
+
+// taken reports whether the log speaks of a port that could not be bound.
+func taken(log string) bool {
+	return strings.Contains(log, "BindException") || strings.Contains(log, "Address already in use")
+}
+
+// errNotServing is a probe's error while a server runs but serves nobody.
+var errNotServing = errors.New("not serving requests")

@@ -1,0 +1,166 @@
+package zktest_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// soon bounds what takes milliseconds on an idle machine.
+const soon = 20 * time.Second
+
+func TestServerComesAndGoes(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	mode, err := server.Mode(t.Context())
+	if err != nil || mode != zktest.Standalone {
+		t.Fatalf("Mode() = %q, %v; want standalone", mode, err)
+	}
+	pid := server.Pid()
+	if pid == 0 || !alive(pid) {
+		t.Fatalf("Pid() = %d; want a process that runs", pid)
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if alive(pid) {
+		t.Errorf("process %d runs after Close", pid)
+	}
+	if got := server.Pid(); got != 0 {
+		t.Errorf("Pid() after Close = %d; want 0", got)
+	}
+	if err := server.Restart(t.Context()); !errors.Is(err, zktest.ErrClosed) {
+		t.Errorf("Restart() after Close = %v; want ErrClosed", err)
+	}
+	if err := server.Close(); err != nil {
+		t.Errorf("second Close() = %v; want nil", err)
+	}
+}
+
+func TestRestartKeepsDataAndAddress(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	addr := server.Addr()
+	create(t, connect(t, server), "/kept", 0)
+	stops := map[string]func() error{
+		"after Kill": server.Kill,
+		"after Stop": func() error { return server.Stop(t.Context()) },
+		"at once":    func() error { return nil },
+		"after Stop of a frozen process": func() error {
+			return errors.Join(server.Freeze(), server.Stop(t.Context()))
+		},
+	}
+	for name, stop := range stops {
+		t.Run(name, func(t *testing.T) {
+			before := server.Pid()
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if name != "at once" {
+				if _, err := server.Mode(t.Context()); err == nil {
+					t.Error("Mode() of a stopped server: want an error")
+				}
+				if err := server.Freeze(); !errors.Is(err, zktest.ErrStopped) {
+					t.Errorf("Freeze() of a stopped server = %v; want ErrStopped", err)
+				}
+			}
+			if err := server.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if alive(before) || server.Pid() == before {
+				t.Errorf("process %d of the time before runs", before)
+			}
+			if server.Addr() != addr {
+				t.Errorf("Addr() = %s; want %s as before", server.Addr(), addr)
+			}
+			if ok, _, err := connect(t, server).Exists("/kept"); err != nil || !ok {
+				t.Errorf("node of the time before: %v, %v; want it kept", ok, err)
+			}
+		})
+	}
+}
+
+func TestFrozenServerAnswersAfterThaw(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := deadline(t, 200*time.Millisecond)
+	defer cancel()
+	if answer, err := server.FourLetter(ctx, "ruok"); !errors.Is(err, ctx.Err()) {
+		t.Errorf("ruok to a frozen server = %q, %v; want the context's error", answer, err)
+	}
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := server.FourLetter(t.Context(), "ruok"); err != nil || answer != "imok" {
+		t.Errorf("ruok after Thaw = %q, %v; want imok", answer, err)
+	}
+}
+
+func TestServerInManyHands(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	var hands sync.WaitGroup
+	for range 2 {
+		// What a restart says depends on who comes between; that it returns counts.
+		hands.Go(func() { _ = server.Restart(ctx) })
+		hands.Go(func() {
+			if err := server.Kill(); err != nil {
+				t.Error(err)
+			}
+		})
+		hands.Go(func() {
+			if err := server.Stop(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	hands.Wait()
+	if err := server.Restart(ctx); err != nil {
+		t.Errorf("Restart() after it all = %v; want it to work", err)
+	}
+	for range 2 {
+		hands.Go(func() { _ = server.Restart(ctx) })
+		hands.Go(func() {
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	hands.Wait()
+	if pid := server.Pid(); pid != 0 {
+		t.Errorf("process %d runs after Close", pid)
+	}
+	if _, err := os.Stat(server.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("directory after Close: %v; want it gone", err)
+	}
+}
+
+func TestLogOfTheServerIsShownWhenATestFails(t *testing.T) {
+	t.Parallel()
+	zktest.Shared(t) // for its rules about a missing server
+	for _, c := range []struct{ name, failure, want string }{
+		{"a test that fails", "failed", "standalone mode"},
+		{"a test that passes", "", ""},
+	} {
+		double := &failing{failure: c.failure}
+		t.Run(c.name, func(t *testing.T) {
+			double.TB = t
+			zktest.Run(double)
+		})
+		if !strings.Contains(double.log, c.want) || (c.want == "") != (double.log == "") {
+			t.Errorf("%s logs %q; want %q in it", c.name, double.log, c.want)
+		}
+	}
+}

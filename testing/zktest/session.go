@@ -1,0 +1,109 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// killPause keeps a killer from turning in circles while the server is away or
+	// the owner keeps taking its session back.
+	killPause = 10 * time.Millisecond
+
+	// killAttempt bounds one attempt: a server that is cut off from its leader
+	// takes the request and never answers.
+	killAttempt = 2 * time.Second
+)
+
+// errEnded says that the server has done what closeSession asks for.
+var errEnded = errors.New("session closed, not yet refused")
+
+// KillSession makes the server at addr end a session, as though its time were
+// over: its ephemeral nodes are gone and its owner is told that it has expired
+// once it asks. It returns nil when the server refuses the session's id, which
+// is the proof.
+//
+// It works by taking the session over with id and password, which the owner got
+// in its handshake, and closing it. The owner loses its connection and, as long
+// as it succeeds in reconnecting, takes the session back; KillSession tries
+// again until it wins. A test that can keep its client from dialing meanwhile
+// gets there at the first attempt.
+//
+// If ctx ends first the session may or may not be alive, perhaps with another
+// timeout until its owner reconnects, and the error is ctx's, with the last
+// attempt's. [ErrNoSession] means that the very first attempt was
+// refused.
+func KillSession(ctx context.Context, addr string, id int64, password []byte) error {
+	if id == 0 {
+		return errors.New("zktest: session 0: must be one that a server has granted")
+	}
+	var last error
+	for first := true; ; first = false {
+		err := killOnce(ctx, addr, id, password)
+		if errors.Is(err, ErrNoSession) {
+			if first {
+				return fmt.Errorf("%w: 0x%x by %s: it had ended, or the password is wrong", ErrNoSession, id, addr)
+			}
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		// The pause is for what failed; a success is at once put to the proof.
+		pause := killPause
+		if errors.Is(err, errEnded) {
+			pause = 0
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("zktest: kill session 0x%x: %w; last attempt: %w", id, ended(ctx), last)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// killOnce returns errEnded when the server has closed the session, and
+// ErrNoSession when it refuses it.
+func killOnce(ctx context.Context, addr string, id int64, password []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, killAttempt)
+	defer cancel()
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+
+	hello := handshake{timeout: 10_000, session: id, password: password}
+	if _, err := conn.Write(hello.request()); err != nil {
+		return err
+	}
+	body, err := readFrame(conn)
+	if err != nil {
+		return err
+	}
+	answer, err := parseAnswer(body)
+	if err != nil {
+		return err
+	}
+	if answer.timeout <= 0 || answer.session != id {
+		return ErrNoSession
+	}
+	if _, err := conn.Write(closeSessionRequest()); err != nil {
+		return err
+	}
+	for {
+		body, err := readFrame(conn)
+		if err != nil {
+			return err
+		}
+		xid, err := replyXid(body)
+		if err != nil {
+			return err
+		}
+		if xid == closeSessionXid {
+			return errEnded
+		}
+	}
+}

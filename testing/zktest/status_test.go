@@ -1,0 +1,52 @@
+package zktest_test
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestRequestsAreCounted(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	count := func() int64 {
+		n, err := server.Requests(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := count(); got != 0 {
+		t.Errorf("Requests() before any client = %d; want 0", got)
+	}
+	conn := connect(t, server)
+	if got := count(); got != 1 {
+		t.Errorf("Requests() after a handshake = %d; want 1", got)
+	}
+	const reads = 20
+	for range reads {
+		if _, _, err := conn.Exists("/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := count(); got != 1+reads {
+		t.Errorf("Requests() after %d reads = %d; want %d", reads, got, 1+reads)
+	}
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchesAreCounted(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	conn := connect(t, server)
+	for i := range 3 {
+		if _, _, _, err := conn.ExistsW("/watched-" + itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := server.Watches(t.Context()); err != nil || got != i+1 {
+			t.Errorf("Watches() = %d, %v; want %d", got, err, i+1)
+		}
+	}
+}
