@@ -57,8 +57,9 @@ func breaches() []breach {
 	with := func(b broken) locktest.NewLocker {
 		return func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			t.Helper()
-			b.Locker = mutex(t, c, path)
-			return b
+			own := b // tests run side by side
+			own.Locker = mutex(t, c, path)
+			return own
 		}
 	}
 	return []breach{
