@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/retry"
@@ -73,6 +75,8 @@ type config struct {
 	tls            *tls.Config
 	dial           Dialer
 	logger         *zap.Logger
+	tracers        trace.TracerProvider // nil for the global one
+	meters         metric.MeterProvider // nil for the global one
 	listeners      []func(StateChange)
 	faults         []error // of options that can be seen only where they are given
 }
