@@ -91,7 +91,7 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(start); took > 4*time.Second {
+			if took := time.Since(start); took > patience/2 {
 				t.Errorf("Close took %v", took)
 			}
 			wg.Wait()

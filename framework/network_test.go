@@ -174,28 +174,6 @@ func TestDynamicConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.Garbage, fault.HalfAnswer, fault.DropReply, fault.HoldReply} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
-			start := time.Now()
-			c := connect(t, proxy.Addr(), framework.WithConnectTimeout(300*time.Millisecond))
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("connected after %v", took)
-			}
-			id := c.Session().ID
-			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
-			proxy.Cut()
-			if _, _, err := c.Children(within(t, patience), "/"); err != nil || c.Session().ID != id {
-				t.Errorf("session %#x after a reconnection (%v), want %#x", c.Session().ID, err, id)
-			}
-		})
-	}
-}
-
 // An ensemble that was wiped knows neither the session nor what the client has
 // seen: its servers drop the connection without a word.
 func TestAClientLeavesItsSessionWhereTheEnsembleWasWiped(t *testing.T) {

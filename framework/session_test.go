@@ -88,22 +88,6 @@ func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
 	}
 }
 
-func TestAReconnectionIsNotMadeToWait(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
-	for range 3 {
-		proxy.Cut()
-		start := time.Now()
-		if _, _, err := c.Children(within(t, patience), "/"); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took > 900*time.Millisecond { // the wire client by itself pauses for a second
-			t.Errorf("usable again after %v", took)
-		}
-	}
-}
-
 func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 	t.Parallel()
 	slow := func(ctx context.Context, network, addr string) (net.Conn, error) {

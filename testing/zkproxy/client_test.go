@@ -65,21 +65,18 @@ func TestClientLosesTheReplyToACreate(t *testing.T) {
 
 func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
 	t.Parallel()
-	const timeout = 4 * time.Second
+	const timeout = 8 * time.Second
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	conn, events := client(t, proxy.Addr(), timeout)
 	id := conn.SessionID()
 	if _, _, err := conn.Exists("/"); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
 	proxy.Blackhole(zkproxy.Both)
 	// The client gives up 2/3 of its timeout after the last frame that it got, and
-	// the session ends a whole timeout after the last that the server got.
-	took := wantState(t, events, zk.StateDisconnected).Sub(start)
-	if took < timeout*2/3-100*time.Millisecond || took > timeout {
-		t.Errorf("disconnected after %v; want %v", took, timeout*2/3)
-	}
+	// the session ends a whole timeout after the last that the server got. The
+	// exact times are checked in virtual time.
+	wantState(t, events, zk.StateDisconnected)
 	proxy.Heal()
 	wantState(t, events, zk.StateHasSession)
 	if conn.SessionID() != id {

@@ -57,14 +57,20 @@ func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
 
 // write writes to the client, once the front end isn't frozen.
 func (c *conn) write(buf []byte) bool {
+	_, whole := c.writeFrom(buf)
+	return whole
+}
+
+// writeFrom is write, and tells how much the client has taken where it went away.
+func (c *conn) writeFrom(buf []byte) (n int, whole bool) {
 	if len(buf) == 0 {
-		return true
+		return 0, true
 	}
 	if !c.awaitThaw() {
-		return false
+		return 0, false
 	}
-	_, err := c.net.Write(buf)
-	return err == nil
+	n, err := c.net.Write(buf)
+	return n, err == nil
 }
 
 func (c *conn) awaitThaw() bool {
@@ -97,25 +103,27 @@ func (c *conn) writeStruck(item outgoing) bool {
 		return true
 	case fault.HalfAnswer:
 		half := len(item.frame) / 2
-		if !c.write(item.frame[:half]) {
-			strike.Abandon()
-			return false
-		}
-		strike.Land()
-		return strike.Wait(c.alive, item.at) == nil && c.write(item.frame[half:])
-	case fault.OtherSession, fault.Garbage:
-		if strike.Action() == fault.OtherSession {
-			item.frame = withOtherSession(item.frame)
-		}
-		if !c.write(item.frame) {
-			strike.Abandon()
-			return false
-		}
-		strike.Land()
-		return true
+		return c.writeOdd(strike, item.frame[:half]) &&
+			strike.Wait(c.alive, item.at) == nil && c.write(item.frame[half:])
+	case fault.OtherSession:
+		return c.writeOdd(strike, withOtherSession(item.frame))
+	case fault.Garbage:
+		return c.writeOdd(strike, item.frame)
 	}
 	strike.Land()
 	return strike.Wait(c.alive, item.at) == nil && c.write(item.frame)
+}
+
+// writeOdd writes what comes instead of an answer. A client that went away while it
+// read that has been struck; one that read nothing of it has not.
+func (c *conn) writeOdd(strike *fault.Strike, frame []byte) bool {
+	n, whole := c.writeFrom(frame)
+	if n > 0 {
+		strike.Land()
+	} else {
+		strike.Abandon()
+	}
+	return whole
 }
 
 // withOtherSession returns a handshake's answer with another session id in it.

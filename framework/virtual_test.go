@@ -1,0 +1,100 @@
+package framework_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// The tests of this file are about time: a server within the process, connected by
+// pipes, in virtual time.
+
+// virtually runs fn in virtual time with a server.
+func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := srv.Close(); err != nil {
+				t.Errorf("close of the server: %v", err)
+			}
+		})
+		fn(t, srv)
+	})
+}
+
+// virtual returns a connected client of srv.
+func virtual(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return connect(t, srv.ConnectString(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+}
+
+func TestAReconnectionIsNotMadeToWait(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		for range 20 {
+			srv.Cut()
+			start := time.Now()
+			if _, _, err := c.Children(t.Context(), "/"); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > 500*time.Millisecond { // the wire client by itself pauses for a second
+				t.Errorf("usable again after %v", took)
+			}
+		}
+	})
+}
+
+func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
+	const attempt = 300 * time.Millisecond
+	for _, action := range []fault.Action{fault.Garbage, fault.HalfAnswer, fault.DropReply, fault.HoldReply} {
+		t.Run(action.String(), func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
+				start := time.Now()
+				c := virtual(t, srv, framework.WithConnectTimeout(attempt))
+				if took := time.Since(start); took > 2*attempt {
+					t.Errorf("connected after %v, want at most two attempts of %v", took, attempt)
+				}
+				id := c.Session().ID
+				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
+				srv.Cut()
+				if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
+					t.Errorf("session %#x after a reconnection (%v), want %#x", c.Session().ID, err, id)
+				}
+			})
+		})
+	}
+}
+
+func TestLostIsDeclaredByTheOwnClockWhileTheServerIsFrozen(t *testing.T) {
+	for name, hold := range map[string]bool{"with a secured hold": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var seen trail
+				c := virtual(t, srv, framework.WithStateListener(seen.add))
+				if hold {
+					mustHold(t, c)
+				}
+				timeout := c.Session().Timeout
+				srv.Freeze()
+				<-time.After(timeout + time.Nanosecond)
+				synctest.Wait()
+				if seen.last(lost).To == 0 {
+					t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
+				}
+				srv.Thaw()
+				if err := c.AwaitConnected(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
