@@ -1,62 +1,63 @@
 package framework
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // Errors that a server answers. They reach the caller wrapped in an [OpError].
 var (
 	// ErrNoNode is returned when the znode, or a created znode's parent, does not exist.
-	ErrNoNode = errors.New("znode does not exist")
+	ErrNoNode = errtype.New("znode does not exist", "no_node")
 	// ErrNodeExists is returned by Create when the znode exists already.
-	ErrNodeExists = errors.New("znode already exists")
+	ErrNodeExists = errtype.New("znode already exists", "node_exists")
 	// ErrBadVersion is returned when the znode's version is not the one given.
-	ErrBadVersion = errors.New("znode has another version")
+	ErrBadVersion = errtype.New("znode has another version", "bad_version")
 	// ErrNotEmpty is returned by Delete when the znode has children.
-	ErrNotEmpty = errors.New("znode has children")
+	ErrNotEmpty = errtype.New("znode has children", "not_empty")
 	// ErrNoChildrenForEphemerals is returned by Create below an ephemeral znode.
-	ErrNoChildrenForEphemerals = errors.New("ephemeral znodes have no children")
+	ErrNoChildrenForEphemerals = errtype.New("ephemeral znodes have no children", "no_children_for_ephemerals")
 	// ErrNoAuth is returned when the znode's ACL forbids the operation.
-	ErrNoAuth = errors.New("not permitted by the znode's ACL")
+	ErrNoAuth = errtype.New("not permitted by the znode's ACL", "no_auth")
 	// ErrAuthFailed is returned by every operation while the server refuses a
 	// credential: see [AuthFailed].
-	ErrAuthFailed = errors.New("credential refused")
+	ErrAuthFailed = errtype.New("credential refused", "auth_failed")
 	// ErrInvalidACL is returned when the server refuses an ACL.
-	ErrInvalidACL = errors.New("invalid ACL")
+	ErrInvalidACL = errtype.New("invalid ACL", "invalid_acl")
 	// ErrBadArguments is returned when the server refuses a request as malformed.
-	ErrBadArguments = errors.New("request refused as malformed")
+	ErrBadArguments = errtype.New("request refused as malformed", "bad_arguments")
 	// ErrTooLarge is returned for a request that is longer than the client
 	// sends (see [WithMaxPacket]): a server would cut the connection.
-	ErrTooLarge = errors.New("request too large")
+	ErrTooLarge = errtype.New("request too large", "too_large")
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
-	ErrNotGzip = errors.New("data is not gzip")
+	ErrNotGzip = errtype.New("data is not gzip", "not_gzip")
 	// ErrServer is returned for an error of the server that has no name here.
-	ErrServer = errors.New("server error")
+	ErrServer = errtype.New("server error", "server_error")
 )
 
 // Errors of the connection and the session.
 var (
 	// ErrNotConnected is returned when there was no connection: the request was
 	// never sent, so it has had no effect.
-	ErrNotConnected = errors.New("not connected")
+	ErrNotConnected = errtype.New("not connected", "not_connected")
 	// ErrUnknownOutcome is returned when the connection broke, or the context
 	// ended, between a request and its answer: it may or may not have had its
 	// effect, and may still have it.
-	ErrUnknownOutcome = errors.New("outcome unknown")
+	ErrUnknownOutcome = errtype.New("outcome unknown", "connection_loss")
 	// ErrSessionEnded is the root of everything that ends a session. What was
 	// bound to the session (see [InSession]) fails with it.
-	ErrSessionEnded = errors.New("session ended")
+	ErrSessionEnded = errtype.New("session ended", "session_ended")
 	// ErrSessionExpired is returned when the server said that the session has expired.
-	ErrSessionExpired = fmt.Errorf("%w: expired", ErrSessionEnded)
+	ErrSessionExpired = errtype.NewOf(ErrSessionEnded, "expired", "session_expired")
 	// ErrSessionDeadline is returned when the client gave its session up,
 	// because no server proved in time that the session still stands.
-	ErrSessionDeadline = fmt.Errorf("%w: its deadline passed without proof that it stands", ErrSessionEnded)
+	ErrSessionDeadline = errtype.NewOf(ErrSessionEnded, "its deadline passed without proof that it stands", "session_deadline")
 	// ErrSessionReplaced is returned when a server answered a reconnection with
 	// another session than the client's.
-	ErrSessionReplaced = fmt.Errorf("%w: replaced by the server", ErrSessionEnded)
+	ErrSessionReplaced = errtype.NewOf(ErrSessionEnded, "replaced by the server", "session_replaced")
 	// ErrClosed is returned once the client is closed.
-	ErrClosed = errors.New("client closed")
+	ErrClosed = errtype.New("client closed", "client_closed")
 )
 
 // An OpError says which operation on which path failed, and why.
@@ -86,6 +87,17 @@ func shortened(path string) string {
 
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// ErrorType returns the type of the reason: see [ErrorType].
+func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
+
+// ErrorType returns the type of err for telemetry, "" for nil: a short name that
+// is stable and one of few. An error of this module has it by a method ErrorType,
+// which OpenTelemetry's semconv.ErrorType looks for, too: "no_node" for
+// [ErrNoNode], "session_expired" for [ErrSessionExpired]; docs/observability.md
+// has them all. Where a context ended it is "canceled" or "deadline_exceeded",
+// whatever the operation met with, and for an error of somebody else "_OTHER".
+func ErrorType(err error) string { return errtype.Of(err) }
 
 // opError wraps err once, at the exported function; nil stays nil.
 func opError(op, path string, err error) error {

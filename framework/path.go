@@ -1,15 +1,16 @@
 package framework
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error
 // that wraps it names the path and what is wrong with it.
-var ErrInvalidPath = errors.New("invalid path")
+var ErrInvalidPath = errtype.New("invalid path", "invalid_path")
 
 // ValidatePath returns nil if path is a znode's path: it starts with a slash,
 // has no empty, "." or ".." element, does not end in a slash unless it is "/",

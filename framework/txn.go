@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 type txnKind int
@@ -55,6 +56,9 @@ func (e *TxnError) Error() string {
 
 // Unwrap returns the reason.
 func (e *TxnError) Unwrap() error { return e.Err }
+
+// ErrorType returns the type of the reason: see [ErrorType].
+func (e *TxnError) ErrorType() string { return errtype.Of(e.Err) }
 
 // OpCheck makes a transaction fail unless the znode exists and has the version;
 // with [AnyVersion] it only has to exist.

@@ -14,6 +14,9 @@ type PanicError struct {
 // Error returns one line with the value and without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("listeners: listener panicked: %v", e.Value) }
 
+// ErrorType returns the error's type for telemetry.
+func (e *PanicError) ErrorType() string { return "panic" }
+
 // Unwrap returns the value if that is an error, and nil if not.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // ErrInvalid is matched by each fault that [Validate], [Do] and [Value] report
 // when an argument of a policy or of an option is out of bounds.
-var ErrInvalid = errors.New("retry: invalid argument")
+var ErrInvalid = errtype.New("retry: invalid argument", "invalid_argument")
 
 // An ExhaustedError is returned by [Do] and [Value] when the policy allowed at
 // least one retry and then no more.
@@ -28,6 +30,10 @@ func (e *ExhaustedError) Error() string {
 
 // Unwrap returns the last attempt's error.
 func (e *ExhaustedError) Unwrap() error { return e.Err }
+
+// ErrorType returns the type of the last attempt's error for telemetry, as
+// OpenTelemetry's attribute error.type wants it.
+func (e *ExhaustedError) ErrorType() string { return errtype.Of(e.Err) }
 
 // Permanent marks err as one that no retry can mend, and returns nil if err is
 // nil. An fn that returns it is not called again, and [Do] returns err itself,
@@ -63,3 +69,6 @@ func faultf(format string, args ...any) error {
 func (f *fault) Error() string { return f.text }
 
 func (f *fault) Is(target error) bool { return target == ErrInvalid }
+
+// ErrorType returns the error's type for telemetry.
+func (f *fault) ErrorType() string { return errtype.Of(ErrInvalid) }

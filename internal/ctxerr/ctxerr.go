@@ -26,6 +26,21 @@ func CauseOf(ctx context.Context) error {
 // colleague's call fail.
 func Is(err, target error) bool { return is(err, target, false) }
 
+// Unwrap returns what err wraps, without the cause in an error of [Of].
+func Unwrap(err error) []error {
+	switch u := err.(type) { //nolint:errorlint // unwrapping is what this does
+	case *ended:
+		return []error{u.err}
+	case interface{ Unwrap() []error }:
+		return u.Unwrap()
+	case interface{ Unwrap() error }:
+		if inner := u.Unwrap(); inner != nil {
+			return []error{inner}
+		}
+	}
+	return nil
+}
+
 // ended is the end of a context that has a cause of its own.
 type ended struct {
 	err, cause error

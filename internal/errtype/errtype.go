@@ -1,0 +1,86 @@
+// Package errtype gives errors a type for telemetry: a short name that is
+// stable and one of few, as OpenTelemetry's attribute error.type wants it.
+package errtype
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Types of errors that are not of this module.
+const (
+	Canceled         = "canceled"          // a context was cancelled
+	DeadlineExceeded = "deadline_exceeded" // a context's deadline passed
+	Other            = "_OTHER"            // OpenTelemetry's name for any other
+)
+
+// A sentinel is an error to compare with, that has a type.
+type sentinel struct{ text, kind string }
+
+// New returns an error as errors.New does, whose method ErrorType returns kind.
+func New(text, kind string) error { return &sentinel{text, kind} }
+
+func (s *sentinel) Error() string { return s.text }
+
+// ErrorType returns the error's type for telemetry.
+func (s *sentinel) ErrorType() string { return s.kind }
+
+// A special is a sentinel that is a special case of another.
+type special struct {
+	sentinel
+	parent error
+}
+
+// NewOf returns an error as [New] does, that wraps parent. Its text is the
+// parent's, a colon and text.
+func NewOf(parent error, text, kind string) error {
+	return &special{sentinel{parent.Error() + ": " + text, kind}, parent}
+}
+
+// Unwrap returns the more general error.
+func (s *special) Unwrap() error { return s.parent }
+
+// Of returns the type of err, "" for nil. The outermost error that has a method
+// ErrorType and is more than a sentinel says it. Else the end of a context does,
+// then the first sentinel. What caused a context's end has no say in it: it may
+// be any error, also one that a server could have answered.
+func Of(err error) string {
+	if err == nil {
+		return ""
+	}
+	kind, certain := find(err)
+	switch {
+	case certain:
+		return kind
+	case ctxerr.Is(err, context.Canceled):
+		return Canceled
+	case ctxerr.Is(err, context.DeadlineExceeded):
+		return DeadlineExceeded
+	case kind != "":
+		return kind
+	}
+	return Other
+}
+
+// find returns the type that err or what it wraps has by itself, depth first,
+// and whether that goes before the end of a context.
+func find(err error) (kind string, certain bool) {
+	if typed, ok := err.(interface{ ErrorType() string }); ok { // the tree is walked here
+		switch err.(type) { //nolint:errorlint // this very error
+		case *sentinel, *special:
+			return typed.ErrorType(), false
+		}
+		return typed.ErrorType(), true
+	}
+	for _, inner := range ctxerr.Unwrap(err) {
+		found, certain := find(inner)
+		if certain {
+			return found, true
+		}
+		if kind == "" {
+			kind = found
+		}
+	}
+	return kind, false
+}
