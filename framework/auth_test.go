@@ -71,7 +71,7 @@ func (r *record) check(t *testing.T, secrets ...string) {
 			t.Errorf("the secret %q shows: %s", secret, line)
 		}
 	}
-	if !strings.Contains(r.String(), "Connected") {
+	if !strings.Contains(r.String(), `"connected"`) {
 		t.Error("the record has no state change: nothing was checked")
 	}
 }
@@ -154,7 +154,7 @@ func TestARefusedCredentialIsAStateAndAnErrorAndNoLoop(t *testing.T) {
 	if got := seen.states(); len(got) != 2 {
 		t.Errorf("states %v, want it to stay AuthFailed", got)
 	}
-	rec.add(err, "Connected")
+	rec.add(err, `"connected"`)
 	rec.check(t, secret)
 }
 

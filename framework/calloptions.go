@@ -24,10 +24,26 @@ type createConfig struct {
 
 type setConfig struct{ idempotent bool }
 
+// tolerated returns the error that Set itself looks into.
+func (cfg setConfig) tolerated() error {
+	if cfg.idempotent {
+		return ErrBadVersion
+	}
+	return nil
+}
+
 type deleteConfig struct {
 	version                int32
 	czxid                  int64 // 0 for any
 	guaranteed, idempotent bool
+}
+
+// tolerated returns the error that Delete takes for success.
+func (cfg *deleteConfig) tolerated() error {
+	if cfg.idempotent {
+		return ErrNoNode
+	}
+	return nil
 }
 
 type createOption func(*createConfig)

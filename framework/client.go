@@ -47,6 +47,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the client's own life
 	c.deletes = newDeletes(c)
+	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)
 	c.wg.Go(c.deletes.loop)
 	if cfg.tracking {
@@ -70,11 +71,7 @@ func (c *Client) AwaitConnected(ctx context.Context) error {
 
 // State returns the present state. It is out of date as soon as it is known:
 // see [Client.OnState] for every transition.
-func (c *Client) State() State {
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
-	return c.core.state
-}
+func (c *Client) State() State { return c.core.presentState() }
 
 // OnState calls fn with the present state (in To, with From zero) and then with
 // every transition, in order, none dropped. The calls of one listener follow

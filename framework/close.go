@@ -42,6 +42,7 @@ func (c *core) close() error {
 	last := c.session
 	c.mu.Unlock()
 	c.transition(Closed, last, nil)
+	c.telemetry.close()
 	return c.deletes.undone()
 }
 

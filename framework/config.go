@@ -77,6 +77,7 @@ type config struct {
 	logger         *zap.Logger
 	tracers        trace.TracerProvider // nil for the global one
 	meters         metric.MeterProvider // nil for the global one
+	spans          spanMode
 	listeners      []func(StateChange)
 	faults         []error // of options that can be seen only where they are given
 }

@@ -19,6 +19,7 @@ type core struct {
 	log       *zap.Logger
 	listeners *listeners.Queued[StateChange]
 	deletes   *deletes
+	telemetry *telemetry
 	ctx       context.Context // ends at Close
 	cancel    context.CancelCauseFunc
 	wg        sync.WaitGroup // every goroutine of the client but the listeners'
@@ -61,7 +62,8 @@ func (c *core) transition(to State, s *session, cause error) {
 	c.changed = make(chan struct{})
 	c.listeners.Notify(change) // under mu, so that listeners see the order of the states
 	c.mu.Unlock()
-	c.logChange(change)
+	c.telemetry.changed(c.ctx, change)
+	c.logChange(change, s.heldAtEnd())
 }
 
 func (s *session) idOrZero() int64 {
@@ -71,21 +73,31 @@ func (s *session) idOrZero() int64 {
 	return s.id()
 }
 
-func (c *core) logChange(change StateChange) {
+func (c *core) logChange(change StateChange, held int) {
 	fields := []zap.Field{
-		zap.Stringer("zookeeper.client.connection.state", change.To),
-		zap.String("zookeeper.session.id", fmt.Sprintf("%#x", change.Session)),
+		zap.String(AttrConnectionState, change.To.key()),
+		zap.String(AttrSessionID, sessionKey(change.Session)),
 	}
 	if change.Cause != nil {
-		fields = append(fields, zap.Error(change.Cause))
+		fields = append(fields, zap.String(AttrErrorType, ErrorType(change.Cause)), zap.Error(change.Cause))
 	}
+	level := zap.InfoLevel
 	switch change.To {
-	case Suspended, Lost, AuthFailed:
-		c.log.Warn("connection state changed", fields...)
-	default:
-		c.log.Info("connection state changed", fields...)
+	case Suspended, AuthFailed:
+		level = zap.WarnLevel
+	case Lost:
+		level = zap.WarnLevel
+		if held > 0 { // somebody lost what they relied on
+			level = zap.ErrorLevel
+			fields = append(fields, zap.Int(fieldHolds, held))
+		}
 	}
+	c.log.Log(level, "connection state changed", fields...)
 }
+
+// fieldHolds is the field of a log line that says how many holds on a session
+// (see [Client.HoldSession]) were lost with it.
+const fieldHolds = "zookeeper.session.holds"
 
 // run carries one session after another until the client is closed. NewClient
 // starts it; Close ends it and waits for it.
@@ -109,6 +121,22 @@ func (c *core) run() {
 		}
 		c.wg.Go(s.retire) // ends within seconds; Close waits for it
 	}
+}
+
+// presentState returns the state of this moment.
+func (c *core) presentState() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// watchCount returns how many watches the server keeps for the present session.
+func (c *core) watchCount() int {
+	s := c.current()
+	if s == nil {
+		return 0
+	}
+	return s.watches.armed()
 }
 
 // current returns the latest session that was connected, nil before the first.

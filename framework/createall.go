@@ -27,7 +27,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	if err != nil {
 		return nil, opError("create all", "", err)
 	}
-	rq := request{"create all", "", c.session, repeatable}
+	rq := request{op: "create all", session: c.session, repeat: repeatable, batch: len(creates)}
 	err = ErrUnknownOutcome // until there is an answer: a function of the user's may panic
 	defer func() {
 		for _, cr := range g.creations {

@@ -20,7 +20,7 @@ type createdNode struct {
 }
 
 func (cr *creation) run(ctx context.Context) (string, error) {
-	rq := request{"create", cr.path, cr.session, repeatable}
+	rq := request{op: "create", path: cr.path, session: cr.session, repeat: repeatable}
 	if cr.sequential && cr.guard == nil {
 		rq.repeat = once
 	}

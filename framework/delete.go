@@ -26,7 +26,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 		return opError("delete", path, err)
 	}
 	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
-	err = c.core.delete(ctx, x, lookAfterDoubt)
+	err = c.core.delete(ctx, x, lookAfterDoubt, cfg.tolerated())
 	if cfg.idempotent && ctxerr.Is(err, ErrNoNode) {
 		return nil
 	}
@@ -69,11 +69,11 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 
 func (c *Client) deleteTree(ctx context.Context, full string) error {
 	for {
-		err := c.core.delete(ctx, deletion{session: c.session, path: full, version: AnyVersion}, lookAfterDoubt)
+		err := c.core.delete(ctx, deletion{session: c.session, path: full, version: AnyVersion}, lookAfterDoubt, ErrNotEmpty)
 		if !ctxerr.Is(err, ErrNotEmpty) {
 			return err
 		}
-		listed, err := do(ctx, c.core, request{"children", full, c.session, repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
+		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
 			return call(ctx, s, func(w *wire) (nodeState, error) { return w.children(full) })
 		})
 		if err != nil && !ctxerr.Is(err, ErrNoNode) {
@@ -97,9 +97,12 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 	return full, err
 }
 
-func (c *core) delete(ctx context.Context, x deletion, look looking) error {
+// delete deletes what x says. An error that is tolerated is returned, and is no
+// failure to those who look on.
+func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated error) error {
 	var doubt doubt
-	_, err := do(ctx, c, request{"delete", x.path, x.session, repeatable}, func(ctx context.Context, s *session) (struct{}, error) {
+	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated}
+	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
 		if x.czxid != 0 && (look == lookFirst || doubt.earlier) {
 			if stands, err := x.stands(ctx, s); err != nil || !stands {
 				return struct{}{}, err

@@ -108,7 +108,7 @@ func (d *deletes) run(x deletion) error {
 
 func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	if x.protected == nil {
-		return d.core.delete(ctx, x, lookFirst)
+		return d.core.delete(ctx, x, lookFirst, ErrNoNode)
 	}
 	for _, done := range x.protected.inFlight {
 		select {
@@ -117,7 +117,7 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 			return ctxerr.Of(ctx)
 		}
 	}
-	_, err := do(ctx, d.core, request{"delete", x.path, x.session, repeatable}, func(ctx context.Context, s *session) (struct{}, error) {
+	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable}, func(ctx context.Context, s *session) (struct{}, error) {
 		for { // until there is none: two attempts may have had an effect each
 			path, _, err := x.protected.search(ctx, s, x.path)
 			if err != nil || path == "" {
@@ -151,7 +151,8 @@ func (d *deletes) finish(x deletion, err error) {
 }
 
 func (d *deletes) logGivenUp(x deletion, err error) {
-	d.core.log.Error("guaranteed delete given up", zap.String("zookeeper.node.path", x.path), zap.Error(err))
+	d.core.log.Error("guaranteed delete given up", zap.String(AttrNodePath, x.path),
+		zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
 }
 
 // undone returns the deletions that the client's end leaves undone. Those that
@@ -170,8 +171,9 @@ func (d *deletes) undone() error {
 
 // PendingDeletes returns how many guaranteed deletions (see [Guaranteed] and
 // [Protected]) are still to be done.
-func (c *Client) PendingDeletes() int {
-	d := c.core.deletes
+func (c *Client) PendingDeletes() int { return c.core.deletes.pending() }
+
+func (d *deletes) pending() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.queue)

@@ -26,36 +26,55 @@ type request struct {
 	op, path string // for observers
 	session  int64  // the session it is bound to, 0 for any
 	repeat   repeatability
+
+	batch     int   // operations of a transaction
+	tolerates error // what the caller takes for an answer and no failure; nil for nothing
 }
 
 // do makes attempts by the client's policy until one succeeds, fails for good,
 // or ctx ends. It is the only layer that retries. What was never sent is always
 // tried again; what has an unknown outcome only if that is safe.
 func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session) (T, error)) (T, error) {
+	o := c.observe(ctx, &rq)
+	if o == nil {
+		return try(ctx, c, rq, nil, attempt)
+	}
+	err := ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	defer func() { o.end(err) }()
+	v, err := try(o.ctx, c, rq, o, func(ctx context.Context, s *session) (T, error) {
+		o.session = s
+		return attempt(ctx, s)
+	})
+	return v, err
+}
+
+// try is do without what tells others of it.
+func try[T any](ctx context.Context, c *core, rq request, o *observation, attempt func(context.Context, *session) (T, error)) (T, error) {
+	session, repeat := rq.session, rq.repeat // all that an attempt keeps of it
 	return retry.Value(ctx, c.cfg.retry, func(ctx context.Context) (T, error) {
 		var zero T
-		s, err := c.sessionFor(ctx, rq.session)
+		s, err := c.sessionFor(ctx, session)
 		if err != nil {
-			return zero, classify(rq, err)
+			return zero, classify(repeat, err)
 		}
 		if c.cfg.oneSession {
-			rq.session = s.id()
+			session = s.id()
 		}
 		v, err := attempt(ctx, s)
 		if err == nil {
 			return v, nil
 		}
-		return v, classify(rq, err)
-	}, c.retryOptions(rq.op, rq.path)...)
+		return v, classify(repeat, err)
+	}, c.retryOptions(rq, o)...)
 }
 
 // classify marks what must not be tried again. Where ctx has ended, whoever
 // retries sees that first.
-func classify(rq request, err error) error {
+func classify(repeat repeatability, err error) error {
 	switch {
 	case !Retryable(err):
 		return retry.Permanent(err)
-	case ctxerr.Is(err, ErrUnknownOutcome) && rq.repeat == once:
+	case ctxerr.Is(err, ErrUnknownOutcome) && repeat == once:
 		return retry.Permanent(err)
 	}
 	return err

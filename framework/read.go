@@ -22,7 +22,7 @@ func (c *Client) read(ctx context.Context, op, path string, ask func(w *wire, fu
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nodeState{}, opError(op, path, err)
 	}
-	found, err := do(ctx, c.core, request{op, full, c.session, repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
+	found, err := do(ctx, c.core, request{op: op, path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
 		return call(ctx, s, func(w *wire) (nodeState, error) { return ask(w, full) })
 	})
 	return found, opError(op, path, err)

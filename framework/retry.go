@@ -35,14 +35,19 @@ type Retry struct {
 }
 
 // retryOptions end an operation's waits as soon as there is a connection again,
-// and tell the client's observer of its retries.
-func (c *core) retryOptions(op, path string) []retry.DoOption {
+// and tell of its retries.
+func (c *core) retryOptions(rq request, o *observation) []retry.DoOption {
 	hurry := retry.Hurry(c.nextConnection)
-	if c.cfg.onRetry == nil {
+	if c.cfg.onRetry == nil && o == nil {
 		return []retry.DoOption{hurry}
 	}
 	return []retry.DoOption{hurry, retry.OnRetry(func(f retry.Failure) {
-		c.cfg.onRetry(Retry{Op: op, Path: path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
+		if o != nil {
+			o.retrying(f)
+		}
+		if c.cfg.onRetry != nil {
+			c.cfg.onRetry(Retry{Op: rq.op, Path: rq.path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
+		}
 	})}
 }
 

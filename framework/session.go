@@ -35,6 +35,7 @@ type session struct {
 	authed  int    // credentials that the wire has, and will send again by itself
 	proving bool   // a sync is on its way for the holds' sake
 	err     error
+	held    int // holds that were lost with the session
 }
 
 func newSession(c *core, servers []string) (*session, error) {
@@ -254,6 +255,7 @@ func (s *session) end(cause error) error {
 	s.err = cause
 	serving := s.linked
 	s.up, s.linked = time.Time{}, false
+	s.held = len(s.holds)
 	for h := range s.holds {
 		h.err = cause
 		close(h.lost)
@@ -270,6 +272,23 @@ func (s *session) end(cause error) error {
 	s.watches.fireAll(EventSessionEnded)
 	s.wake()
 	return cause
+}
+
+// heldAtEnd returns how many holds were lost with the session.
+func (s *session) heldAtEnd() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// serverAddr returns the server that was dialled last, as "host:port".
+func (s *session) serverAddr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server
 }
 
 // ended returns what ended the session, or nil. It takes no lock of the

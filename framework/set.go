@@ -28,15 +28,19 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 	for _, opt := range opts {
 		opt.applySet(&cfg)
 	}
-	packed := c.core.cfg.pack(data)
-	st, err := c.write(ctx, change{
-		op: "set", path: path, version: version, size: setSize + len(packed),
-		ask: func(w *wire, full string) (Stat, error) { return w.set(full, packed, version) },
-	})
+	st, err := c.set(ctx, path, data, version, cfg.tolerated())
 	if cfg.idempotent && ctxerr.Is(err, ErrBadVersion) {
 		return c.settleSet(ctx, path, data, version, err)
 	}
 	return st, err
+}
+
+func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated error) (Stat, error) {
+	packed := c.core.cfg.pack(data)
+	return c.write(ctx, change{
+		op: "set", path: path, version: version, size: setSize + len(packed), tolerates: tolerated,
+		ask: func(w *wire, full string) (Stat, error) { return w.set(full, packed, version) },
+	})
 }
 
 // settleSet returns nil in place of err where the znode is as the Set would
@@ -67,10 +71,11 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 
 // A change is a write that depends on a version, so that it can be repeated.
 type change struct {
-	op, path string
-	version  int32
-	size     int // of the request, in bytes, without its path
-	ask      func(w *wire, full string) (Stat, error)
+	op, path  string
+	version   int32
+	size      int   // of the request, in bytes, without its path
+	tolerates error // see request
+	ask       func(w *wire, full string) (Stat, error)
 }
 
 func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
@@ -79,7 +84,7 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 		return Stat{}, opError(ch.op, ch.path, err)
 	}
 	var doubt doubt
-	st, err := do(ctx, c.core, request{ch.op, full, c.session, repeatable}, func(ctx context.Context, s *session) (Stat, error) {
+	st, err := do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session) (Stat, error) {
 		st, err := call(ctx, s, func(w *wire) (Stat, error) { return ch.ask(w, full) })
 		return st, doubt.about(err, ErrBadVersion)
 	})
@@ -101,7 +106,7 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 		return Stat{}, opError("create or set", path, errors.New("options: must not be Sequential, Protected or Idempotent"))
 	}
 	for {
-		st, err := c.Set(ctx, path, data, AnyVersion)
+		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)
 		if !ctxerr.Is(err, ErrNoNode) {
 			return st, err
 		}

@@ -24,7 +24,7 @@ func (c *core) track(path string) {
 			continue // it has waited
 		}
 		var pause <-chan time.Time
-		w, err := c.watch(c.ctx, request{"watch", path, 0, repeatable}, watchKey{WatchData, path})
+		w, err := c.watch(c.ctx, request{op: "watch", path: path, repeat: repeatable}, watchKey{WatchData, path})
 		if err != nil {
 			c.log.Warn("cannot read the ensemble's configuration", zap.Error(err))
 			pause = time.After(trackPause)

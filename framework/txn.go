@@ -113,7 +113,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
-	results, err := do(ctx, c.core, request{"txn", "", c.session, once}, func(ctx context.Context, s *session) ([]TxnResult, error) {
+	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session) ([]TxnResult, error) {
 		return multi(ctx, s, full, ops)
 	})
 	if err != nil {

@@ -91,7 +91,7 @@ func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(key.path))); err != nil {
 		return nil, opError("watch", path, err)
 	}
-	w, err := c.core.watch(ctx, request{"watch", key.path, c.session, repeatable}, key)
+	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable}, key)
 	if err != nil {
 		return nil, opError("watch", path, err)
 	}

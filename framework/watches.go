@@ -39,6 +39,18 @@ func (r *watches) join(key watchKey) (w *Watch, entry *watchEntry, armed bool) {
 	return w, entry, entry.armed
 }
 
+// armed returns how many watches the server has.
+func (r *watches) armed() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, entry := range r.entries {
+		if entry.armed {
+			n++
+		}
+	}
+	return n
+}
+
 // setArmed notes that the server has the watch, unless that has fired since.
 func (r *watches) setArmed(key watchKey, entry *watchEntry) {
 	r.mu.Lock()

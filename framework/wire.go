@@ -292,7 +292,7 @@ func wireError(err error) error {
 		if code == throttledCode {
 			return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
 		}
-		return fmt.Errorf("%w: code %s", ErrServer, code)
+		return serverError{code}
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
 }

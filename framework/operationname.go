@@ -1,0 +1,88 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// operationName returns what ZooKeeper calls an operation. A watch has no such
+// name: by the protocol it is a flag of a read.
+func operationName(op string) string {
+	switch op {
+	case "get":
+		return "getData"
+	case "children":
+		return "getChildren"
+	case "set":
+		return "setData"
+	case "get ACL of":
+		return "getACL"
+	case "set ACL of":
+		return "setACL"
+	case "txn", "create all":
+		return "multi"
+	}
+	return op
+}
+
+// statusCode returns the code that the server answered, "" where err says that
+// it answered a result or nothing.
+func statusCode(err error) string {
+	if err == nil || ctxerr.Is(err, context.Canceled) || ctxerr.Is(err, context.DeadlineExceeded) {
+		return ""
+	}
+	for _, answer := range []struct {
+		err  error
+		code string
+	}{ // org.apache.zookeeper.KeeperException.Code
+		{ErrNoNode, "-101"},
+		{ErrNodeExists, "-110"},
+		{ErrBadVersion, "-103"},
+		{ErrNotEmpty, "-111"},
+		{ErrNoChildrenForEphemerals, "-108"},
+		{ErrNoAuth, "-102"},
+		{ErrAuthFailed, "-115"},
+		{ErrInvalidACL, "-114"},
+		{ErrBadArguments, "-8"},
+	} {
+		if ctxerr.Is(err, answer.err) {
+			return answer.code
+		}
+	}
+	return unnamedCodeIn(err)
+}
+
+// unnamedCodeIn returns the code of a serverError in err, or "".
+func unnamedCodeIn(err error) string {
+	if answer, ok := err.(serverError); ok { //nolint:errorlint // the tree is walked here
+		return answer.code
+	}
+	for _, inner := range ctxerr.Unwrap(err) {
+		if code := unnamedCodeIn(inner); code != "" {
+			return code
+		}
+	}
+	return ""
+}
+
+// A serverError is an answer with a code that has no name here.
+type serverError struct{ code string }
+
+func (e serverError) Error() string { return fmt.Sprintf("%v: code %s", ErrServer, e.code) }
+
+// Unwrap returns ErrServer.
+func (e serverError) Unwrap() error { return ErrServer }
+
+// key returns the state as attributes have it, as in "auth_failed".
+func (s State) key() string {
+	if s == AuthFailed {
+		return "auth_failed"
+	}
+	return strings.ToLower(s.String())
+}
+
+// sessionKey returns a session's id as attributes have it.
+func sessionKey(id int64) string { return fmt.Sprintf("%#x", id) }
