@@ -4,10 +4,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -163,9 +165,22 @@ func WithDialer(dial Dialer) Option {
 	return optionFunc(func(cfg *config) { cfg.dial = dial })
 }
 
-// WithLogger sets where the client logs to. The default is to log nothing.
+// WithLogger sets where the client logs to. The default is to log nothing. A
+// line that belongs to a call carries the call's context in a field that zap's
+// encoders skip, so that a core that sends logs to OpenTelemetry finds the span.
 func WithLogger(logger *zap.Logger) Option {
 	return optionFunc(func(cfg *config) { cfg.logger = logger })
+}
+
+// WithSlog is [WithLogger] for whoever logs by log/slog. A line that belongs to a
+// call is handled with the call's context.
+func WithSlog(logger *slog.Logger) Option {
+	return optionFunc(func(cfg *config) {
+		cfg.logger = nil // which is refused
+		if logger != nil {
+			cfg.logger = zap.New(slogcore.New(logger.Handler()))
+		}
+	})
 }
 
 // WithStateListener registers a listener as [Client.OnState] does, before the
