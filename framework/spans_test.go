@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/worlds"
 )
@@ -18,6 +20,11 @@ type observedCall struct {
 
 // second returns a call's error.
 func second[T any](_ T, err error) error { return err }
+
+// untraced returns ctx without its span.
+func untraced(ctx context.Context) context.Context {
+	return trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+}
 
 // The calls follow one another on one tree.
 func successes() []observedCall {
@@ -80,10 +87,17 @@ func successes() []observedCall {
 		{"idempotent delete without a znode", func(ctx context.Context, c *framework.Client) error {
 			return c.Delete(ctx, "/node", framework.Idempotent())
 		}, "delete (caller, unset) db.response.status_code=-101 zookeeper.node.path=/node\n"},
-		{"delete tree", func(ctx context.Context, c *framework.Client) error { return c.DeleteTree(ctx, "/a/b") }, "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path=/a/b\n" +
-			"getChildren (caller, unset) zookeeper.node.path=/a/b\n" +
-			"delete (caller, unset) zookeeper.node.path=/a/b/c\n" +
-			"delete (caller, unset) zookeeper.node.path=/a/b\n"},
+		{"delete tree", func(ctx context.Context, c *framework.Client) error {
+			for _, path := range []string{"/tree", "/tree/leaf"} {
+				if _, err := c.Create(untraced(ctx), path, nil); err != nil {
+					return err
+				}
+			}
+			return c.DeleteTree(ctx, "/tree")
+		}, "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path=/tree\n" +
+			"getChildren (caller, unset) zookeeper.node.path=/tree\n" +
+			"delete (caller, unset) zookeeper.node.path=/tree/leaf\n" +
+			"delete (caller, unset) zookeeper.node.path=/tree\n"},
 	}
 }
 

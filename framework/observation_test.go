@@ -1,0 +1,152 @@
+package framework_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// inBubble runs a test in virtual time, in which retries are as many as the policy says.
+func inBubble(t *testing.T, test func(t *testing.T, w *worlds.World)) {
+	t.Helper()
+	worlds.Each(t, test, worlds.Only("durations and retries are exact in virtual time alone", worlds.Embedded))
+}
+
+func wantSpans(t testing.TB, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("spans\n%swant\n%s", got, want)
+	}
+}
+
+func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		tr, way := newTraces(), w.Way(t)
+		c := way.Client(t, framework.WithTracerProvider(tr.provider))
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
+		ctx := tr.caller(t)
+		if _, _, err := c.Get(ctx, "/"); err != nil {
+			t.Fatal(err)
+		}
+		wantSpans(t, tr.take(t, ctx, c), "getData (caller, unset) zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
+	})
+}
+
+func TestASpanTellsOfTheLastAttemptWhereRetriesWereInVain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		tr, way := newTraces(), w.Way(t)
+		c := way.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
+		way.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DropReply, Times: fault.Forever})
+		ctx := tr.caller(t)
+		_, err := c.Set(ctx, "/", nil, framework.AnyVersion)
+		wantErr(t, "set", err, framework.ErrUnknownOutcome)
+		wantSpans(t, tr.take(t, ctx, c), "setData (caller, error: "+reason(t, err)+
+			") error.type=connection_loss zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
+	})
+}
+
+// reason returns the text of what an OpError wraps.
+func reason(t testing.TB, err error) string {
+	t.Helper()
+	op, ok := err.(*framework.OpError) //nolint:errorlint // what operations return
+	if !ok {
+		t.Fatalf("error %v of type %T", err, err)
+	}
+	return op.Err.Error()
+}
+
+func TestASpanEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		tr, way := newTraces(), w.Way(t)
+		c := way.Client(t, framework.WithTracerProvider(tr.provider))
+		for _, of := range []struct{ errorType, text string }{
+			{"deadline_exceeded", "outcome unknown: context deadline exceeded"},
+			{"canceled", "outcome unknown: context canceled"},
+		} {
+			held := way.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest})
+			ctx, cancel := context.WithTimeout(tr.caller(t), time.Second)
+			if of.errorType == "canceled" {
+				time.AfterFunc(time.Millisecond, cancel)
+			}
+			err := c.Sync(ctx, "/")
+			cancel()
+			held.Release()
+			if got := framework.ErrorType(err); got != of.errorType {
+				t.Errorf("error %v of type %s, want %s", err, got, of.errorType)
+			}
+			wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: "+of.text+") error.type="+of.errorType+" zookeeper.node.path=/\n")
+		}
+	})
+}
+
+func TestWhichOperationsHaveSpans(t *testing.T) {
+	t.Parallel()
+	const ofCaller, ofNobody = "sync (caller, unset) zookeeper.node.path=/\n", "sync (root, unset) zookeeper.node.path=/\n"
+	for _, tc := range []struct {
+		name                          string
+		opts                          []framework.Option
+		inTrace, unsampled, elsewhere string
+	}{
+		{"by default those within a sampled span", nil, ofCaller, "", ""},
+		{"none", []framework.Option{framework.WithOperationSpans(false)}, "", "", ""},
+		{"all that the provider samples", []framework.Option{framework.WithOperationSpans(true)}, ofCaller, "", ofNobody},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, w *worlds.World) {
+				tr := newTraces()
+				c := w.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
+				sampled := tr.caller(t)
+				unsampled := trace.ContextWithSpanContext(t.Context(), trace.SpanContextFromContext(sampled).WithTraceFlags(0))
+				for _, of := range []struct {
+					ctx  context.Context
+					want string
+				}{{sampled, tc.inTrace}, {unsampled, tc.unsampled}, {t.Context(), tc.elsewhere}} {
+					if err := c.Sync(of.ctx, "/"); err != nil {
+						t.Fatal(err)
+					}
+					wantSpans(t, tr.take(t, of.ctx, c), of.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		tr := newTraces()
+		c := w.Client(t, framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
+		mustCreate(t, c, "/x", "")
+		tr.spans.Reset()
+		c.Discard("/x")
+		c.Discard("/none")
+		w.Settle()
+		wantSpans(t, tr.take(t, t.Context(), c), "delete (root, unset) zookeeper.node.path=/x\n"+
+			"delete (root, unset) db.response.status_code=-101 zookeeper.node.path=/none\n")
+	})
+}
+
+func TestAnOperationOfAClosedClientHasASpan(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		tr := newTraces()
+		c := w.Client(t, framework.WithTracerProvider(tr.provider))
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx := tr.caller(t)
+		wantErr(t, "sync", c.Sync(ctx, "/"), framework.ErrClosed)
+		wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: client closed) error.type=client_closed server.address=none zookeeper.node.path=/\n")
+	})
+}
