@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"context"
 	"net"
 	"time"
 
@@ -65,3 +66,17 @@ func (b *Bare) CreateDelete(path string) error {
 
 // Close ends the session.
 func (b *Bare) Close() { b.wire.close(func() {}) }
+
+// Attempt runs an attempt that does nothing the way all operations go, or, if it is
+// not to be observed, past the one place that tells traces and metrics of it.
+func Attempt(ctx context.Context, c *Client, observed bool) error {
+	rq := request{op: "get", path: "/", repeat: repeatable}
+	attempt := func(context.Context, *session) (nodeState, error) { return nodeState{}, nil }
+	var err error
+	if observed {
+		_, err = do(ctx, c.core, rq, attempt)
+	} else {
+		_, err = try(ctx, c.core, rq, nil, attempt)
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		tr, ms, way, root := newTraces(), newMeters(), w.Way(t), fresh(t)
+		var rec record
+		mustCreate(t, w.Client(t), root, "")
+		observed := []framework.Option{
+			framework.WithTracerProvider(tr.provider), framework.WithMeterProvider(ms.provider),
+			framework.WithOperationSpans(true), framework.WithNamespace(root[1:]),
+		}
+		c := way.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
+			framework.WithACL(framework.CreatorACL()...), framework.WithLogger(rec.logger()))...)
+		stranger := w.Client(t, append(observed,
+			framework.WithSlog(slog.New(slog.NewJSONHandler(&rec, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
+
+		mustCreate(t, c, "/mine", secretData)
+		acl, _, err := c.ACL(t.Context(), "/mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := strings.TrimPrefix(acl[0].ID, user+":")
+		_, _, err = stranger.Get(t.Context(), "/mine")
+		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		for name, call := range secretCalls(c) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
+			cancel()
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+		id, password := framework.SessionSecret(c)
+
+		all := ms.collect(t)
+		export(t, &rec, tr.spans.GetSpans(), all)
+		for _, s := range []string{secret, digest, secretData, string(password)} {
+			rec.check(t, s, fmt.Sprint([]byte(s)), hex.EncodeToString([]byte(s)), base64.StdEncoding.EncodeToString([]byte(s)))
+		}
+		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", framework.MetricOperationDuration, "no_auth", "attempt failed"} {
+			if !strings.Contains(rec.String(), shown) {
+				t.Errorf("the record does not have %q: what was checked is not all", shown)
+			}
+		}
+		for name, m := range all {
+			if text := fmt.Sprintf("%+v", m.Data); strings.Contains(text, "/mine") || strings.Contains(text, fmt.Sprintf("%#x", id)) {
+				t.Errorf("the metric %s has a path or a session: %s", name, text)
+			}
+		}
+	})
+}
+
+// secretCalls write and read the secret data, and fail on it.
+func secretCalls(c *framework.Client) map[string]func(context.Context) error {
+	data := []byte(secretData)
+	return map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error {
+			_, _, err := c.Get(ctx, "/mine")
+			return err
+		},
+		"create again":  func(ctx context.Context) error { return second(c.Create(ctx, "/mine", data)) },
+		"set":           func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, framework.AnyVersion)) },
+		"set in vain":   func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, 77)) },
+		"create or set": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/either", data)) },
+		"txn": func(ctx context.Context) error {
+			return second(c.Txn(ctx, framework.OpCreate("/t", data), framework.OpSet("/none", data, framework.AnyVersion)))
+		},
+		"set ACL": func(ctx context.Context) error {
+			return second(c.SetACL(ctx, "/mine", []framework.ACL{{Perms: framework.PermAll, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
+		},
+		"watch": func(ctx context.Context) error { return second(c.Watch(ctx, "/either", framework.WatchData)) },
+		"create protected": func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Nanosecond)
+			defer cancel()
+			return second(c.Create(ctx, "/p-", data, framework.Ephemeral(), framework.Protected()))
+		},
+	}
+}
+
+// export writes all that exporters get to see.
+func export(t *testing.T, rec *record, spans any, metrics map[string]metricdata.Metrics) {
+	t.Helper()
+	rec.add(spans, metrics)
+	for _, v := range []any{spans, metrics} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Logf("not as JSON: %v", err) // infinities and interfaces; the other forms have all
+		}
+		rec.add(string(text))
+	}
+}
