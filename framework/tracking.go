@@ -26,7 +26,7 @@ func (c *core) track(path string) {
 		var pause <-chan time.Time
 		w, err := c.watch(c.ctx, request{op: "watch", path: path, repeat: repeatable}, watchKey{WatchData, path})
 		if err != nil {
-			c.log.Warn("cannot read the ensemble's configuration", zap.Error(err))
+			c.log.Warn("cannot read the ensemble's configuration", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
 			pause = time.After(trackPause)
 			w = new(Watch) // never fires
 		} else {
