@@ -1,0 +1,284 @@
+package framework_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+const observability = "../docs/observability.md"
+
+// documented returns a table's rows by the code in their first column.
+func documented(t testing.TB, first string) map[string]doctable.Row {
+	t.Helper()
+	rows, err := doctable.Read(observability, "Client", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]doctable.Row)
+	for _, row := range rows {
+		for _, key := range doctable.Code(row[first]) {
+			all[key] = row
+		}
+	}
+	return all
+}
+
+// wantSame fails the test unless what is documented is what there is.
+func wantSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
+	t.Helper()
+	for name := range documented {
+		if _, ok := found[name]; !ok {
+			t.Errorf("%s %q is in %s, and not in the code's output", what, name, observability)
+		}
+	}
+	for name := range found {
+		if _, ok := documented[name]; !ok {
+			t.Errorf("%s %q is in the code's output, and not in %s", what, name, observability)
+		}
+	}
+}
+
+// An output is all that a client told.
+type output struct {
+	traces  *traces
+	metrics map[string]metricdata.Metrics
+	logs    []observer.LoggedEntry
+}
+
+// observedLife has a client do everything that telemetry tells of.
+func observedLife(t *testing.T, w *worlds.World) output {
+	t.Helper()
+	tr, ms, way := newTraces(), newMeters(), w.Way(t)
+	core, logs := observer.New(zap.DebugLevel)
+	mustCreate(t, w.Client(t), "/app", "")
+	var states trail
+	c := otherPort(t, way, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true),
+		framework.WithMeterProvider(ms.provider), framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
+	for _, of := range append(successes(), failures()...) {
+		_ = of.call(t.Context(), c) // tests of their own look at how they end
+	}
+	way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+	if _, _, err := c.Get(t.Context(), "/"); err != nil {
+		t.Error(err)
+	}
+	mustHold(t, c)
+	way.Expire(t)
+	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
+		framework.Suspended, framework.Lost, framework.Connected)
+	c.OnState(func(framework.StateChange) { panic("a listener's") })
+	w.Settle()
+	return output{tr, ms.collect(t), logs.All()}
+}
+
+// otherPort returns a client of a server that has not the default port.
+func otherPort(t testing.TB, way *worlds.Way, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return way.Dial(ctx, network, way.Addr())
+	}
+	return connect(t, "zookeeper.test:2199", append(opts, framework.WithDialer(dial))...)
+}
+
+func TestTheDocumentationNamesWhatTheClientEmits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		out := observedLife(t, w)
+		checkSpanTables(t, out)
+		checkMetricTable(t, out)
+		checkLoggedLines(t, out)
+	})
+}
+
+func checkSpanTables(t *testing.T, out output) {
+	t.Helper()
+	keys, operations := make(map[string]bool), make(map[string]bool)
+	for _, s := range out.traces.spans.GetSpans() {
+		for _, a := range s.Attributes {
+			keys[string(a.Key)] = true
+			if a.Key == framework.AttrDBOperation {
+				operations[a.Value.AsString()] = true
+			}
+		}
+	}
+	wantSame(t, "span attribute", documented(t, "span attribute"), keys)
+	wantSame(t, "operation", documented(t, "operation"), operations)
+}
+
+func checkMetricTable(t *testing.T, out output) {
+	t.Helper()
+	rows := documented(t, "metric")
+	wantSame(t, "metric", rows, out.metrics)
+	for name, m := range out.metrics {
+		instrument, sets := shape(t, m)
+		row := rows[name]
+		if row["instrument"] != instrument || !slices.Equal(doctable.Code(row["unit"]), []string{m.Unit}) {
+			t.Errorf("metric %s is documented as %s of %s, and is %s of %s", name, row["instrument"], row["unit"], instrument, m.Unit)
+		}
+		documented, found := make(map[string]bool), make(map[string]bool)
+		for _, key := range doctable.Code(row["attributes"]) {
+			documented[key] = true
+		}
+		for _, set := range sets {
+			for _, a := range set.ToSlice() {
+				found[string(a.Key)] = true
+			}
+		}
+		wantSame(t, "metric "+name+": attribute", documented, found)
+	}
+}
+
+// shape returns which instrument a metric comes from, and its points' attributes.
+func shape(t *testing.T, m metricdata.Metrics) (instrument string, sets []attribute.Set) {
+	t.Helper()
+	switch data := m.Data.(type) {
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+		return "histogram", sets
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+		if data.IsMonotonic {
+			return "counter", sets
+		}
+		return "observable up-down counter", sets
+	}
+	t.Errorf("metric %s has data of type %T", m.Name, m.Data)
+	return "", nil
+}
+
+// checkLoggedLines checks the lines that were logged; which there can be at all,
+// TestTheDocumentationNamesEveryLogMessage knows.
+func checkLoggedLines(t *testing.T, out output) {
+	t.Helper()
+	rows, seen := documented(t, "message"), make(map[string]bool)
+	for _, line := range out.logs {
+		message := line.Message
+		if strings.HasPrefix(message, "wire client: ") {
+			message = "wire client: …"
+		}
+		row, ok := rows[message]
+		if !ok || !strings.Contains(row["level"], line.Level.String()) || line.LoggerName != "zk" {
+			t.Errorf("logger %s, level %v: %q is documented as %v", line.LoggerName, line.Level, message, row)
+		}
+		for key := range line.ContextMap() {
+			if !slices.Contains(doctable.Code(row["fields"]), key) {
+				t.Errorf("%q has the field %s, documented are %s", message, key, row["fields"])
+			}
+			seen[message+key] = true
+		}
+		seen[message] = true
+	}
+	for _, message := range []string{"connection state changed", "attempt failed, there will be another", "a state listener panicked"} {
+		for _, key := range append(doctable.Code(rows[message]["fields"]), "") {
+			if !seen[message+key] {
+				t.Errorf("no line %q with the field %q", message, key)
+			}
+		}
+	}
+}
+
+var (
+	logCall    = regexp.MustCompile(`log\.(?:Debugf?|Info|Warn|Error|Check|Log)\((?:[\w.]+, )?"([^"]+)"`)
+	errtypeNew = regexp.MustCompile(`\b(Err\w+)\s+= errtype\.New(?:Of)?\((?:\w+, )?"[^"]*", "(\w+)"\)`)
+)
+
+// source returns the Go files of a directory as one, without tests.
+func source(t testing.TB, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") {
+			all.Write(text)
+		}
+	}
+	return all.String()
+}
+
+func TestTheDocumentationNamesEveryLogMessage(t *testing.T) {
+	t.Parallel()
+	found := make(map[string]bool)
+	for _, match := range logCall.FindAllStringSubmatch(source(t, "."), -1) {
+		message := match[1]
+		if strings.HasPrefix(message, "wire client: ") {
+			message = "wire client: …"
+		}
+		found[message] = true
+	}
+	wantSame(t, "log message", documented(t, "message"), found)
+}
+
+func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
+	t.Parallel()
+	found := map[string]string{ // those that are no sentinels of the module
+		"canceled": "context.Canceled", "deadline_exceeded": "context.DeadlineExceeded",
+		"panic": "*listeners.PanicError", "_OTHER": "",
+	}
+	for _, pkg := range []struct{ dir, prefix string }{{".", ""}, {"../retry", "retry."}} {
+		for _, match := range errtypeNew.FindAllStringSubmatch(source(t, pkg.dir), -1) {
+			if other, ok := found[match[2]]; ok {
+				t.Errorf("%s and %s have the same type", match[1], other)
+			}
+			found[match[2]] = pkg.prefix + match[1]
+		}
+	}
+	rows := documented(t, "error.type")
+	wantSame(t, "type of error", rows, found)
+	for kind, name := range found {
+		if got := strings.Join(doctable.Code(rows[kind]["error"]), " "); got != name {
+			t.Errorf("the type %s is documented for %q, and is of %q", kind, got, name)
+		}
+	}
+}
+
+func TestTheConstantsAreDocumented(t *testing.T) {
+	t.Parallel()
+	constant := regexp.MustCompile(`\t(Attr|Metric)\w+ += "([^"]+)"`)
+	tables := map[string]map[string]doctable.Row{"Attr": documented(t, "span attribute"), "Metric": documented(t, "metric")}
+	onMetrics := make(map[string]bool)
+	for _, row := range tables["Metric"] {
+		for _, key := range doctable.Code(row["attributes"]) {
+			onMetrics[key] = true
+		}
+	}
+	text, err := os.ReadFile("attributes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := constant.FindAllStringSubmatch(string(text), -1)
+	for _, match := range all {
+		_, ok := tables[match[1]][match[2]]
+		if !ok && !onMetrics[match[2]] {
+			t.Errorf("%s %s is not in %s", match[1], match[2], observability)
+		}
+	}
+	if len(all) < 10 {
+		t.Errorf("found %d constants", len(all))
+	}
+}
