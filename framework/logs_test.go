@@ -1,0 +1,144 @@
+package framework_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+func TestEachChangeOfStateIsLoggedOnceAtALevelThatSaysHowBadItIs(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		for _, tc := range []struct {
+			lost  zapcore.Level // the level of Lost
+			holds any           // the field of the holds
+		}{{zap.WarnLevel, nil}, {zap.ErrorLevel, int64(1)}} {
+			core, logs := observer.New(zap.InfoLevel)
+			var states trail
+			way := w.Way(t)
+			c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
+			if tc.holds != nil {
+				mustHold(t, c)
+			}
+			ended := c.Session().ID
+			way.Expire(t)
+			states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			lines := logs.FilterMessage("connection state changed").All()
+			want := []struct {
+				state string
+				level zapcore.Level
+			}{
+				{"connected", zap.InfoLevel},
+				{"suspended", zap.WarnLevel},
+				{"lost", tc.lost},
+				{"connected", zap.InfoLevel},
+				{"closed", zap.InfoLevel},
+			}
+			if len(lines) != len(want) || logs.Len() != len(want) {
+				t.Fatalf("lines %v, want %d", logs.All(), len(want))
+			}
+			for i, line := range lines {
+				if got := line.ContextMap()[framework.AttrConnectionState]; got != want[i].state || line.Level != want[i].level {
+					t.Errorf("line %d tells of %v at level %v, want %v", i, got, line.Level, want[i])
+				}
+			}
+			lost := lines[2].ContextMap()
+			if lost["zookeeper.session.holds"] != tc.holds || lost[framework.AttrErrorType] != "session_expired" {
+				t.Errorf("the line about the loss has the fields %v, want holds %v", lost, tc.holds)
+			}
+			if id := lines[0].ContextMap()[framework.AttrSessionID]; lost[framework.AttrSessionID] != id || ended == c.Session().ID {
+				t.Errorf("the session that ended is %v, the first was %v", lost[framework.AttrSessionID], id)
+			}
+		}
+	})
+}
+
+func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		core, logs := observer.New(zap.DebugLevel)
+		tr, way := newTraces(), w.Way(t)
+		c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {
+			t.Fatal(err)
+		}
+		lines := logs.FilterMessage("attempt failed, there will be another").All()
+		if len(lines) != 1 {
+			t.Fatalf("lines %v, want one", lines)
+		}
+		want := tr.spans.GetSpans()[0].SpanContext.SpanID()
+		for _, field := range lines[0].Context {
+			if ctx, ok := field.Interface.(context.Context); ok && field.Type == zapcore.SkipType {
+				if got := trace.SpanContextFromContext(ctx).SpanID(); got != want {
+					t.Errorf("the line is of span %v, want %v", got, want)
+				}
+				return
+			}
+		}
+		t.Errorf("the line has the fields %v: none carries a context", lines[0].Context)
+	})
+}
+
+// spanHandler notes which spans its records belong to.
+type spanHandler struct {
+	slog.Handler
+	mu    sync.Mutex // guards following
+	spans map[string]trace.SpanID
+}
+
+func (h *spanHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spans[r.Message] = trace.SpanContextFromContext(ctx).SpanID()
+	return h.Handler.Handle(ctx, r)
+}
+
+func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, w *worlds.World) {
+		var out record
+		handler := &spanHandler{
+			Handler: slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}),
+			spans:   make(map[string]trace.SpanID),
+		}
+		tr, way := newTraces(), w.Way(t)
+		c := way.Client(t, framework.WithSlog(slog.New(handler)), framework.WithTracerProvider(tr.provider))
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {
+			t.Fatal(err)
+		}
+		handler.mu.Lock()
+		defer handler.mu.Unlock()
+		if got, want := handler.spans["attempt failed, there will be another"], tr.spans.GetSpans()[0].SpanContext.SpanID(); got != want {
+			t.Errorf("the line is of span %v, want %v", got, want)
+		}
+		for _, part := range []string{`"level":"INFO","msg":"connection state changed","logger":"zk"`, `"zookeeper.client.connection.state":"connected"`, `"error.type":"connection_loss"`} {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("the log does not have %s:\n%s", part, out.String())
+			}
+		}
+	})
+}
+
+func TestWithSlogRefusesNil(t *testing.T) {
+	t.Parallel()
+	_, err := framework.NewClient("localhost", framework.WithSlog(nil))
+	if err == nil || !strings.Contains(err.Error(), "logger: must not be nil") {
+		t.Errorf("error %v", err)
+	}
+}
