@@ -25,9 +25,9 @@ type createConfig struct {
 type setConfig struct{ idempotent bool }
 
 // tolerated returns the error that Set itself looks into.
-func (cfg setConfig) tolerated() error {
+func (cfg setConfig) tolerated() []error {
 	if cfg.idempotent {
-		return ErrBadVersion
+		return []error{ErrBadVersion}
 	}
 	return nil
 }
@@ -39,9 +39,9 @@ type deleteConfig struct {
 }
 
 // tolerated returns the error that Delete takes for success.
-func (cfg *deleteConfig) tolerated() error {
+func (cfg *deleteConfig) tolerated() []error {
 	if cfg.idempotent {
-		return ErrNoNode
+		return []error{ErrNoNode}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 		return opError("delete", path, err)
 	}
 	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
-	err = c.core.delete(ctx, x, lookAfterDoubt, cfg.tolerated())
+	err = c.core.delete(ctx, x, lookAfterDoubt, cfg.tolerated()...)
 	if cfg.idempotent && ctxerr.Is(err, ErrNoNode) {
 		return nil
 	}
@@ -68,9 +68,17 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 }
 
 func (c *Client) deleteTree(ctx context.Context, full string) error {
-	for {
-		err := c.core.delete(ctx, deletion{session: c.session, path: full, version: AnyVersion}, lookAfterDoubt, ErrNotEmpty)
-		if !ctxerr.Is(err, ErrNotEmpty) {
+	x := deletion{session: c.session, path: full, version: AnyVersion}
+	for stood := false; ; stood = true {
+		tolerated := []error{ErrNotEmpty}
+		if stood { // whoever deletes it now, it is gone: a server that reaps an empty container, say
+			tolerated = append(tolerated, ErrNoNode)
+		}
+		err := c.core.delete(ctx, x, lookAfterDoubt, tolerated...)
+		switch {
+		case stood && ctxerr.Is(err, ErrNoNode):
+			return nil
+		case !ctxerr.Is(err, ErrNotEmpty):
 			return err
 		}
 		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
@@ -99,7 +107,7 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 
 // delete deletes what x says. An error that is tolerated is returned, and is no
 // failure to those who look on.
-func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated error) error {
+func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated ...error) error {
 	var doubt doubt
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/retry"
 )
@@ -93,7 +92,7 @@ func (o *observation) retrying(f retry.Failure) {
 // end ends the observation of an operation that ended with err.
 func (o *observation) end(err error) {
 	m := measurement{op: o.rq.op}
-	if err != nil && (o.rq.tolerates == nil || !ctxerr.Is(err, o.rq.tolerates)) {
+	if o.rq.failed(err) {
 		m.errorType = ErrorType(err)
 	}
 	m.code = statusCode(err)

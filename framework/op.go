@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -27,8 +28,13 @@ type request struct {
 	session  int64  // the session it is bound to, 0 for any
 	repeat   repeatability
 
-	batch     int   // operations of a transaction
-	tolerates error // what the caller takes for an answer and no failure; nil for nothing
+	batch     int     // operations of a transaction
+	tolerates []error // what the caller takes for an answer and no failure
+}
+
+// failed reports whether err is a failure for the caller.
+func (rq *request) failed(err error) bool {
+	return err != nil && !slices.ContainsFunc(rq.tolerates, func(t error) bool { return ctxerr.Is(err, t) })
 }
 
 // do makes attempts by the client's policy until one succeeds, fails for good,

@@ -28,14 +28,14 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 	for _, opt := range opts {
 		opt.applySet(&cfg)
 	}
-	st, err := c.set(ctx, path, data, version, cfg.tolerated())
+	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
 	if cfg.idempotent && ctxerr.Is(err, ErrBadVersion) {
 		return c.settleSet(ctx, path, data, version, err)
 	}
 	return st, err
 }
 
-func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated error) (Stat, error) {
+func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated ...error) (Stat, error) {
 	packed := c.core.cfg.pack(data)
 	return c.write(ctx, change{
 		op: "set", path: path, version: version, size: setSize + len(packed), tolerates: tolerated,
@@ -73,8 +73,8 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 type change struct {
 	op, path  string
 	version   int32
-	size      int   // of the request, in bytes, without its path
-	tolerates error // see request
+	size      int     // of the request, in bytes, without its path
+	tolerates []error // see request
 	ask       func(w *wire, full string) (Stat, error)
 }
 
