@@ -50,6 +50,14 @@
 // Where the policy allowed retries and they were used up, a
 // [retry.ExhaustedError] stands in between.
 //
+// # Telemetry
+//
+// The client has OpenTelemetry spans for operations and metrics of operations, sessions
+// and states, and it logs, by zap or log/slog: [WithTracerProvider],
+// [WithMeterProvider], [WithOperationSpans], [WithLogger], [WithSlog]. Names and
+// attributes are constants here, and in docs/observability.md with their
+// meaning. None of it has credentials or data of znodes in it.
+//
 // # Concurrency
 //
 // All methods of all types may be called concurrently. Listeners run on
