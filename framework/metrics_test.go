@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"testing"
 	"time"
@@ -121,9 +122,7 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 // states returns the metric for so many clients in the states.
 func states(counts map[string]int64) metricdata.Metrics {
 	all := map[string]int64{"connecting": 0, "connected": 0, "suspended": 0, "lost": 0, "closed": 0, "auth_failed": 0}
-	for state, n := range counts {
-		all[state] = n
-	}
+	maps.Copy(all, counts)
 	return sum(framework.MetricConnectionState, "{client}", framework.AttrConnectionState, false, all)
 }
 

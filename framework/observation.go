@@ -24,7 +24,7 @@ type observation struct {
 	rq      request
 	began   time.Time
 	span    trace.Span      // nil if it has none
-	ctx     context.Context //nolint:containedctx // of the operation, with the span, for what it logs
+	ctx     context.Context // of the operation, with the span, for what it logs
 	session *session        // of the latest attempt, nil if there was none
 	retries int
 }

@@ -65,7 +65,7 @@ func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) s
 		operation, _, _ := strings.Cut(s.Name, " ")
 		fmt.Fprintf(&out, "%s (%s, %s)", operation, parent, status)
 		for _, a := range uncommon(t, c, s) {
-			fmt.Fprintf(&out, " %s=%s", a.Key, a.Value.Emit())
+			fmt.Fprintf(&out, " %s=%s", a.Key, a.Value.String())
 		}
 		out.WriteString("\n")
 	}
@@ -90,7 +90,7 @@ func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribu
 	namespace := strings.TrimSuffix(c.AbsolutePath("/"), "/")
 	name, host, port, system := "", "", fmt.Sprint(framework.DefaultPort), ""
 	for _, a := range s.Attributes {
-		switch value := a.Value.Emit(); a.Key {
+		switch value := a.Value.String(); a.Key {
 		case framework.AttrDBSystem:
 			system = value
 		case framework.AttrDBOperation:

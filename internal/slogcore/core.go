@@ -3,8 +3,10 @@
 package slogcore
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -22,7 +24,7 @@ const (
 
 type core struct {
 	handler slog.Handler
-	ctx     context.Context //nolint:containedctx // that With was given as a field, nil for none
+	ctx     context.Context // that With was given as a field, nil for none
 }
 
 // Enabled reports whether the handler takes lines of the level.
@@ -32,7 +34,7 @@ func (c *core) Enabled(level zapcore.Level) bool {
 
 // With returns a core whose lines have the fields, too.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	with := &core{handler: c.handler, ctx: contextIn(fields, c.ctx)}
+	with := &core{handler: c.handler, ctx: cmp.Or(contextIn(fields), c.ctx)}
 	for len(fields) > 0 {
 		attrs, group, rest := untilGroup(fields)
 		if len(attrs) > 0 {
@@ -72,20 +74,20 @@ func (c *core) Sync() error { return nil }
 
 // context returns what the line was written with.
 func (c *core) context(fields []zapcore.Field) context.Context {
-	if ctx := contextIn(fields, c.ctx); ctx != nil {
+	if ctx := cmp.Or(contextIn(fields), c.ctx); ctx != nil {
 		return ctx
 	}
 	return context.Background() //nolint:forbidigo // a line that belongs to no call
 }
 
-// contextIn returns the last context among the fields, or otherwise.
-func contextIn(fields []zapcore.Field, otherwise context.Context) context.Context {
-	for _, f := range fields {
+// contextIn returns the last context among the fields, nil if there is none.
+func contextIn(fields []zapcore.Field) context.Context {
+	for _, f := range slices.Backward(fields) {
 		if ctx, ok := f.Interface.(context.Context); ok && f.Type == zapcore.SkipType {
-			otherwise = ctx
+			return ctx
 		}
 	}
-	return otherwise
+	return nil
 }
 
 // slogLevel returns the level at the same distance from Info: slog leaves room

@@ -89,7 +89,7 @@ type kept struct {
 	slog.Handler
 	least   slog.Level
 	records []slog.Record
-	ctx     context.Context //nolint:containedctx // what is tested
+	ctx     context.Context
 }
 
 func (k *kept) Enabled(_ context.Context, level slog.Level) bool { return level >= k.least }
