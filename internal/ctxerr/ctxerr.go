@@ -8,7 +8,7 @@ import "context"
 // of ctx; nil while ctx has not ended.
 func Of(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == nil || cause == err {
+	if err == nil || cause == err { //nolint:errorlint // this very error: there is nothing to add then
 		return err
 	}
 	return &ended{err, cause, false}
