@@ -23,10 +23,13 @@ func read() string {
 		return Unknown
 	}
 	for _, m := range append(info.Deps, &info.Main) {
-		for m.Replace != nil {
+		if m.Path != module {
+			continue
+		}
+		if m.Replace != nil {
 			m = m.Replace
 		}
-		if m.Path == module && m.Version != "" {
+		if m.Version != "" {
 			return m.Version
 		}
 	}
