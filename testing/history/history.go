@@ -1,0 +1,118 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Forever is the end of what nobody has reported the end of.
+const Forever = math.MaxInt64 / 2
+
+// A Tenure is one lease's life, put together from its records.
+type Tenure struct {
+	Grant Record
+	End   Kind // Released, Lost, or empty: its process ended before it could tell
+	Alive int64
+
+	// Released: the call and the return of the release. Lost: Return is when the loss was
+	// observed.
+	Call, Return int64
+	Note         string
+
+	Revoked int64 // from this moment on its session may have been closed by somebody else; 0: never
+	Stopped bool  // its process stood still between the last look at it and its end
+}
+
+// span returns the time within which the tenure ended.
+func (t *Tenure) span() (from, to int64) {
+	switch t.End {
+	case Released:
+		from, to = t.Call, t.Return
+	case Lost:
+		from, to = t.Alive, t.Return
+	default:
+		from, to = t.Alive, Forever
+	}
+	if t.Revoked > 0 {
+		from = min(from, t.Revoked)
+	}
+	return from, to
+}
+
+// A History is what a number of clients have done, and what was done to them.
+type History struct {
+	Tenures []*Tenure // in the order of their grants
+	Counts  []Record
+	Writes  []Record       // and reads
+	Fails   map[string]int // how many attempts got no lease, by model
+
+	byLease map[string]*Tenure
+}
+
+// Assemble puts records together, those of each client in the order in which they were
+// emitted.
+func Assemble(records []Record) (*History, error) {
+	h := &History{Fails: make(map[string]int), byLease: make(map[string]*Tenure)}
+	for _, r := range records {
+		if err := h.add(r); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(h.Tenures, func(a, b *Tenure) int { return cmp.Compare(a.Grant.Return, b.Grant.Return) })
+	return h, nil
+}
+
+func (h *History) add(r Record) error {
+	switch r.Kind {
+	case Granted:
+		t := &Tenure{Grant: r, Alive: r.Return}
+		h.Tenures, h.byLease[r.Lease] = append(h.Tenures, t), t
+		return nil
+	case Counted:
+		h.Counts = append(h.Counts, r)
+		return nil
+	case Failed:
+		h.Fails[r.Model]++
+		return nil
+	}
+	t := h.byLease[r.Lease]
+	if t == nil {
+		return fmt.Errorf("history: %s of lease %q, which was never granted", r.Kind, r.Lease)
+	}
+	switch r.Kind {
+	case Standing:
+		t.Alive = max(t.Alive, r.Alive)
+	case Released, Lost:
+		if t.End != "" {
+			return fmt.Errorf("history: lease %q ends twice", r.Lease)
+		}
+		t.End, t.Alive, t.Call, t.Return, t.Note = r.Kind, max(t.Alive, r.Alive), r.Call, r.Return, r.Note
+	case Written, Seen:
+		h.Writes = append(h.Writes, r)
+	default:
+		return fmt.Errorf("history: record of kind %q", r.Kind)
+	}
+	return nil
+}
+
+// Revoke takes note that somebody else began to close the client's session at a moment.
+// Its holds may have ended from then on.
+func (h *History) Revoke(client string, session, at int64) {
+	for _, t := range h.Tenures {
+		mine := t.Grant.Client == client && (t.Grant.Session == session || t.Grant.Session == 0)
+		if _, to := t.span(); mine && at <= to && (t.Revoked == 0 || at < t.Revoked) {
+			t.Revoked = at
+		}
+	}
+}
+
+// Stop takes note that the client's process stood still for a time.
+func (h *History) Stop(client string, from, to int64) {
+	for _, t := range h.Tenures {
+		if begin, end := t.span(); t.Grant.Client == client && begin <= to && from <= end {
+			t.Stopped = true
+		}
+	}
+}
