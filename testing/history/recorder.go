@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -19,6 +20,7 @@ type Lease interface {
 	Fence(ctx context.Context) (int64, error)
 	Members() []*lock.Lease
 	Path() string
+	Guard() framework.TxnOp
 }
 
 // An Entry describes an attempt to get a lease.
@@ -28,6 +30,7 @@ type Entry struct {
 	Owner   string
 	Shared  bool         // the owner may be together with others that share
 	Session func() int64 // the client's present session
+	Note    string       // is in the record of the grant
 }
 
 // aliveEvery is how often a lease is reported to stand, beyond the last time, which is
@@ -73,7 +76,7 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 	h.record = Record{
 		Kind: Granted, Client: r.client, Lease: fmt.Sprintf("%s#%d", r.client, r.leases.Add(1)),
 		Model: e.Model.Name, Group: e.Group, Owner: e.Owner, Session: session, Shared: e.Shared,
-		Stakes: stakes, Call: call, Return: granted,
+		Stakes: stakes, Call: call, Return: granted, Note: e.Note,
 	}
 	r.emit(h.record)
 	go h.watchLoop()
@@ -126,6 +129,9 @@ func (h *Hold) ID() string { return h.record.Lease }
 
 // Fence returns the fence of the lease's first lock.
 func (h *Hold) Fence() int64 { return h.record.Stakes[0].Fence }
+
+// Guard returns the lease's guard.
+func (h *Hold) Guard() framework.TxnOp { return h.lease.Guard() }
 
 // Check records whether the lease stands, and returns its error if not.
 func (h *Hold) Check() error {

@@ -1,0 +1,2 @@
+// Package chaos has no code but its tests.
+package chaos

@@ -1,0 +1,171 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/history"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// workers is how many there are. At most two at a time suffer a fault of their own, so
+// that there are always some to succeed them.
+const (
+	workers       = 5
+	workersFaults = 2
+)
+
+// A run is an ensemble, the workers at it, and what is done to both.
+type run struct {
+	seed     uint64
+	ensemble *zktest.Ensemble
+	store    *store
+	board    *board
+	slots    []*slot
+
+	mu      sync.Mutex // guards following
+	faults  map[string]int
+	revokes []revoke
+	stops   []stopped
+	errs    []error // what went wrong with the run itself, or with a worker
+}
+
+// A revoke is a session that was closed by the run.
+type revoke struct {
+	client      string
+	session, at int64
+}
+
+// A stopped is a time in which a worker stood still.
+type stopped struct {
+	client   string
+	from, to int64
+}
+
+func newRun(t testing.TB, seed uint64) *run {
+	t.Helper()
+	r := &run{
+		seed:     seed,
+		ensemble: zktest.RunEnsemble(t, 3, zktest.WithSyncLimit(5), zktest.WithLogLevel("ERROR")),
+		board:    newBoard(),
+		faults:   make(map[string]int),
+	}
+	r.store = newStore(t)
+	for i := range workers {
+		s := newSlot(t, r, i, r.ensemble.Servers)
+		if err := s.start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			p := s.current()
+			_ = p.cmd.Process.Kill() // unless it has ended well
+			<-p.done
+		})
+		r.slots = append(r.slots, s)
+	}
+	return r
+}
+
+// A fault is one kind of harm. It returns when it is over, and reports whether it did
+// what it is called.
+type fault struct {
+	name string
+	do   func(ctx context.Context, t dice) bool
+}
+
+// dice are a schedule's random numbers.
+type dice struct{ *rand.Rand }
+
+func (d dice) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(d.Int64N(int64(most-least)))
+}
+
+// play does faults, in an order that the seed shuffles, all of them once before any
+// comes again, so many at a time, until ctx ends. It returns when all are over.
+func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most time.Duration, deck []fault) {
+	d := dice{rand.New(rand.NewPCG(r.seed, stream))}
+	room := make(chan struct{}, atOnce)
+	var under sync.WaitGroup
+	defer under.Wait()
+	for {
+		for _, i := range d.Perm(len(deck)) {
+			own := dice{rand.New(rand.NewPCG(d.Uint64(), stream))} // faults run side by side
+			pause(ctx, d.between(least, most))
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			under.Go(func() {
+				defer func() { <-room }()
+				if deck[i].do(ctx, own) {
+					r.count(deck[i].name)
+				}
+			})
+		}
+	}
+}
+
+func (r *run) count(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults[name]++
+}
+
+// fail takes note that something went wrong that no fault explains.
+func (r *run) fail(err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs = append(r.errs, err)
+}
+
+// mendLimit is how long the ensemble may take to be whole again.
+const mendLimit = time.Minute
+
+// mend undoes whatever was done to the servers.
+func (r *run) mend() {
+	ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+	defer cancel()
+	r.fail(r.ensemble.Mend(ctx))
+}
+
+// finish mends everything, sees every kind of lock granted again, and ends the workers.
+func (r *run) finish() {
+	r.mend()
+	for _, s := range r.slots {
+		s.heal()
+	}
+	at := history.Monotonic()
+	if !await(context.Background(), mendLimit, func() bool { return r.board.grantedSince(at) }) {
+		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", mendLimit))
+	}
+	var all sync.WaitGroup
+	for _, s := range r.slots {
+		all.Go(func() { r.fail(s.current().end()) })
+	}
+	all.Wait()
+}
+
+// history returns what the workers have done and suffered.
+func (r *run) history() (*history.History, error) {
+	h, err := history.Assemble(r.board.all())
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range r.revokes {
+		h.Revoke(v.client, v.session, v.at)
+	}
+	for _, s := range r.stops {
+		h.Stop(s.client, s.from, s.to)
+	}
+	return h, nil
+}

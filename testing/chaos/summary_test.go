@@ -1,0 +1,151 @@
+package chaos_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/history"
+)
+
+// A summary is what a run has come to.
+type summary struct {
+	length     time.Duration
+	faults     map[string]int
+	models     map[string]*tally
+	succession history.Succession
+	registers  history.Registers
+	stops      int // of workers while they held
+	violations []string
+}
+
+// A tally is what one model's locks have done.
+type tally struct {
+	grants, refused, releases, losses, killed int
+	handovers                                 int // grants that followed another worker's
+	groups, operations                        int
+	bad                                       int // groups that are not as the model says
+	took                                      time.Duration
+}
+
+func summarize(t *testing.T, r *run, h *history.History, length time.Duration) summary {
+	t.Helper()
+	s := summary{
+		length: length, faults: r.faults, models: make(map[string]*tally), stops: len(r.stops),
+		succession: h.Succession(), registers: h.Registers(),
+	}
+	for _, m := range []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()} {
+		s.models[m.Name] = &tally{refused: h.Fails[m.Name]}
+	}
+	last := make(map[string]string) // by group
+	for _, tenure := range h.Tenures {
+		s.models[tenure.Grant.Model].add(tenure, last)
+	}
+	start := time.Now()
+	verdicts, err := h.Check(checkLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		s.judge(t, v)
+	}
+	fmt.Printf("chaos: porcupine took %v\n", time.Since(start).Round(time.Millisecond))
+	for _, err := range r.errs {
+		s.violations = append(s.violations, err.Error())
+	}
+	s.violations = append(s.violations, s.succession.Faults...)
+	s.violations = append(s.violations, s.registers.Faults...)
+	return s
+}
+
+func (n *tally) add(t *history.Tenure, last map[string]string) {
+	n.grants++
+	switch t.End {
+	case history.Released:
+		n.releases++
+	case history.Lost:
+		n.losses++
+	default:
+		n.killed++
+	}
+	if before := last[t.Grant.Group]; before != "" && before != t.Grant.Client {
+		n.handovers++
+	}
+	last[t.Grant.Group] = t.Grant.Client
+}
+
+// judge counts a verdict, and saves the history that porcupine does not accept.
+func (s *summary) judge(t *testing.T, v history.Verdict) {
+	t.Helper()
+	n := s.models[v.Model.Name]
+	n.groups++
+	n.operations += v.Operations
+	if v.OK() {
+		return
+	}
+	n.bad++
+	picture, err := v.Save(resultDir)
+	if err != nil {
+		t.Error(err)
+	}
+	s.violations = append(s.violations, fmt.Sprintf("%s at %s: porcupine says %s: see %s", v.Model.Name, v.Group, v.Result, picture))
+}
+
+// vacuity returns what the run should have had and did not: then it shows nothing.
+func (s summary) vacuity() []string {
+	var missing []string
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			missing = append(missing, fmt.Sprintf(format, args...))
+		}
+	}
+	total := 0
+	for _, n := range s.faults {
+		total += n
+	}
+	want(total >= int(s.length/faultEvery), "%d faults in %v", total, s.length)
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		n := s.models[name]
+		want(n.handovers > 0, "the %s never went from one worker to another", name)
+		want(n.losses > 0, "no %s was ever lost", name)
+	}
+	want(s.succession.Succeeded > 0, "nobody ever succeeded a worker that had lost its session")
+	want(s.stops > 0, "no holder was stopped")
+	want(s.registers.Accepted > 0, "nothing was written to the registers")
+	want(s.registers.Late > 0, "no late write of a stopped holder was refused")
+	return missing
+}
+
+func (s summary) String() string {
+	var b strings.Builder
+	total := 0
+	for _, n := range s.faults {
+		total += n
+	}
+	fmt.Fprintf(&b, "faults: %d in %v\n", total, s.length)
+	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
+		fmt.Fprintf(&b, "  %4d  %s\n", s.faults[name], name)
+	}
+	fmt.Fprintf(&b, "%-10s %8s %8s %8s %8s %8s %9s %10s  %s\n",
+		"locks", "grants", "no lock", "losses", "killed", "handed", "histories", "operations", "porcupine")
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		n := s.models[name]
+		verdict := "all linearizable"
+		if n.bad > 0 {
+			verdict = fmt.Sprintf("%d NOT linearizable", n.bad)
+		}
+		fmt.Fprintf(&b, "%-10s %8d %8d %8d %8d %8d %9d %10d  %s\n",
+			name, n.grants, n.refused, n.losses, n.killed, n.handovers, n.groups, n.operations, verdict)
+	}
+	c := s.succession
+	fmt.Fprintf(&b, "losses: %d by the lease clock or an expiry, %d with a successor, least time from loss to its grant %v\n",
+		c.Losses, c.Succeeded, c.MinGap.Round(time.Microsecond))
+	fmt.Fprintf(&b, "        %d of sessions that somebody else closed, %d in stopped workers\n", c.Revoked, c.Stopped)
+	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused, %d of them late ones of holders that were stopped\n",
+		s.registers.Accepted, s.registers.Refused, s.registers.Late)
+	fmt.Fprintf(&b, "violations: %d\n", len(s.violations))
+	return b.String()
+}

@@ -1,0 +1,198 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/history"
+)
+
+// workerVariable makes a run of the test binary a worker: it has the workerConfig.
+const workerVariable = "CHAOS_WORKER"
+
+// A workerConfig is what a worker is told at its start.
+type workerConfig struct {
+	Name    string
+	Connect string // of the proxies in front of the ensemble
+	Store   string // where the store that heeds fences listens
+	Seed    uint64
+}
+
+// epochLength is how long workers use one set of paths. Histories of one path that are
+// short are checked quickly, and directories come and go.
+const epochLength = 5 * time.Second
+
+// sessionTimeout is short enough for a few sessions to end within a run, and long enough
+// for a machine that is busy.
+const sessionTimeout = 6 * time.Second
+
+// A worker is a process with one client, whose goroutines use locks of all kinds.
+type worker struct {
+	workerConfig
+	client   *framework.Client
+	recorder *history.Recorder
+	store    *storeConn
+
+	mu  sync.Mutex // guards following
+	out io.Writer
+}
+
+// runWorker works until the end of standard input, and returns the process's exit code.
+func runWorker(config string) int {
+	var w worker
+	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
+		return complain(err)
+	}
+	w.out = os.Stdout
+	w.recorder = history.NewRecorder(w.Name, history.Monotonic, w.emit)
+	var err error
+	if w.store, err = dialStore(w.Store); err != nil {
+		return complain(err)
+	}
+	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(sessionTimeout))
+	if err != nil {
+		return complain(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	w.work(ctx)
+	if err := w.client.Close(); err != nil {
+		return complain(err)
+	}
+	return 0
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "chaos worker:", err)
+	return 1
+}
+
+// emit writes a record at once: what has not been written when the process is killed has
+// not happened.
+func (w *worker) emit(r history.Record) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.out.Write(append(line, '\n')) // whoever reads may be gone, and ends this process
+}
+
+// A task is one goroutine of a worker.
+type task struct {
+	owner string // its name in the history; two that are one owner have one
+	rand  *rand.Rand
+}
+
+// work runs all errands until ctx ends.
+func (w *worker) work(ctx context.Context) {
+	pair := lock.NewOwner(w.Name + "/pair")
+	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
+	var all sync.WaitGroup
+	for i, errand := range []struct {
+		owner string
+		run   func(context.Context, task)
+	}{
+		{"guarded", w.guarded},
+		{"exclusive", w.exclusive},
+		{"semaphore", w.semaphore},
+		{"reentrant", w.reentrant},
+		{"pair", paired},
+		{"pair", paired},
+		{"writer", w.writer},
+		{"reader 1", w.reader},
+		{"reader 2", w.reader},
+		{"multi 1", w.multi},
+		{"multi 2", w.multi},
+	} {
+		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				errand.run(ctx, t)
+				pause(ctx, t.between(5*time.Millisecond, 40*time.Millisecond))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// path returns the present path for locks of a kind.
+func (w *worker) path(kind string) string {
+	return fmt.Sprintf("/chaos/%s/%d", kind, history.Monotonic()/int64(epochLength))
+}
+
+func (w *worker) entry(m history.Model, group string, t task) history.Entry {
+	return history.Entry{
+		Model: m, Group: group, Owner: t.owner,
+		Session: func() int64 { return w.client.Session().ID },
+	}
+}
+
+// patience bounds a wait: longer than a dead holder's session lasts.
+const patience = 4 * sessionTimeout
+
+// take attempts to get the lock, in one of several ways.
+func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locker) (*history.Hold, error) {
+	limit := patience
+	acquire := l.Lock
+	switch t.rand.IntN(10) {
+	case 0, 1:
+		acquire = l.TryLock
+	case 2, 3:
+		limit = t.between(5*time.Millisecond, 300*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return w.recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
+		lease, err := acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return lease, nil
+	})
+}
+
+// hold keeps a lease for a moment, looking at it, and reports whether it still stands.
+func hold(h *history.Hold, t task) bool {
+	for range 1 + t.rand.IntN(4) {
+		if h.Check() != nil {
+			return false
+		}
+		pause(context.Background(), t.between(time.Millisecond, 4*time.Millisecond))
+	}
+	return h.Check() == nil
+}
+
+// releaseLimit bounds a release. What is left then goes on in the background.
+const releaseLimit = 2 * time.Second
+
+func release(h *history.Hold) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+	defer cancel()
+	_ = h.Release(ctx) // a loss is in the record, and a connection may be missing
+}
+
+func (t task) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(t.rand.Int64N(int64(most-least)))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
