@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,16 +15,24 @@ type board struct {
 	records []history.Record
 	alive   map[string]history.Record // the latest of each lease that was seen to stand
 	ended   map[string]bool           // leases
+	models  map[string]string         // of leases
 	grants  map[string]int64          // when each model was last asked for and granted
 	losses  map[string]int64          // when each client last observed one
-	linger  chan history.Record       // grants that are long; nobody has to take them
+	lost    map[string]int            // how many of each model
+	wanted  []*want
+}
+
+// A want is somebody who waits for a worker that gets a lock and lingers with it.
+type want struct {
+	fits func(history.Record) bool
+	got  chan history.Record // capacity 1: it is wanted once
 }
 
 func newBoard() *board {
 	return &board{
-		alive: make(map[string]history.Record), ended: make(map[string]bool),
+		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
-		linger: make(chan history.Record),
+		lost: make(map[string]int),
 	}
 }
 
@@ -36,19 +45,60 @@ func (b *board) add(r history.Record) {
 		return
 	case history.Granted:
 		b.grants[r.Model] = max(b.grants[r.Model], r.Call)
-		if r.Note == lingers {
-			select {
-			case b.linger <- r:
-			default:
-			}
-		}
+		b.models[r.Lease] = r.Model
+		b.offerLocked(r)
 	case history.Lost:
 		b.losses[r.Client] = max(b.losses[r.Client], r.Return)
 		b.ended[r.Lease] = true
+		b.lost[b.models[r.Lease]]++
 	case history.Released:
 		b.ended[r.Lease] = true
 	}
 	b.records = append(b.records, r)
+}
+
+// offerLocked gives a grant to whoever waits for one like it. It needs mu.
+func (b *board) offerLocked(r history.Record) {
+	if r.Note != lingers {
+		return
+	}
+	i := slices.IndexFunc(b.wanted, func(w *want) bool { return w.fits(r) })
+	if i >= 0 {
+		b.wanted[i].got <- r
+		b.wanted = slices.Delete(b.wanted, i, i+1)
+	}
+}
+
+// lingering waits for a grant that fits, whose holder lingers.
+func (b *board) lingering(ctx context.Context, fits func(history.Record) bool) (history.Record, bool) {
+	w := &want{fits, make(chan history.Record, 1)}
+	b.mu.Lock()
+	b.wanted = append(b.wanted, w)
+	b.mu.Unlock()
+	select {
+	case r := <-w.got:
+		return r, true
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.wanted = slices.DeleteFunc(b.wanted, func(other *want) bool { return other == w })
+		return history.Record{}, false
+	}
+}
+
+// leastLostLocked returns the model whose locks were lost least often so far. It needs mu.
+func (b *board) leastLostLocked() string {
+	least := allModels()[0].Name
+	for _, m := range allModels() {
+		if b.lost[m.Name] < b.lost[least] {
+			least = m.Name
+		}
+	}
+	return least
+}
+
+func allModels() []history.Model {
+	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()}
 }
 
 // all returns all records so far.
@@ -80,7 +130,7 @@ func (b *board) lostSince(client string, at int64) bool {
 func (b *board) grantedSince(at int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, m := range []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()} {
+	for _, m := range allModels() {
 		if b.grants[m.Name] <= at {
 			return false
 		}

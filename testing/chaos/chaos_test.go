@@ -46,8 +46,8 @@ func TestChaos(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var schedules sync.WaitGroup
-	schedules.Go(func() { r.play(ctx, 1, 1, 200*time.Millisecond, time.Second, r.serverFaults()) })
-	schedules.Go(func() { r.play(ctx, 2, workersFaults, 200*time.Millisecond, time.Second, r.workerFaults()) })
+	schedules.Go(func() { r.play(ctx, 1, 1, time.Second, 5*time.Second, r.serverFaults()) })
+	schedules.Go(func() { r.play(ctx, 2, workersFaults, 100*time.Millisecond, 700*time.Millisecond, r.workerFaults()) })
 	schedules.Wait()
 	r.finish()
 

@@ -14,7 +14,7 @@ func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locke
 	}
 	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner))
 	if h, err := w.take(ctx, t, e, l); err == nil {
-		hold(h, t)
+		w.hold(h, t)
 		release(h)
 	}
 }
@@ -50,7 +50,7 @@ func (w *worker) nest(ctx context.Context, t task, e history.Entry, m *lock.Mute
 	}
 	count := func() { w.recorder.Count(e, func() int { return m.Held(ctx) }) }
 	count()
-	if hold(h, t) && depth > 1 {
+	if w.hold(h, t) && depth > 1 {
 		w.nest(ctx, t, e, m, depth-1)
 	}
 	release(h)
@@ -66,7 +66,7 @@ func (w *worker) paired(ctx context.Context, t task, owner lock.Owner) {
 	}
 	e := w.entry(history.Reentrant(), path, t)
 	if h, err := w.take(lock.ContextWithOwner(ctx, owner), t, e, m); err == nil {
-		hold(h, t)
+		w.hold(h, t)
 		release(h)
 	}
 }
@@ -95,7 +95,7 @@ func (w *worker) writer(ctx context.Context, t task) {
 	if err != nil {
 		return
 	}
-	if !hold(write, t) || t.rand.IntN(3) > 0 {
+	if !w.hold(write, t) || t.rand.IntN(3) > 0 {
 		release(write)
 		return
 	}
@@ -103,7 +103,7 @@ func (w *worker) writer(ctx context.Context, t task) {
 	read, err := w.take(ctx, t, e, rw.Read())
 	release(write)
 	if err == nil {
-		hold(read, t)
+		w.hold(read, t)
 		release(read)
 	}
 }

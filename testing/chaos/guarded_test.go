@@ -13,9 +13,6 @@ import (
 	"github.com/docent-go/docent/testing/history"
 )
 
-// lingers is the note of a hold that is long enough to be stopped or killed in.
-const lingers = "lingers"
-
 // guarded takes a mutex and writes to two registers while it holds it: one outside
 // ZooKeeper that heeds fences, and a znode in transactions with the lease's guard.
 func (w *worker) guarded(ctx context.Context, t task) {
@@ -24,20 +21,19 @@ func (w *worker) guarded(ctx context.Context, t task) {
 	if err != nil {
 		panic(err)
 	}
-	e := w.entry(history.Mutex(), at, t)
-	steps := 2
-	if t.rand.IntN(4) == 0 {
-		e.Note, steps = lingers, 60
-	}
-	h, err := w.take(lock.ContextWithOwner(ctx, lock.NewOwner(t.owner)), t, e, m)
+	h, err := w.take(lock.ContextWithOwner(ctx, lock.NewOwner(t.owner)), t, w.entry(history.Mutex(), at, t), m)
 	if err != nil {
 		return
+	}
+	rounds := 2
+	if h.Note() == lingers {
+		rounds = 60
 	}
 	register := "/registers/" + path.Base(at)
 	w.readRegister(ctx, h, register)
 	// Each round writes without a look at the lease: what a process does that
 	// was stopped after its last look.
-	for range steps {
+	for range rounds {
 		pause(context.Background(), t.between(5*time.Millisecond, 15*time.Millisecond))
 		h.Write(ctx, "store of "+at, func(context.Context) (int64, history.Outcome) { return w.store.write(at, h.Fence()) })
 		w.writeRegister(ctx, h, register)

@@ -121,7 +121,7 @@ func (w *worker) work(ctx context.Context) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				errand.run(ctx, t)
-				pause(ctx, t.between(5*time.Millisecond, 40*time.Millisecond))
+				pause(ctx, t.between(2*time.Millisecond, 25*time.Millisecond))
 			}
 		})
 	}
@@ -143,6 +143,9 @@ func (w *worker) entry(m history.Model, group string, t task) history.Entry {
 // patience bounds a wait: longer than a dead holder's session lasts.
 const patience = 4 * sessionTimeout
 
+// lingers is the note of a hold that is long enough for a fault to hit it.
+const lingers = "lingers"
+
 // take attempts to get the lock, in one of several ways.
 func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locker) (*history.Hold, error) {
 	limit := patience
@@ -152,6 +155,9 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 		acquire = l.TryLock
 	case 2, 3:
 		limit = t.between(5*time.Millisecond, 300*time.Millisecond)
+	}
+	if t.rand.IntN(12) == 0 {
+		e.Note = lingers
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -165,14 +171,32 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 }
 
 // hold keeps a lease for a moment, looking at it, and reports whether it still stands.
-func hold(h *history.Hold, t task) bool {
-	for range 1 + t.rand.IntN(4) {
-		if h.Check() != nil {
-			return false
-		}
+func (w *worker) hold(h *history.Hold, t task) bool {
+	end := time.Now().Add(t.between(2*time.Millisecond, 12*time.Millisecond))
+	if h.Note() == lingers {
+		end = time.Now().Add(t.between(300*time.Millisecond, 900*time.Millisecond))
+	}
+	for time.Now().Before(end) && h.Check() == nil {
 		pause(context.Background(), t.between(time.Millisecond, 4*time.Millisecond))
 	}
+	if h.Note() == lingers {
+		w.insist(h)
+	}
 	return h.Check() == nil
+}
+
+// insist keeps a lease until a server has answered, or it is lost: a holder that is cut
+// off in the middle of its work.
+func (w *worker) insist(h *history.Hold) {
+	for h.Check() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		_, _, err := w.client.Exists(ctx, "/")
+		cancel()
+		if err == nil {
+			return
+		}
+		pause(context.Background(), 10*time.Millisecond)
+	}
 }
 
 // releaseLimit bounds a release. What is left then goes on in the background.

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/testing/history"
@@ -12,90 +13,96 @@ import (
 // workerFaults are done to workers and their ways to the ensemble.
 func (r *run) workerFaults() []fault {
 	return []fault{
-		{"worker stopped while it held (SIGSTOP)", r.stopHolder},
-		{"worker killed while it held (kill -9)", r.killHolder},
-		{"session closed by somebody else", r.onSlot(r.closeSession)},
-		{"worker cut off until it lost its session", r.onSlot(r.cutOff)},
-		{"connections cut", r.onSlot(r.cut)},
-		{"one way only: the other direction cut", r.onSlot(r.halfCut)},
-		{"connections refused by one server", r.onSlot(r.refuse)},
+		{"worker stopped while it held (SIGSTOP)", r.onHolder(underGuard, r.stopHolder)},
+		{"worker killed while it held (kill -9)", r.onHolder(r.rarelyLost, r.killHolder)},
+		{"session closed by somebody else", r.onHolder(r.rarelyLost, r.closeSession)},
+		{"worker cut off until it lost its session", r.onHolder(r.rarelyLost, r.cutOff)},
+		{"connections cut", r.onAny(r.cut)},
+		{"one direction cut", r.onAny(r.halfCut)},
+		{"connections refused by one server", r.onAny(r.refuse)},
 	}
 }
 
-// onSlot does a fault to any worker that suffers none.
-func (r *run) onSlot(do func(ctx context.Context, d dice, s *slot) bool) func(context.Context, dice) bool {
+// A harm is a fault to a worker, which may just have got a lock and linger with it.
+type harm func(ctx context.Context, d dice, s *slot, grant history.Record) bool
+
+// onAny does a fault to any worker that suffers none.
+func (r *run) onAny(do harm) func(context.Context, dice) bool {
 	return func(ctx context.Context, d dice) bool {
 		for _, i := range d.Perm(len(r.slots)) {
 			if s := r.slots[i]; s.claim() {
 				defer s.yield()
 				defer s.heal()
-				return do(ctx, d, s)
+				return do(ctx, d, s, history.Record{})
 			}
 		}
 		return false
 	}
 }
 
-// holderLimit is how long a worker is waited for that lingers with a lock.
-const holderLimit = 30 * time.Second
+// holderLimit bounds the wait for a worker that lingers with a lock.
+const holderLimit = 20 * time.Second
 
-// onHolder does a fault to a worker that has just got a lock and will have it for a while.
-func (r *run) onHolder(ctx context.Context, do func(s *slot, grant history.Record) bool) bool {
-	timer := time.NewTimer(holderLimit)
-	defer timer.Stop()
-	for {
-		select {
-		case grant := <-r.board.linger:
+// onHolder does a fault to a worker that has just got a lock that fits.
+func (r *run) onHolder(fits func(history.Record) bool, do harm) func(context.Context, dice) bool {
+	return func(ctx context.Context, d dice) bool {
+		waiting, cancel := context.WithTimeout(ctx, holderLimit)
+		defer cancel()
+		for {
+			grant, ok := r.board.lingering(waiting, fits)
+			if !ok {
+				return false
+			}
 			for _, s := range r.slots {
 				if s.current().name == grant.Client && s.claim() {
 					defer s.yield()
-					return do(s, grant)
+					defer s.heal()
+					return do(ctx, d, s, grant)
 				}
 			}
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-			return false
 		}
 	}
 }
+
+// underGuard reports whether registers are written under the lock.
+func underGuard(grant history.Record) bool { return strings.HasPrefix(grant.Group, "/chaos/guarded/") }
+
+// rarelyLost reports whether no other kind of lock was lost less often so far. The board
+// calls it, with its mutex held.
+func (r *run) rarelyLost(grant history.Record) bool { return grant.Model == r.board.leastLostLocked() }
 
 // successionLimit bounds the wait for the next holder.
 const successionLimit = 30 * time.Second
 
 // stopHolder stops a holder until the next one has written, which takes a session's
 // length, and so has it write late.
-func (r *run) stopHolder(ctx context.Context, _ dice) bool {
-	return r.onHolder(ctx, func(s *slot, grant history.Record) bool {
-		p := s.current()
-		from := history.Monotonic()
-		r.fail(stop(p.cmd.Process))
-		lock := grant.Stakes[0]
-		await(ctx, successionLimit, func() bool {
-			return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
-		})
-		r.fail(cont(p.cmd.Process))
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.stops = append(r.stops, stopped{p.name, from, history.Monotonic()})
-		return true
+func (r *run) stopHolder(ctx context.Context, _ dice, s *slot, grant history.Record) bool {
+	p := s.current()
+	from := history.Monotonic()
+	r.fail(stop(p.cmd.Process))
+	lock := grant.Stakes[0]
+	await(ctx, successionLimit, func() bool {
+		return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
 	})
+	r.fail(cont(p.cmd.Process))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stops = append(r.stops, stopped{p.name, from, history.Monotonic()})
+	return true
 }
 
 // killHolder kills a holder and starts another worker in its place.
-func (r *run) killHolder(ctx context.Context, _ dice) bool {
-	return r.onHolder(ctx, func(s *slot, _ history.Record) bool {
-		p := s.current()
-		r.fail(p.cmd.Process.Kill())
-		<-p.done
-		r.fail(s.start())
-		return true
-	})
+func (r *run) killHolder(_ context.Context, _ dice, s *slot, _ history.Record) bool {
+	p := s.current()
+	r.fail(p.cmd.Process.Kill())
+	<-p.done
+	r.fail(s.start())
+	return true
 }
 
 // closeSession closes the worker's session behind its back, as though it were the
 // worker, which can't come back meanwhile.
-func (r *run) closeSession(ctx context.Context, d dice, s *slot) bool {
+func (r *run) closeSession(ctx context.Context, d dice, s *slot, _ history.Record) bool {
 	var sessions []zkproxy.Session
 	for _, p := range s.proxies {
 		sessions = append(sessions, p.Sessions()...)
@@ -126,7 +133,7 @@ func (r *run) closeSession(ctx context.Context, d dice, s *slot) bool {
 }
 
 // cutOff lets nothing through until the worker has lost a lease.
-func (r *run) cutOff(ctx context.Context, _ dice, s *slot) bool {
+func (r *run) cutOff(ctx context.Context, _ dice, s *slot, _ history.Record) bool {
 	at := history.Monotonic()
 	for _, p := range s.proxies {
 		p.Blackhole(zkproxy.Both)
@@ -135,7 +142,7 @@ func (r *run) cutOff(ctx context.Context, _ dice, s *slot) bool {
 }
 
 // cut breaks all connections, a few times.
-func (r *run) cut(ctx context.Context, d dice, s *slot) bool {
+func (r *run) cut(ctx context.Context, d dice, s *slot, _ history.Record) bool {
 	broken := 0
 	for range 1 + d.IntN(4) {
 		for _, p := range s.proxies {
@@ -148,7 +155,7 @@ func (r *run) cut(ctx context.Context, d dice, s *slot) bool {
 
 // halfCut lets requests through and no answers, or the other way round, for less than a
 // session's length or a little more.
-func (r *run) halfCut(ctx context.Context, d dice, s *slot) bool {
+func (r *run) halfCut(ctx context.Context, d dice, s *slot, _ history.Record) bool {
 	direction := zkproxy.ToServer
 	if d.IntN(2) == 0 {
 		direction = zkproxy.ToClient
@@ -162,7 +169,7 @@ func (r *run) halfCut(ctx context.Context, d dice, s *slot) bool {
 
 // refuse has one server refuse connections, or leave them without an answer, after
 // breaking those it has.
-func (r *run) refuse(ctx context.Context, d dice, s *slot) bool {
+func (r *run) refuse(ctx context.Context, d dice, s *slot, _ history.Record) bool {
 	p := s.proxies[d.IntN(len(s.proxies))]
 	if d.IntN(2) == 0 {
 		p.Refuse()

@@ -127,6 +127,9 @@ type Hold struct {
 // ID returns the lease's name in the history.
 func (h *Hold) ID() string { return h.record.Lease }
 
+// Note returns the entry's note.
+func (h *Hold) Note() string { return h.record.Note }
+
 // Fence returns the fence of the lease's first lock.
 func (h *Hold) Fence() int64 { return h.record.Stakes[0].Fence }
 
