@@ -9,6 +9,9 @@ PKG ?= ./...
 TESTFLAGS ?=
 BENCH ?= .
 FUZZTIME ?= 20s
+CHAOS_SECONDS ?= 60
+# The run may take half as long again, and has to start, mend and check.
+CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) \* 3 / 2 + 300)
 
 # What becomes of tests that need a ZooKeeper: required, auto or none. On a build
 # server a test that is skipped must not look like one that passed.
@@ -43,7 +46,7 @@ help: ## List the targets
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 .PHONY: test
-test: guards race plain ## The guards, then all tests twice: with the race detector and without
+test: guards race plain chaos ## The guards, all tests twice (with the race detector and without), and chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
@@ -110,6 +113,10 @@ cover: ## Coverage of all packages by all tests, per function in .cache/cover.ht
 interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 	scripts/setup-interop
 	ZK_TEST=required $(go_test) -race ./testing/interop
+
+.PHONY: chaos
+chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
+	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/chaos
 
 .PHONY: examples
 examples: setup ## Build and run every example

@@ -161,6 +161,8 @@ func (r *run) history() (*history.History, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, v := range r.revokes {
 		h.Revoke(v.client, v.session, v.at)
 	}

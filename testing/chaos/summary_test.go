@@ -13,6 +13,7 @@ import (
 
 // A summary is what a run has come to.
 type summary struct {
+	history    *history.History
 	length     time.Duration
 	faults     map[string]int
 	models     map[string]*tally
@@ -20,6 +21,7 @@ type summary struct {
 	registers  history.Registers
 	stops      int // of workers while they held
 	violations []string
+	took       time.Duration // by porcupine
 }
 
 // A tally is what one model's locks have done.
@@ -28,15 +30,27 @@ type tally struct {
 	handovers                                 int // grants that followed another worker's
 	groups, operations                        int
 	bad                                       int // groups that are not as the model says
-	took                                      time.Duration
 }
 
-func summarize(t *testing.T, r *run, h *history.History, length time.Duration) summary {
+// measure counts what has happened so far.
+func (r *run) measure(t *testing.T, length time.Duration) summary {
 	t.Helper()
+	h, err := r.history()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := summary{
-		length: length, faults: r.faults, models: make(map[string]*tally), stops: len(r.stops),
+		history: h, length: length, models: make(map[string]*tally),
 		succession: h.Succession(), registers: h.Registers(),
 	}
+	r.mu.Lock()
+	s.faults, s.stops = maps.Clone(r.faults), len(r.stops)
+	for _, err := range r.errs {
+		s.violations = append(s.violations, err.Error())
+	}
+	r.mu.Unlock()
+	s.violations = append(s.violations, s.succession.Faults...)
+	s.violations = append(s.violations, s.registers.Faults...)
 	for _, m := range allModels() {
 		s.models[m.Name] = &tally{refused: h.Fails[m.Name]}
 	}
@@ -44,21 +58,21 @@ func summarize(t *testing.T, r *run, h *history.History, length time.Duration) s
 	for _, tenure := range h.Tenures {
 		s.models[tenure.Grant.Model].add(tenure, last)
 	}
+	return s
+}
+
+// check has porcupine look at everything.
+func (s *summary) check(t *testing.T) {
+	t.Helper()
 	start := time.Now()
-	verdicts, err := h.Check(checkLimit)
+	verdicts, err := s.history.Check(checkLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.took = time.Since(start)
 	for _, v := range verdicts {
 		s.judge(t, v)
 	}
-	fmt.Printf("chaos: porcupine took %v\n", time.Since(start).Round(time.Millisecond))
-	for _, err := range r.errs {
-		s.violations = append(s.violations, err.Error())
-	}
-	s.violations = append(s.violations, s.succession.Faults...)
-	s.violations = append(s.violations, s.registers.Faults...)
-	return s
 }
 
 func (n *tally) add(t *history.Tenure, last map[string]string) {
@@ -151,6 +165,6 @@ func (s summary) String() string {
 	fmt.Fprintf(&b, "        %d of sessions that somebody else closed, %d in stopped workers\n", c.Revoked, c.Stopped)
 	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused, %d of them late ones of holders that were stopped\n",
 		s.registers.Accepted, s.registers.Refused, s.registers.Late)
-	fmt.Fprintf(&b, "violations: %d\n", len(s.violations))
+	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
 }

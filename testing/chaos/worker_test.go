@@ -28,7 +28,7 @@ type workerConfig struct {
 
 // epochLength is how long workers use one set of paths. Histories of one path that are
 // short are checked quickly, and directories come and go.
-const epochLength = 5 * time.Second
+const epochLength = 10 * time.Second
 
 // sessionTimeout is short enough for a few sessions to end within a run, and long enough
 // for a machine that is busy.
@@ -99,29 +99,31 @@ type task struct {
 // work runs all errands until ctx ends.
 func (w *worker) work(ctx context.Context) {
 	pair := lock.NewOwner(w.Name + "/pair")
+	const short, long = 25 * time.Millisecond, 250 * time.Millisecond
 	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
 	var all sync.WaitGroup
 	for i, errand := range []struct {
 		owner string
 		run   func(context.Context, task)
+		rest  time.Duration
 	}{
-		{"guarded", w.guarded},
-		{"exclusive", w.exclusive},
-		{"semaphore", w.semaphore},
-		{"reentrant", w.reentrant},
-		{"pair", paired},
-		{"pair", paired},
-		{"writer", w.writer},
-		{"reader 1", w.reader},
-		{"reader 2", w.reader},
-		{"multi 1", w.multi},
-		{"multi 2", w.multi},
+		{"guarded", w.guarded, short},
+		{"exclusive", w.exclusive, short},
+		{"semaphore", w.semaphore, short},
+		{"reentrant", w.reentrant, short},
+		{"pair", paired, long}, // together they may keep others waiting for ever
+		{"pair", paired, long},
+		{"writer", w.writer, short},
+		{"reader 1", w.reader, short},
+		{"reader 2", w.reader, short},
+		{"multi 1", w.multi, short},
+		{"multi 2", w.multi, short},
 	} {
 		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
 		all.Go(func() {
 			for ctx.Err() == nil {
 				errand.run(ctx, t)
-				pause(ctx, t.between(2*time.Millisecond, 25*time.Millisecond))
+				pause(ctx, t.between(errand.rest/10, errand.rest))
 			}
 		})
 	}
@@ -155,6 +157,8 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 		acquire = l.TryLock
 	case 2, 3:
 		limit = t.between(5*time.Millisecond, 300*time.Millisecond)
+	case 4, 5, 6: // so that a dead holder's lock does not keep everybody
+		limit = t.between(500*time.Millisecond, 4*time.Second)
 	}
 	if t.rand.IntN(12) == 0 {
 		e.Note = lingers

@@ -98,7 +98,9 @@ func (h *History) groups() []*group {
 		return g
 	}
 	for _, t := range h.Tenures {
-		of(t.Grant).add(t)
+		if g := of(t.Grant); !t.stillborn() {
+			g.add(t)
+		}
 	}
 	for _, r := range h.Counts {
 		of(r).append(step{kind: Counted, owner: r.Owner, count: r.Count}, r.Call, r.Return)

@@ -98,15 +98,29 @@ func (h *History) add(r Record) error {
 }
 
 // Revoke takes note that somebody else began to close the client's session at a moment.
-// Its holds may have ended from then on.
+// Its holds may have ended from then on, and until it observed that, the client could not
+// know: what it re-entered or counted meanwhile is left out of the check.
 func (h *History) Revoke(client string, session, at int64) {
+	known := at // when the client has observed it, whatever it had
 	for _, t := range h.Tenures {
 		mine := t.Grant.Client == client && (t.Grant.Session == session || t.Grant.Session == 0)
-		if _, to := t.span(); mine && at <= to && (t.Revoked == 0 || at < t.Revoked) {
+		_, to := t.span()
+		if !mine || at > to {
+			continue
+		}
+		known = max(known, to)
+		if t.Revoked == 0 || at < t.Revoked {
 			t.Revoked = at
 		}
 	}
+	h.Counts = slices.DeleteFunc(h.Counts, func(r Record) bool {
+		return r.Client == client && r.Return >= at && r.Call <= known
+	})
 }
+
+// stillborn reports whether the tenure was granted by re-entry into a hold whose session
+// somebody else had closed.
+func (t *Tenure) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >= t.Revoked }
 
 // Stop takes note that the client's process stood still for a time.
 func (h *History) Stop(client string, from, to int64) {

@@ -180,6 +180,30 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	}
 }
 
+// Until a client has learned that somebody closed its session, it re-enters and counts
+// what it no longer has.
+func TestARevokedHolderMayReenter(t *testing.T) {
+	t.Parallel()
+	s := tell(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
+		count("y", 1, 34, 35), release("3", 36, 37), lost("1", 38, 39), release("2", 40, 41))
+	s.records = append(s.records, history.Record{
+		Kind: history.Counted, Client: "x", Model: s.model.Name, Group: "/a", Owner: "x", Count: 1, Call: 34, Return: 35,
+	})
+	for _, want := range []bool{false, true} {
+		h := s.assemble(t)
+		if want {
+			h.Revoke("x", 1, 30)
+		}
+		verdicts, err := h.Check(checkLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := verdicts[0].OK(); got != want {
+			t.Errorf("session closed %v: %v", want, got)
+		}
+	}
+}
+
 func TestABadHistoryIsSavedWithItsPicture(t *testing.T) {
 	t.Parallel()
 	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15), release("1", 20, 40), release("2", 50, 60))
