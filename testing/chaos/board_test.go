@@ -109,7 +109,7 @@ func (b *board) all() []history.Record {
 	for _, r := range b.alive {
 		alive = append(alive, r)
 	}
-	return append(b.records[:len(b.records):len(b.records)], alive...)
+	return append(slices.Clip(b.records), alive...)
 }
 
 func (b *board) hasEnded(lease string) bool {

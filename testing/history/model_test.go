@@ -60,7 +60,7 @@ func shared(lease, owner string, fence, call, ret int64) []history.Record {
 func of(locks, lease, owner string, fence, call, ret int64) []history.Record {
 	g := grant(lease, owner, fence, call, ret)
 	g[0].Stakes = nil
-	for _, l := range strings.Split(locks, ",") {
+	for l := range strings.SplitSeq(locks, ",") {
 		g[0].Stakes = append(g[0].Stakes, history.Stake{Lock: l, Fence: fence})
 	}
 	return g
@@ -70,9 +70,10 @@ func release(lease string, call, ret int64) []history.Record {
 	return []history.Record{{Kind: history.Released, Lease: lease, Call: call, Return: ret}}
 }
 
-// lost is a loss that was observed at a moment; before, the lease was seen to stand.
-func lost(lease string, alive, observed int64) []history.Record {
-	return []history.Record{{Kind: history.Lost, Lease: lease, Alive: alive, Return: observed}}
+// lost is a loss of lease 1 that was observed at a moment; before, the lease was seen to
+// stand.
+func lost(alive, observed int64) []history.Record {
+	return []history.Record{{Kind: history.Lost, Lease: "1", Alive: alive, Return: observed}}
 }
 
 func standing(lease string, at int64) []history.Record {
@@ -99,11 +100,11 @@ func TestModels(t *testing.T) {
 			release("2", 20, 21), release("1", 30, 31)), porcupine.Illegal},
 		{"a fence does not grow", tell(mutex, grant("1", "x", 5, 0, 10), release("1", 20, 21),
 			grant("2", "y", 5, 30, 31), release("2", 40, 41)), porcupine.Illegal},
-		{"a loss comes before the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost("1", 20, 30),
+		{"a loss comes before the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 30),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"a loss is observed late by somebody who had not looked", tell(mutex, grant("1", "x", 5, 0, 10), lost("1", 20, 90),
+		{"a loss is observed late by somebody who had not looked", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 90),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"a loss comes after the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost("1", 35, 36),
+		{"a loss comes after the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(35, 36),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
 		{"a killed holder is succeeded", tell(mutex, grant("1", "x", 5, 0, 10), standing("1", 20),
 			grant("2", "y", 6, 1, 31)), porcupine.Ok},
@@ -159,7 +160,7 @@ func TestModels(t *testing.T) {
 // A session that somebody closes takes its holds with it, unannounced.
 func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	t.Parallel()
-	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost("1", 35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
+	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
 	for _, c := range []struct {
 		session, at int64
 		want        bool
@@ -185,7 +186,7 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 func TestARevokedHolderMayReenter(t *testing.T) {
 	t.Parallel()
 	s := tell(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
-		count("y", 1, 34, 35), release("3", 36, 37), lost("1", 38, 39), release("2", 40, 41))
+		count("y", 1, 34, 35), release("3", 36, 37), lost(38, 39), release("2", 40, 41))
 	s.records = append(s.records, history.Record{
 		Kind: history.Counted, Client: "x", Model: s.model.Name, Group: "/a", Owner: "x", Count: 1, Call: 34, Return: 35,
 	})
@@ -234,7 +235,7 @@ func TestAssembleRefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, records := range map[string][]history.Record{
 		"an end without a grant": release("1", 1, 2),
-		"two ends":               append(grant("1", "x", 5, 0, 1), append(release("1", 2, 3), lost("1", 2, 3)...)...),
+		"two ends":               append(grant("1", "x", 5, 0, 1), append(release("1", 2, 3), lost(2, 3)...)...),
 		"an unknown kind":        append(grant("1", "x", 5, 0, 1), history.Record{Kind: "dreamt", Lease: "1"}),
 	} {
 		if _, err := history.Assemble(records); err == nil {

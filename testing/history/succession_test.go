@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ func TestSuccession(t *testing.T) {
 	t.Parallel()
 	next := append(grant("2", "y", 6, 1, 31), release("2", 40, 41)...)
 	holder := func(alive, observed int64) story {
-		return tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost("1", alive, observed), next)
+		return tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(alive, observed), next)
 	}
 	h := holder(20, 25).assemble(t)
 	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 1 || s.MinGap != 6 || len(s.Faults) > 0 {
@@ -34,7 +35,7 @@ func TestSuccession(t *testing.T) {
 	if s := h.Succession(); s.Revoked != 1 || len(s.Faults) > 0 {
 		t.Errorf("a loss of a session that was closed: %+v; want it told apart", s)
 	}
-	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost("1", 20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
+	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
 	if s := readers.Succession(); s.MinGap != 6 {
 		t.Errorf("a reader beside a reader: %+v; want the writer for its successor", s)
 	}
@@ -54,12 +55,12 @@ func TestRegisters(t *testing.T) {
 	holders := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31))
 	with := func(parts ...[]history.Record) *history.History {
 		s := holders
-		s.records = append(s.records[:len(s.records):len(s.records)], tell(history.Mutex(), parts...).records...)
+		s.records = append(slices.Clip(s.records), tell(history.Mutex(), parts...).records...)
 		return s.assemble(t)
 	}
 
 	h := with(write("1", history.Accepted, 1, 5, 11, 12), write("2", history.Accepted, 2, 6, 32, 33),
-		write("1", history.Refused, 0, 5, 50, 51), lost("1", 20, 52))
+		write("1", history.Refused, 0, 5, 50, 51), lost(20, 52))
 	h.Stop("x", 21, 49)
 	if r := h.Registers(); r.Accepted != 2 || r.Refused != 1 || r.Late != 1 || len(r.Faults) > 0 {
 		t.Errorf("a late write that is refused: %+v", r)
