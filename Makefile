@@ -10,6 +10,7 @@ TESTFLAGS ?=
 BENCH ?= .
 FUZZTIME ?= 20s
 CHAOS_SECONDS ?= 60
+unexport CHAOS_SECONDS # else race and plain would do it, too
 # The run may take half as long again, and has to start, mend and check.
 CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) \* 3 / 2 + 300)
 
