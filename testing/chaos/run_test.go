@@ -128,14 +128,28 @@ func (r *run) fail(err error) {
 	r.errs = append(r.errs, err)
 }
 
-// mendLimit is how long the ensemble may take to be whole again.
+// mendLimit is how long the ensemble may take to be whole again, and the locks to be
+// granted again.
 const mendLimit = time.Minute
 
-// mend undoes whatever was done to the servers.
+// mend undoes whatever was done to the servers. A server can be left in a state in which
+// it never serves again, which is no matter of the locks: then all are killed, and
+// started again on their data.
 func (r *run) mend() {
-	ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
-	defer cancel()
-	r.fail(r.ensemble.Mend(ctx))
+	const attempts = 3
+	for n := 1; ; n++ {
+		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		err := r.ensemble.Mend(ctx)
+		cancel()
+		if err == nil || n == attempts {
+			r.fail(err)
+			return
+		}
+		r.count("all servers killed and restarted, as they did not find together")
+		for _, s := range r.ensemble.Servers {
+			r.fail(s.Kill())
+		}
+	}
 }
 
 // finish mends everything, sees every kind of lock granted again, and ends the workers.
