@@ -65,7 +65,11 @@ func (s *slot) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(os.Args[0])
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), workerVariable+"="+string(config))
 	cmd.Stderr = os.Stderr
 	detach(cmd)
