@@ -34,7 +34,7 @@ const (
 	checkLimit = time.Minute
 )
 
-// resultDir is where the history of a run goes that has failed.
+// resultDir is where the records of a run go, and the pictures of what has failed.
 var resultDir = filepath.Join("..", "..", ".cache", "chaos")
 
 // TestChaos has workers contend on an ensemble that suffers, and checks what they did.
@@ -68,9 +68,7 @@ func TestChaos(t *testing.T) {
 	for _, f := range s.vacuity() {
 		t.Error("vacuous: " + f)
 	}
-	if t.Failed() {
-		r.saveRecords(t)
-	}
+	r.saveRecords(t)
 	if leftovers := r.leftovers(t); len(leftovers) > 0 {
 		t.Errorf("no ghost: znodes of locks that nobody holds: %q", leftovers)
 	}
@@ -131,7 +129,7 @@ func (r *run) leftovers(t *testing.T) []string {
 	return left
 }
 
-// saveRecords keeps everything that is known of a run that has failed.
+// saveRecords keeps everything that is known of the run.
 func (r *run) saveRecords(t *testing.T) {
 	t.Helper()
 	records := r.board.all()

@@ -162,6 +162,7 @@ func (s summary) String() string {
 	c := s.succession
 	fmt.Fprintf(&b, "losses: %d by the lease clock or an expiry, %d with a successor, least time from loss to its grant %v\n",
 		c.Losses, c.Succeeded, c.MinGap.Round(time.Microsecond))
+	fmt.Fprintf(&b, "        (%s)\n", c.Nearest)
 	fmt.Fprintf(&b, "        %d of sessions that somebody else closed, %d in stopped workers\n", c.Revoked, c.Stopped)
 	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused, %d of them late ones of holders that were stopped\n",
 		s.registers.Accepted, s.registers.Refused, s.registers.Late)

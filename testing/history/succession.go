@@ -12,6 +12,7 @@ type Succession struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
 	Succeeded int           // those after which somebody else got the lock
 	MinGap    time.Duration // the least time from an observed loss to the successor's grant; 0 if none
+	Nearest   string        // the lease of that loss, and why it was lost
 	Revoked   int           // losses of sessions that somebody else had closed
 	Stopped   int           // losses that a stopped process could not notice in time
 	Faults    []string      // "loss before succession" broken
@@ -59,7 +60,9 @@ func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
 	}
 	if !t.Stopped {
 		s.Succeeded++
-		s.MinGap = min(s.MinGap, time.Duration(next.Grant.Return-t.Return))
+		if gap := time.Duration(next.Grant.Return - t.Return); gap < s.MinGap {
+			s.MinGap, s.Nearest = gap, fmt.Sprintf("%s, at %d, before %s: %s", t.Grant.Lease, t.Return, next.Grant.Lease, t.Note)
+		}
 	}
 }
 
