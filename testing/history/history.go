@@ -17,12 +17,12 @@ type Tenure struct {
 	Alive int64
 
 	// Released: the call and the return of the release. Lost: Return is when the loss was
-	// observed.
+	// observed, and Call when the release was called that told of it, or 0.
 	Call, Return int64
 	Note         string
 
 	Revoked int64 // from this moment on its session may have been closed by somebody else; 0: never
-	Stopped bool  // its process stood still between the last look at it and its end
+	Stopped bool  // its process stood still while it was granted, or between the last look at it and its end
 }
 
 // span returns the time within which the tenure ended.
@@ -122,10 +122,14 @@ func (h *History) Revoke(client string, session, at int64) {
 // somebody else had closed.
 func (t *Tenure) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >= t.Revoked }
 
-// Stop takes note that the client's process stood still for a time.
+// Stop takes note that the client's process stood still for a time. What it was granted
+// across that time, by an event that had waited for it, may have been lost by then.
 func (h *History) Stop(client string, from, to int64) {
 	for _, t := range h.Tenures {
-		if begin, end := t.span(); t.Grant.Client == client && begin <= to && from <= end {
+		begin, end := t.span()
+		ended := begin <= to && from <= end
+		granted := t.Grant.Call <= to && from <= t.Grant.Return
+		if t.Grant.Client == client && (ended || granted) {
 			t.Stopped = true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // A Succession is how losses and the grants after them followed one another.
 type Succession struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
-	Succeeded int           // those after which somebody else got the lock
+	Succeeded int           // those that met a holder, and after which somebody else got the lock
 	MinGap    time.Duration // the least time from an observed loss to the successor's grant; 0 if none
 	Nearest   string        // the lease of that loss, and why it was lost
 	Revoked   int           // losses of sessions that somebody else had closed
@@ -58,7 +58,7 @@ func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
 		s.Faults = append(s.Faults, fmt.Sprintf("loss before succession: %s stood at %d, %v after %s was granted",
 			t.Grant.Lease, t.Alive, time.Duration(t.Alive-next.Grant.Return), next.Grant.Lease))
 	}
-	if !t.Stopped {
+	if !t.Stopped && t.Call == 0 { // who was releasing it had done with it
 		s.Succeeded++
 		if gap := time.Duration(next.Grant.Return - t.Return); gap < s.MinGap {
 			s.MinGap, s.Nearest = gap, fmt.Sprintf("%s, at %d, before %s: %s", t.Grant.Lease, t.Return, next.Grant.Lease, t.Note)

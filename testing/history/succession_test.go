@@ -30,6 +30,17 @@ func TestSuccession(t *testing.T) {
 	if s := h.Succession(); s.Stopped != 1 || s.Losses != 0 || s.Succeeded != 0 {
 		t.Errorf("a loss in a stopped process: %+v; want it told apart", s)
 	}
+	releasing := lost(20, 33)
+	releasing[0].Call = 24
+	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
+	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 {
+		t.Errorf("a loss that a release tells of: %+v; want no gap", s)
+	}
+	h = holder(20, 25).assemble(t)
+	h.Stop("x", 2, 8)
+	if s := h.Succession(); s.Stopped != 1 {
+		t.Errorf("a grant across a stop: %+v; want its loss told apart", s)
+	}
 	h = holder(32, 33).assemble(t)
 	h.Revoke("x", 1, 30)
 	if s := h.Succession(); s.Revoked != 1 || len(s.Faults) > 0 {
