@@ -13,10 +13,13 @@ import (
 	"github.com/docent-go/docent/testing/history"
 )
 
+// storeRegister begins the names of the store's registers.
+const storeRegister = "store of "
+
 // guarded takes a mutex and writes to two registers while it holds it: one outside
 // ZooKeeper that heeds fences, and a znode in transactions with the lease's guard.
 func (w *worker) guarded(ctx context.Context, t task) {
-	at := w.path("guarded")
+	at := path.Join("/chaos/guarded", epoch(guardedEpoch))
 	m, err := lock.NewMutex(w.client, at)
 	if err != nil {
 		panic(err)
@@ -35,7 +38,7 @@ func (w *worker) guarded(ctx context.Context, t task) {
 	// was stopped after its last look.
 	for range rounds {
 		pause(context.Background(), t.between(5*time.Millisecond, 15*time.Millisecond))
-		h.Write(ctx, "store of "+at, func(context.Context) (int64, history.Outcome) { return w.store.write(at, h.Fence()) })
+		h.Write(ctx, storeRegister+at, func(context.Context) (int64, history.Outcome) { return w.store.write(at, h.Fence()) })
 		w.writeRegister(ctx, h, register)
 		if h.Check() != nil {
 			break

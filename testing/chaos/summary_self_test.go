@@ -13,7 +13,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	full := func() summary {
 		s := summary{
 			length: time.Minute, faults: map[string]int{"one": 10, "other": 10}, models: make(map[string]*tally), stops: 1,
-			succession: history.Succession{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: 1},
+			succession: history.Succession{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: map[string]int{storeRegister + "/a": 1, "/registers/a": 1}},
 		}
 		for _, m := range allModels() {
 			s.models[m.Name] = &tally{handovers: 1, losses: 1}
@@ -40,7 +40,8 @@ func TestAVacuousRunIsFound(t *testing.T) {
 		{"successors", func(s *summary) { s.succession.Succeeded = 0 }, 1},
 		{"stopped holders", func(s *summary) { s.stops = 0 }, 1},
 		{"writes", func(s *summary) { s.registers.Accepted = 0 }, 1},
-		{"late writes", func(s *summary) { s.registers.Late = 0 }, 1},
+		{"late writes to the store", func(s *summary) { delete(s.registers.Late, storeRegister+"/a") }, 1},
+		{"late writes to the znode", func(s *summary) { delete(s.registers.Late, "/registers/a") }, 1},
 	} {
 		s := full()
 		c.change(&s)

@@ -134,8 +134,23 @@ func (s summary) vacuity() []string {
 	want(s.succession.Succeeded > 0, "nobody ever succeeded a worker that had lost its session")
 	want(s.stops > 0, "no holder was stopped")
 	want(s.registers.Accepted > 0, "nothing was written to the registers")
-	want(s.registers.Late > 0, "no late write of a stopped holder was refused")
+	byFence, byGuard := s.late()
+	want(byFence > 0, "no late write of a stopped holder was refused for its fence")
+	want(byGuard > 0, "no late write of a stopped holder was refused for its guard")
 	return missing
+}
+
+// late returns how many late writes of stopped holders were refused, by the store that
+// heeds fences and by the lease's guard.
+func (s summary) late() (byFence, byGuard int) {
+	for register, n := range s.registers.Late {
+		if strings.HasPrefix(register, storeRegister) {
+			byFence += n
+		} else {
+			byGuard += n
+		}
+	}
+	return byFence, byGuard
 }
 
 func (s summary) String() string {
@@ -164,8 +179,9 @@ func (s summary) String() string {
 		c.Losses, c.Succeeded, c.MinGap.Round(time.Microsecond))
 	fmt.Fprintf(&b, "        (%s)\n", c.Nearest)
 	fmt.Fprintf(&b, "        %d of sessions that somebody else closed, %d in stopped workers\n", c.Revoked, c.Stopped)
-	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused, %d of them late ones of holders that were stopped\n",
-		s.registers.Accepted, s.registers.Refused, s.registers.Late)
+	byFence, byGuard := s.late()
+	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused; late ones of holders that were stopped: %d by fence, %d by guard\n",
+		s.registers.Accepted, s.registers.Refused, byFence, byGuard)
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
 }

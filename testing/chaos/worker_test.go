@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -29,6 +30,10 @@ type workerConfig struct {
 // epochLength is how long workers use one set of paths. Histories of one path that are
 // short are checked quickly, and directories come and go.
 const epochLength = 10 * time.Second
+
+// guardedEpoch is that of the lock whose holders are stopped: longer, so that there is
+// somebody who takes it from them.
+const guardedEpoch = time.Minute
 
 // sessionTimeout is short enough for a few sessions to end within a run, and long enough
 // for a machine that is busy.
@@ -131,8 +136,11 @@ func (w *worker) work(ctx context.Context) {
 }
 
 // path returns the present path for locks of a kind.
-func (w *worker) path(kind string) string {
-	return fmt.Sprintf("/chaos/%s/%d", kind, history.Monotonic()/int64(epochLength))
+func (w *worker) path(kind string) string { return "/chaos/" + kind + "/" + epoch(epochLength) }
+
+// epoch returns the number of the present epoch.
+func epoch(length time.Duration) string {
+	return strconv.FormatInt(history.Monotonic()/int64(length), 10)
 }
 
 func (w *worker) entry(m history.Model, group string, t task) history.Entry {

@@ -30,16 +30,16 @@ func (h *Hold) Read(register string, version, fence int64) {
 // Registers is what became of the writes to registers under locks.
 type Registers struct {
 	Accepted int
-	Refused  int      // of all kinds
-	Late     int      // refused, of a holder that was stopped while it held
-	Faults   []string // a late write that was accepted, or a holder's that was refused
+	Refused  int            // of all kinds
+	Late     map[string]int // by register: refused, of a holder that was stopped while it held
+	Faults   []string       // a late write that was accepted, or a holder's that was refused
 }
 
 // Registers checks that no register ever went back to an earlier holder, by the versions
 // that its writes and reads tell, and that nobody was refused whose lease was seen to
 // stand afterwards.
 func (h *History) Registers() Registers {
-	var r Registers
+	r := Registers{Late: make(map[string]int)}
 	writes := slices.Clone(h.Writes)
 	slices.SortStableFunc(writes, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Register, b.Register), cmp.Compare(a.Version, b.Version))
@@ -68,7 +68,7 @@ func (h *History) Registers() Registers {
 func (r *Registers) refuse(w Record, t *Tenure) {
 	r.Refused++
 	if t.Stopped {
-		r.Late++
+		r.Late[w.Register]++
 	}
 	if t.Alive > w.Return && t.Revoked == 0 {
 		r.Faults = append(r.Faults, fmt.Sprintf("register %s: a write of %s was refused at %d, and its lease stood at %d",

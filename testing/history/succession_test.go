@@ -73,7 +73,7 @@ func TestRegisters(t *testing.T) {
 	h := with(write("1", history.Accepted, 1, 5, 11, 12), write("2", history.Accepted, 2, 6, 32, 33),
 		write("1", history.Refused, 0, 5, 50, 51), lost(20, 52))
 	h.Stop("x", 21, 49)
-	if r := h.Registers(); r.Accepted != 2 || r.Refused != 1 || r.Late != 1 || len(r.Faults) > 0 {
+	if r := h.Registers(); r.Accepted != 2 || r.Refused != 1 || r.Late["r"] != 1 || len(r.Faults) > 0 {
 		t.Errorf("a late write that is refused: %+v", r)
 	}
 	for name, h := range map[string]*history.History{
