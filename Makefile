@@ -11,8 +11,8 @@ BENCH ?= .
 FUZZTIME ?= 20s
 CHAOS_SECONDS ?= 60
 unexport CHAOS_SECONDS # else race and plain would do it, too
-# The run may take half as long again, and has to start, mend and check.
-CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) \* 3 / 2 + 480)
+# The run may take a minute more, and has to start, mend and check.
+CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) + 600)
 
 # What becomes of tests that need a ZooKeeper: required, auto or none. On a build
 # server a test that is skipped must not look like one that passed.
