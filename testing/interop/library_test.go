@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/testing/internal/peers"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -25,9 +25,6 @@ type library struct {
 	failure error // of the first start that failed; not tried again
 	skipped int   // tests, for want of it
 }
-
-// errMissing says that a library is not installed where it is looked for.
-var errMissing = errors.New("not installed")
 
 var (
 	curator = &library{name: "Curator", locate: sync.OnceValues(locateCurator)}
@@ -88,7 +85,7 @@ func (l *library) require(t testing.TB) {
 	if err == nil {
 		return
 	}
-	if !errors.Is(err, errMissing) || os.Getenv("ZK_TEST") == "required" {
+	if !errors.Is(err, peers.ErrMissing) || os.Getenv("ZK_TEST") == "required" {
 		t.Fatal(err)
 	}
 	l.mu.Lock()
@@ -125,20 +122,15 @@ func (s suite) Run() int {
 
 func TestMain(m *testing.M) { zktest.Main(suite{m}, zktest.WithLeakCheck()) }
 
-// locateCurator finds Curator as zktest finds ZooKeeper: at CURATOR_HOME, a
-// directory of jars that has all that Curator needs, or Debian's package. The
-// latter's manifest names what it needs, and Java follows it.
+// locateCurator returns the command of Curator's driver, which runs from its source.
 func locateCurator() ([]string, error) {
-	java, err := locateJava()
+	java, _, err := peers.Java()
 	if err != nil {
 		return nil, err
 	}
-	jars := []string{"/usr/share/java/curator-recipes.jar", "/usr/share/java/slf4j-simple.jar"}
-	home := os.Getenv("CURATOR_HOME")
-	if home != "" {
-		jars = []string{filepath.Join(home, "*")}
-	} else if _, err := os.Stat(jars[0]); err != nil {
-		return nil, fmt.Errorf("Curator: %w: no %s (Debian: apt-get install libcurator-recipes-java) and no CURATOR_HOME", errMissing, jars[0])
+	jars, err := peers.Curator()
+	if err != nil {
+		return nil, err
 	}
 	return []string{
 		java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
@@ -149,27 +141,11 @@ func locateCurator() ([]string, error) {
 	}, nil
 }
 
-// locateJava finds a Java that compiles: a driver runs from its source.
-func locateJava() (string, error) {
-	java, javac := "java", "javac"
-	if home := os.Getenv("JAVA_HOME"); home != "" {
-		java, javac = filepath.Join(home, "bin", java), filepath.Join(home, "bin", javac)
-	}
-	for _, program := range []string{java, javac} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("Curator: %w: no %s (Debian: apt-get install default-jdk-headless)", errMissing, program)
-		}
-	}
-	return java, nil
-}
-
-// locateKazoo finds a Python that has kazoo. The system's has it from Debian's
-// package, and may not be the first in PATH.
+// locateKazoo returns the command of kazoo's driver.
 func locateKazoo() ([]string, error) {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(context.Background(), python, "-c", "import kazoo").Run() == nil {
-			return []string{python, filepath.Join("python", "kazoo_driver.py")}, nil
-		}
+	python, err := peers.Kazoo(context.Background())
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("kazoo: %w: no python3 imports it (Debian: apt-get install python3-kazoo)", errMissing)
+	return []string{python, filepath.Join("python", "kazoo_driver.py")}, nil
 }

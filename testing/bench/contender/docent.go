@@ -1,0 +1,122 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// multiSize is how many members a multi-lock has.
+const multiSize = 10
+
+// docent is the library whose benchmark this is, with its defaults.
+type docent struct{}
+
+// Version leaves it to the program that measures to find the commit.
+func (docent) Version() string { return "" }
+
+func (docent) Connect(ctx context.Context, server string, timeout time.Duration) (Session, error) {
+	client, err := framework.NewClient(server, framework.WithSessionTimeout(timeout))
+	if err != nil {
+		return nil, err
+	}
+	if err := client.AwaitConnected(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return docentSession{client}, nil
+}
+
+type docentSession struct{ client *framework.Client }
+
+func (s docentSession) Close() error { return s.client.Close() }
+
+// Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner), read,
+// write, semaphore and multi.
+func (s docentSession) Lock(kind, path string) (Lock, error) {
+	locker, err := s.locker(kind, path)
+	if err != nil {
+		return nil, err
+	}
+	l := &docentLock{locker: locker}
+	if kind == "mutex-owner" {
+		l.owner = lock.NewOwner("bench")
+	}
+	return l, nil
+}
+
+func (s docentSession) locker(kind, path string) (lock.Locker, error) {
+	switch kind {
+	case "mutex", "mutex-owner":
+		return lock.NewMutex(s.client, path)
+	case "semaphore":
+		return lock.NewSemaphoreMutex(s.client, path)
+	case "read", "write":
+		rw, err := lock.NewReadWrite(s.client, path)
+		if err != nil {
+			return nil, err
+		}
+		if kind == "read" {
+			return rw.Read(), nil
+		}
+		return rw.Write(), nil
+	case "multi":
+		var members []lock.Locker
+		for i := range multiSize {
+			m, err := lock.NewMutex(s.client, fmt.Sprintf("%s/%d", path, i))
+			if err != nil {
+				return nil, err
+			}
+			members = append(members, m)
+		}
+		return lock.NewMulti(members...)
+	default:
+		return nil, errKind(kind)
+	}
+}
+
+// A docentLock keeps the leases that its worker has, the latest last.
+type docentLock struct {
+	locker lock.Locker
+	owner  lock.Owner      // the zero Owner is the worker's goroutine
+	bound  context.Context //nolint:containedctx // made once: what a service does per request is not the lock's cost
+	leases []*lock.Lease
+}
+
+func (l *docentLock) Acquire(ctx context.Context) error {
+	lease, err := l.locker.Lock(l.context(ctx))
+	if err != nil {
+		return err
+	}
+	l.leases = append(l.leases, lease)
+	return nil
+}
+
+func (l *docentLock) Release(ctx context.Context) error {
+	last := len(l.leases) - 1
+	lease := l.leases[last]
+	l.leases = l.leases[:last]
+	return lease.Release(ctx)
+}
+
+func (l *docentLock) Refused(ctx context.Context) error {
+	_, err := l.locker.TryLock(l.context(ctx))
+	if errors.Is(err, lock.ErrHeld) {
+		return nil
+	}
+	return fmt.Errorf("a lock that is held was not refused: %w", err)
+}
+
+// context returns the context that carries the explicit owner, if there is one.
+func (l *docentLock) context(ctx context.Context) context.Context {
+	if l.owner == (lock.Owner{}) {
+		return ctx
+	}
+	if l.bound == nil {
+		l.bound = lock.ContextWithOwner(ctx, l.owner)
+	}
+	return l.bound
+}

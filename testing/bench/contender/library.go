@@ -1,0 +1,40 @@
+package contender
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Library is an implementation of locks for Go.
+type Library interface {
+	Version() string
+
+	// Connect returns a session, once it stands.
+	Connect(ctx context.Context, server string, timeout time.Duration) (Session, error)
+}
+
+// A Session is one session with ZooKeeper, for any number of workers.
+type Session interface {
+	// Lock returns a lock for one worker. Which kinds there are is the library's.
+	Lock(kind, path string) (Lock, error)
+	Close() error
+}
+
+// A Lock is one worker's stake in a lock. Its methods are called by one goroutine
+// at a time.
+type Lock interface {
+	Acquire(ctx context.Context) error
+	Release(ctx context.Context) error
+
+	// Refused tries to get a lock that somebody else has. It is an error if it
+	// does get it.
+	Refused(ctx context.Context) error
+}
+
+// Libraries returns the libraries by the names that the benchmark has for them.
+func Libraries() map[string]Library {
+	return map[string]Library{"docent": docent{}, "go-zookeeper": goZookeeper{}, "wire": wire{}}
+}
+
+func errKind(kind string) error { return fmt.Errorf("no such kind of lock: %s", kind) }

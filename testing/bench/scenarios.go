@@ -1,0 +1,145 @@
+package main
+
+// The contenders.
+const (
+	wire     = "wire"
+	docent   = "docent"
+	curator  = "Curator"
+	gozk     = "go-zookeeper"
+	kazoo    = "kazoo"
+	memories = 1000 // locks or waiters whose memory is measured
+)
+
+// A scenario is a load, and what each contender bears it with. What takes no part
+// has no kind.
+type scenario struct {
+	name  string
+	title string
+	load  string // see package contender
+	kinds map[string]string
+	lacks string // why, where it isn't plain
+
+	floor     string // in words: what the wire contender does
+	floorLoad string // where it is another load
+
+	workers int
+	ops     int  // at a loopback's speed
+	rounds  int  // at the most; 0 is as many as asked for
+	byRate  bool // compared by the time of all operations together, not by the median of one
+	fresh   bool // in a new process each time, whose memory is measured while it waits
+
+	bars []bar
+}
+
+// scenarios returns the table of all scenarios.
+func scenarios() []scenario {
+	all := []scenario{
+		{
+			name: "uncontended", title: "uncontended acquire and release", load: "sequence", workers: 1, ops: 1000,
+			kinds: map[string]string{wire: "bare", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
+			floor: "create, delete",
+			bars: []bar{
+				p50AtMost(wire, 1.30).on(loopback), p50AtMost(wire, 1.10).on(remote), rateAtLeast(curator, 1.25),
+				rateAtLeast(gozk, 1), rateAtLeast(kazoo, 1),
+			},
+		},
+		{
+			name: "reentry-goroutine", title: "re-entry by the goroutine, acquire and release", load: "reentry", workers: 1, ops: 200_000,
+			kinds: map[string]string{docent: "mutex", curator: "mutex"},
+			lacks: "the others' locks are not reentrant",
+			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1)},
+		},
+		{
+			name: "reentry-owner", title: "re-entry by an explicit owner, acquire and release", load: "reentry", workers: 1, ops: 200_000,
+			kinds: map[string]string{docent: "mutex-owner", curator: "mutex"},
+			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1)},
+		},
+		{
+			name: "handoff", title: "hand-off between two sessions", load: "handoff", workers: 2, ops: 100,
+			kinds: map[string]string{wire: "watched", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
+			floor: "delete until the other session's watch event",
+			bars:  []bar{p50AtMost(wire, 1.25)},
+		},
+		{
+			name: "paths-64", title: "64 workers on 64 paths", load: "paths", workers: 64, ops: 3000, byRate: true,
+			kinds: map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
+			floor: "create, children, delete by 64 workers",
+			bars:  []bar{rateAtLeast(curator, 1.3), rateAtLeast(wire, 1)},
+		},
+		{
+			name: "multi-10", title: "a multi-lock of 10", load: "sequence", workers: 1, ops: 100,
+			kinds: map[string]string{wire: "multi", docent: "multi", gozk: "multi", curator: "multi", kazoo: "multi"},
+			floor: "a multi of 10 creates, a multi of 10 deletes",
+			bars:  []bar{rateAtLeast(curator, 4)},
+		},
+		{
+			name: "semaphore", title: "a semaphore mutex, acquire and release", load: "sequence", workers: 1, ops: 200,
+			kinds: map[string]string{wire: "semaphore", docent: "semaphore", curator: "semaphore", kazoo: "semaphore"},
+			floor: "create, create, two deletes at once",
+			bars:  []bar{rateAtLeast(curator, 2)},
+		},
+		{
+			name: "trylock-refused", title: "an attempt at a lock that is held", load: "refused", workers: 1, ops: 300,
+			kinds: map[string]string{wire: "children", docent: "mutex", curator: "mutex", kazoo: "mutex"},
+			lacks: "go-zookeeper's Lock has no such attempt",
+			floor: "children",
+		},
+	}
+	return append(append(all, contended()...), memory()...)
+}
+
+// contended returns the scenarios in which workers of one process want one lock.
+func contended() []scenario {
+	mutex := map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"}
+	return []scenario{
+		{
+			name: "queue-100", title: "100 waiters drained", load: "queue", workers: 100, byRate: true,
+			kinds: mutex, floorLoad: "sequence", ops: 100,
+			floor: "create, children, delete, 100 times one after another",
+			bars:  []bar{rateAtLeast(curator, 3), rateAtLeast(gozk, 1.3)},
+		},
+		{
+			name: "queue-1000", title: "1,000 waiters drained", load: "queue", workers: 1000, byRate: true, rounds: 3,
+			kinds: mutex, floorLoad: "sequence", ops: 1000,
+			floor: "create, children, delete, 1,000 times one after another",
+			bars:  []bar{rateAtLeast(curator, 4), rateAtLeast(gozk, 1.5)},
+		},
+		{
+			name: "path-16", title: "16 workers of one process on one path", load: "shared", workers: 16, ops: 600, byRate: true,
+			kinds: mutex, floorLoad: "sequence",
+			floor: "create, children, delete, one after another",
+			bars:  []bar{rateAtLeast(curator, 1.5)},
+		},
+		{
+			name: "readers-16", title: "16 readers on one path", load: "shared", workers: 16, ops: 1500, byRate: true,
+			kinds: map[string]string{wire: "listed", docent: "read", curator: "read", kazoo: "read"},
+			floor: "create, children, delete by 16 workers",
+			bars:  []bar{rateAtLeast(curator, 1.5)},
+		},
+		{
+			name: "mix-90-10", title: "16 workers on one path, 90 % reads, 10 % writes", load: "mix", workers: 16, ops: 800, byRate: true,
+			kinds: map[string]string{wire: "listed", docent: "rw", curator: "rw"}, floorLoad: "shared",
+			lacks: "kazoo's ReadLock also waits for writers that stand behind it, so it deadlocks with its WriteLock under this load",
+			floor: "create, children, delete by 16 workers",
+			bars:  []bar{rateAtLeast(curator, 1.5)},
+		},
+	}
+}
+
+// memory returns the scenarios that are about memory. Their times count for nothing.
+func memory() []scenario {
+	kinds := map[string]string{docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"}
+	return []scenario{
+		{
+			name: "memory-waiters", title: "memory of 1,000 waiters, each", load: "queue", workers: memories, rounds: 3, byRate: true, fresh: true,
+			kinds: kinds, bars: []bar{memoryAtMost(16)},
+		},
+		{
+			name: "memory-held", title: "memory of 1,000 held locks, each", load: "hold", workers: memories, rounds: 3, byRate: true, fresh: true,
+			kinds: kinds,
+		},
+	}
+}
+
+// isGated reports whether a run of the scenario stops half-way.
+func (s scenario) isGated() bool { return s.load == "queue" || s.load == "hold" }

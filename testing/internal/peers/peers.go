@@ -1,0 +1,73 @@
+// Package peers finds the other libraries that docent is tested and measured with,
+// where scripts/setup-interop puts them.
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ErrMissing says that a library is not installed where it is looked for.
+var ErrMissing = errors.New("not installed")
+
+// debianJars is where Debian's packages put their jars.
+const debianJars = "/usr/share/java"
+
+// Curator returns the jars of Curator's class path. It is found as zktest finds
+// ZooKeeper: at CURATOR_HOME, a directory of jars that has all that Curator needs, or
+// as Debian's package, whose manifest names what it needs.
+func Curator() ([]string, error) {
+	if home := os.Getenv("CURATOR_HOME"); home != "" {
+		return []string{filepath.Join(home, "*")}, nil
+	}
+	jar := filepath.Join(debianJars, "curator-recipes.jar")
+	if _, err := os.Stat(jar); err != nil {
+		return nil, fmt.Errorf("Curator: %w: no %s (Debian: apt-get install libcurator-recipes-java) and no CURATOR_HOME", ErrMissing, jar)
+	}
+	return []string{jar, filepath.Join(debianJars, "slf4j-simple.jar")}, nil
+}
+
+// CuratorVersion returns the version in the name of Curator's jar: its manifest
+// has none. It is "unknown" where no jar is named so.
+func CuratorVersion() string {
+	dir := debianJars
+	if home := os.Getenv("CURATOR_HOME"); home != "" {
+		dir = home
+	}
+	const before, after = "curator-recipes-", ".jar"
+	jars, err := filepath.Glob(filepath.Join(dir, before+"[0-9]*"+after))
+	if err != nil || len(jars) == 0 {
+		return "unknown"
+	}
+	name := filepath.Base(jars[0])
+	return name[len(before) : len(name)-len(after)]
+}
+
+// Java returns the commands that run and that compile Java.
+func Java() (java, javac string, err error) {
+	java, javac = "java", "javac"
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		java, javac = filepath.Join(home, "bin", java), filepath.Join(home, "bin", javac)
+	}
+	for _, program := range []string{java, javac} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", "", fmt.Errorf("Curator: %w: no %s (Debian: apt-get install default-jdk-headless)", ErrMissing, program)
+		}
+	}
+	return java, javac, nil
+}
+
+// Kazoo returns the command of a Python that has kazoo. The system's has it from
+// Debian's package, and may not be the first in PATH.
+func Kazoo(ctx context.Context) (python string, err error) {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(ctx, python, "-c", "import kazoo").Run() == nil {
+			return python, nil
+		}
+	}
+	return "", fmt.Errorf("kazoo: %w: no python3 imports it (Debian: apt-get install python3-kazoo)", ErrMissing)
+}
