@@ -8,6 +8,7 @@ SHELL := bash
 PKG ?= ./...
 TESTFLAGS ?=
 BENCH ?= .
+BENCHFLAGS ?=
 FUZZTIME ?= 20s
 CHAOS_SECONDS ?= 60
 unexport CHAOS_SECONDS # else race and plain would do it, too
@@ -43,7 +44,7 @@ go_files := find . -name '*.go' -not -path './.cache/*'
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PKG=./retry/... narrows test, race, plain, bench, fuzz and cover; TESTFLAGS go to go test."
+	@echo "  PKG=./retry/... narrows test, race, plain, microbench, fuzz and cover; TESTFLAGS go to go test."
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 .PHONY: test
@@ -95,8 +96,16 @@ $(LINT):
 	GOBIN=$(CURDIR)/.cache/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .cache/bin/golangci-lint $@
 
+# The figures of a run go to standard output, and to .cache/bench with all their rounds.
 .PHONY: bench
-bench: ## Run the benchmarks (BENCH=regexp)
+bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick)
+	@scripts/setup-interop || echo "*** NO CURATOR OR NO KAZOO: what is missing is NOT MEASURED, and listed"
+	@mkdir -p .cache/bench
+	go build -o .cache/bench/bench ./testing/bench
+	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks of the packages (BENCH=regexp)
 	scripts/gotest -run='^$$' -bench='$(BENCH)' -benchmem $(TESTFLAGS) $(PKG)
 
 .PHONY: fuzz

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docent-go/docent/testing/bench/contender"
@@ -42,7 +43,7 @@ func main() {
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := f.run(ctx)
 	stop()
 	if err != nil {

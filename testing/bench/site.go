@@ -205,7 +205,7 @@ func (st *site) roundTrip(ctx context.Context) (time.Duration, error) {
 	}
 	defer conn.Close()
 	var samples []float64
-	for range 200 {
+	for range 50 {
 		begun := time.Now()
 		if _, _, err := conn.Exists("/"); err != nil {
 			return 0, err
