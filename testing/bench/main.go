@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ type flags struct {
 	fsync     bool
 	json      string
 	markdown  string
+	profile   string
 	serve     string
 }
 
@@ -40,6 +42,7 @@ func main() {
 	flag.BoolVar(&f.fsync, "fsync", false, "let the servers wait for the disk")
 	flag.StringVar(&f.json, "json", "", "file to write all figures to, as JSON")
 	flag.StringVar(&f.markdown, "markdown", "", "file to write the tables to, beside standard output")
+	flag.StringVar(&f.profile, "cpuprofile", "", "file for docent's CPU profile, of its last process")
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
 	flag.Parse()
 
@@ -54,7 +57,7 @@ func main() {
 
 func (f flags) run(ctx context.Context) (err error) {
 	if f.serve != "" {
-		return serve(ctx, f.serve)
+		return serve(ctx, f.serve, f.profile)
 	}
 	settings, err := f.settings()
 	if err != nil {
@@ -70,7 +73,7 @@ func (f flags) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{
-		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir), log: os.Stderr,
+		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir, f.profile), log: os.Stderr,
 	}
 	for _, s := range scenarios() {
 		if wanted.MatchString(s.name) {
@@ -133,10 +136,21 @@ func writeFile(path string, data []byte) error {
 
 // serve is what this program does as a contender. It ends soon after its input, even
 // if a lock hangs.
-func serve(ctx context.Context, name string) error {
+func serve(ctx context.Context, name, profile string) error {
 	lib := contender.Libraries()[name]
 	if lib == nil {
 		return fmt.Errorf("-serve %s: no such contender", name)
+	}
+	if profile != "" {
+		file, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	return contender.Serve(ctx, lib, lastInput{os.Stdin}, os.Stdout)
 }

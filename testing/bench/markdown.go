@@ -19,7 +19,7 @@ func (r *report) markdown(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s.\n", strings.Join(versions, "; "))
 	if r.Quick {
-		fmt.Fprint(w, "\n**A quick run: it shows that everything works, and its figures mean nothing.**\n")
+		fmt.Fprintf(w, "\n**A quick run: it shows that everything works, and its figures mean nothing.**\n")
 	}
 	for _, skipped := range r.Skipped {
 		fmt.Fprintf(w, "\n**%s**\n", skipped)
@@ -38,7 +38,7 @@ func (r *report) bars(w io.Writer) {
 	if r.Bars == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n### Bars\n\n| scenario | setting | bar | measured | |\n|---|---|---|--:|---|\n")
+	fmt.Fprintf(w, "\n### Bars\n\n| scenario | setting | bar | measured | |\n|---|---|---|--:|---|\n")
 	met, judged := 0, 0
 	for _, s := range r.Settings {
 		for _, sc := range s.Scenarios {
@@ -66,9 +66,9 @@ func (s scenarioResult) markdown(w io.Writer) {
 		fmt.Fprintf(w, "Floor: %s.\n\n", s.Floor)
 	}
 	if s.Weighed {
-		fmt.Fprint(w, "| | KiB each | peak MiB | requests each |\n|---|--:|--:|--:|\n")
+		fmt.Fprintf(w, "| | KiB each | peak MiB | requests each |\n|---|--:|--:|--:|\n")
 	} else {
-		fmt.Fprint(w, "| | p50 | p99 | per second | × floor | × docent | requests | allocations | peak MiB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+		fmt.Fprintf(w, "| | p50 | p99 | per second | × floor | × docent | requests | allocations | peak MiB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	}
 	for _, f := range s.Contenders {
 		switch {

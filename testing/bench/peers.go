@@ -33,14 +33,18 @@ type peer struct {
 }
 
 // locatePeers returns all contenders, those that are not installed too. It uses dir
-// for what it has to compile.
-func locatePeers(ctx context.Context, dir string) []*peer {
+// for what it has to compile. profile is where docent's CPU profile is to go, if
+// anywhere.
+func locatePeers(ctx context.Context, dir, profile string) []*peer {
 	all := []*peer{{name: wire}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
 	for _, p := range all {
 		command, err := p.locate(ctx, dir)
 		if err != nil {
 			p.skip = err
 			continue
+		}
+		if p.name == docent && profile != "" {
+			command = append(command, "-cpuprofile", profile)
 		}
 		p.launch = func(ctx context.Context) (*process, error) { return start(ctx, command) }
 	}
@@ -76,7 +80,7 @@ func locateCurator(ctx context.Context, dir string) ([]string, error) {
 	}
 	path := strings.Join(append(jars, dir), string(os.PathListSeparator))
 	if out, err := exec.CommandContext(ctx, javac, "-cp", path, "-d", dir, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("Curator: javac: %w: %s", err, out)
+		return nil, fmt.Errorf("javac: %w: %s", err, out)
 	}
 	return []string{
 		java, "-Xmx1g", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,8 +221,8 @@ func (st *site) settle() time.Duration { return 5*time.Millisecond + 4*st.settin
 
 func (st *site) close() error {
 	var errs []error
-	for i := len(st.closers) - 1; i >= 0; i-- {
-		errs = append(errs, st.closers[i]())
+	for _, closer := range slices.Backward(st.closers) {
+		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
 }

@@ -82,7 +82,7 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 type docentLock struct {
 	locker lock.Locker
 	owner  lock.Owner      // the zero Owner is the worker's goroutine
-	bound  context.Context //nolint:containedctx // made once: what a service does per request is not the lock's cost
+	bound  context.Context // carries owner; made once, as a service makes it once per request
 	leases []*lock.Lease
 }
 
@@ -104,10 +104,14 @@ func (l *docentLock) Release(ctx context.Context) error {
 
 func (l *docentLock) Refused(ctx context.Context) error {
 	_, err := l.locker.TryLock(l.context(ctx))
-	if errors.Is(err, lock.ErrHeld) {
+	switch {
+	case errors.Is(err, lock.ErrHeld):
 		return nil
+	case err == nil:
+		return errors.New("a lock that is held was not refused")
+	default:
+		return err
 	}
-	return fmt.Errorf("a lock that is held was not refused: %w", err)
 }
 
 // context returns the context that carries the explicit owner, if there is one.
