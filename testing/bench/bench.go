@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	turnLimit   = 2 * time.Minute  // of one contender's turn
-	warmLimit   = 3 * time.Second  // after which warming up is not begun again
-	startLimit  = 30 * time.Second // of a contender's start
-	freshWarmer = 10               // workers that load the code of a new process
+	turnLimit   = 2 * time.Minute // of one contender's turn
+	warmLimit   = 3 * time.Second // after which warming up is not begun again
+	startLimit  = time.Minute     // of a contender's start
+	freshWarmer = 10              // workers that load the code of a new process
 )
 
 // A bench is what is to be measured.

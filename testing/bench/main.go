@@ -161,7 +161,7 @@ type lastInput struct{ io.Reader }
 func (l lastInput) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if errors.Is(err, io.EOF) {
-		time.AfterFunc(endLimit, func() { os.Exit(1) })
+		time.AfterFunc(2*endLimit, func() { os.Exit(1) })
 	}
 	return n, err
 }
