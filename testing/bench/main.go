@@ -75,6 +75,11 @@ func (f flags) run(ctx context.Context) (err error) {
 	b := &bench{
 		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir, f.profile), log: os.Stderr,
 	}
+	if f.quick {
+		for _, p := range b.peers {
+			p.warm /= 10
+		}
+	}
 	for _, s := range scenarios() {
 		if wanted.MatchString(s.name) {
 			b.scenarios = append(b.scenarios, s)
