@@ -44,6 +44,21 @@ func Scenarios(loads ...string) []Scenario {
 	return some
 }
 
+// Differing returns the scenarios without those that are to a contender what an
+// earlier one is, but for numbers.
+func Differing(contender string) []Scenario {
+	var some []Scenario
+	seen := make(map[[2]string]bool)
+	for _, s := range scenarios() {
+		key := [2]string{s.load, s.kinds[contender]}
+		if !seen[key] {
+			seen[key] = true
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
 func (s Scenario) Name() string             { return s.name }
 func (s Scenario) Kinds() map[string]string { return s.kinds }
 
