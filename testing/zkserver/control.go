@@ -115,6 +115,16 @@ func (s *Server) Elect() {
 	s.Cut()
 }
 
+// ShiftClock sets the server's wall clock forward by d, or back if d is negative. The
+// times of transactions follow it, and with them the age of TTL nodes. Sessions
+// don't: ZooKeeper counts their timeouts by a clock that nobody sets.
+func (s *Server) ShiftClock(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shift += d
+	s.reaper.reconsiderLocked()
+}
+
 // SetNextSequence sets the number that the next sequential child of path gets. It
 // returns ErrNoNode if there is no such node.
 func (s *Server) SetNextSequence(path string, next int32) error {

@@ -22,7 +22,7 @@ type commit struct {
 // returns the transaction and the stats for the reply.
 func (s *Server) decide(changes []change) (*txn, []stat) {
 	s.zxid++
-	x := &txn{zxid: s.zxid, time: time.Now().UnixMilli(), changes: changes}
+	x := &txn{zxid: s.zxid, time: time.Now().Add(s.shift).UnixMilli(), changes: changes}
 	stats := s.tree.apply(x)
 	s.reaper.noticeLocked(x)
 	return x, stats
@@ -30,6 +30,7 @@ func (s *Server) decide(changes []change) (*txn, []stat) {
 
 // publish sends a decision to every front end.
 func (s *Server) publish(m *commit) {
+	s.observe(m)
 	for _, f := range s.frontends {
 		f.deliver(m)
 	}

@@ -32,6 +32,7 @@ type config struct {
 	frontends              int
 	ttl                    bool
 	wrap                   bool
+	observer               func(Transaction) // nil for nobody
 }
 
 type option func(*config)

@@ -51,7 +51,7 @@ func (r *reaper) dueLocked(path string) (time.Time, bool) {
 		return time.Time{}, n.stat.cversion > 0
 	case ownerTTL:
 		ttl := n.stat.ephemeralOwner &^ ttlOwner
-		return time.UnixMilli(n.stat.mtime + ttl + 1), true
+		return time.UnixMilli(n.stat.mtime + ttl + 1).Add(-r.server.shift), true
 	}
 	return time.Time{}, false
 }
@@ -64,6 +64,15 @@ func (r *reaper) armLocked(due time.Time) {
 	if r.next.IsZero() || at.Before(r.next) {
 		r.next = at
 		r.timer.Reset(at.Sub(now))
+	}
+}
+
+// reconsiderLocked sets the timer anew for all nodes. It needs Server.mu.
+func (r *reaper) reconsiderLocked() {
+	for _, path := range r.server.tree.reapablePaths() {
+		if due, ok := r.dueLocked(path); ok {
+			r.armLocked(due)
+		}
 	}
 }
 

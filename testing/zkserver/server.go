@@ -23,8 +23,9 @@ type Server struct {
 	mu          sync.Mutex // guards the following and all state of sessions, front ends and connections; never held across network or waiting
 	closed      bool
 	frozen      bool
-	tree        *tree // the leader's
-	zxid        int64 // the latest given
+	tree        *tree         // the leader's
+	zxid        int64         // the latest given
+	shift       time.Duration // of the wall clock: see ShiftClock
 	sessions    map[int64]*session
 	lastSession int64
 	reaper      *reaper
