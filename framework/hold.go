@@ -25,6 +25,7 @@ type SessionHold struct {
 	secured  bool
 	released bool
 	err      error
+	onLost   func(cause error) // nil for nobody
 }
 
 // HoldSession takes a hold on the session that the client has now, or on the
@@ -75,6 +76,14 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 // secured hold, when its deadline passes, which ends it. It stays open if
 // the hold is released before that.
 func (h *SessionHold) Lost() <-chan struct{} { return h.lost }
+
+// OnLost has fn called when the hold is lost, with what [SessionHold.Err] returns from
+// then on. What ends the session waits for fn, so Close does before it tells the
+// ensemble: who passes the loss on by fn has done so before anybody else can be
+// granted what this hold was for. fn is not called where the hold is lost already,
+// and not if it is released first. It must not block, and may call the client. There is one at a
+// time.
+func (h *SessionHold) OnLost(fn func(cause error)) { h.session.onLost(h, fn) }
 
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded]
 // or [ErrClosed]. A deadline that has just passed is noticed by this call itself.

@@ -245,7 +245,7 @@ func (s *session) unlink() bool {
 }
 
 // end ends the session, for the first cause that is given, and returns that.
-// Holds are lost before anything else happens.
+// Holds are lost, and who asked for it is told, before anything else happens.
 func (s *session) end(cause error) error {
 	s.mu.Lock()
 	if s.err != nil {
@@ -256,13 +256,20 @@ func (s *session) end(cause error) error {
 	serving := s.linked
 	s.up, s.linked = time.Time{}, false
 	s.held = len(s.holds)
+	var told []func(error)
 	for h := range s.holds {
 		h.err = cause
 		close(h.lost)
+		if h.onLost != nil {
+			told = append(told, h.onLost)
+		}
 	}
 	clear(s.holds)
 	s.secured = 0
 	s.mu.Unlock()
+	for _, tell := range told {
+		tell(cause)
+	}
 	s.cancel(cause)
 	s.tap.End(cause)
 	s.hosts.end()

@@ -43,6 +43,12 @@ func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 	return true, nil
 }
 
+func (s *session) onLost(h *SessionHold, fn func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.onLost = fn
+}
+
 func (s *session) release(h *SessionHold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,6 +62,7 @@ func (h *hold) grantedLocked(g *queue.Grant) {
 	h.grant = g
 	ctx, stop := context.WithCancel(context.Background()) // the hold's own life
 	h.stop, h.watched = stop, make(chan struct{})
+	g.Hold.OnLost(h.lose) // at once; the watchdog has to be woken first
 	go h.watchdog(ctx)
 }
 
