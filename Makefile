@@ -15,6 +15,11 @@ unexport CHAOS_SECONDS # else race and plain would do it, too
 # The run may take a minute more, and has to start, mend and check.
 CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) + 600)
 
+# How much is simulated: see docs/simulation.md.
+SIM_SCHEDULES ?= 10000
+SIM_HOURS ?= 1000
+unexport SIM_SCHEDULES SIM_HOURS # else race and plain would do it, too
+
 # What becomes of tests that need a ZooKeeper: required, auto or none. On a build
 # server a test that is skipped must not look like one that passed.
 ifeq ($(CI),true)
@@ -48,7 +53,7 @@ help: ## List the targets
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 .PHONY: test
-test: guards race plain chaos ## The guards, all tests twice (with the race detector and without), and chaos
+test: guards race plain sim chaos ## The guards, all tests twice (with the race detector and without), the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
@@ -63,6 +68,11 @@ endif
 .PHONY: plain
 plain: ## All tests without the race detector, at the speed that users see
 	$(go_test) $(PKG)
+
+.PHONY: sim
+sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
+	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -count=1 -v -timeout=30m \
+		-run='^(TestSimulation|TestEveryRequest)$$' ./testing/sim
 
 .PHONY: guards
 guards: fmt-check vet tidy-check imports ## The checks that take seconds

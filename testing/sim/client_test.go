@@ -1,0 +1,243 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// What must show nowhere: a credential, and the data of znodes.
+const (
+	secret = "hunter2-of-the-simulation"
+	canary = "data-of-a-znode-that-is-nobodys-business"
+)
+
+// A client is a process that has one framework.Client at a time: when that was closed
+// it makes another.
+type client struct {
+	w     *world     // immutable
+	name  string     // immutable
+	plan  clientPlan // immutable
+	line  *line      // immutable
+	owner lock.Owner // immutable; shared by those workers that have none of their own
+
+	mu      sync.Mutex // guards following; taken before or without world.mu
+	r       *rand.Rand
+	f       *framework.Client
+	record  *record
+	closing bool
+}
+
+// A record is what a listener heard of one framework.Client.
+type record struct {
+	client  string
+	changes []framework.StateChange // guarded by world.mu
+}
+
+func (w *world) newClient(i int, p clientPlan) *client {
+	r := rand.New(rand.NewPCG(p.seed, 2))
+	c := &client{w: w, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
+	c.line = newLine(w, rand.New(rand.NewPCG(p.seed, 3)))
+	return c
+}
+
+func (c *client) current() *framework.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.f
+}
+
+// start makes the framework.Client.
+func (c *client) start() error {
+	rec := &record{client: c.name}
+	opts := []framework.Option{
+		framework.WithDialer(c.line.dial),
+		framework.WithSessionTimeout(c.w.plan.timeout),
+		framework.WithMaxPacket(smallPacket, smallPacket),
+		framework.WithLogger(zap.New(&eavesdropper{LevelEnabler: zapcore.InfoLevel, w: c.w})),
+		framework.WithStateListener(c.listener(rec)),
+	}
+	if c.plan.policy != nil {
+		opts = append(opts, framework.WithRetry(c.plan.policy))
+	}
+	if c.plan.auth {
+		opts = append(opts, framework.WithAuth("digest", []byte("user:"+secret)))
+	}
+	if c.plan.slow {
+		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { pass(c.w.plan.timeout / 3) }))
+	}
+	if c.plan.panics {
+		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { panic("a listener's own fault") }))
+	}
+	f, err := framework.NewClient(c.w.srv.ConnectString(), opts...)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.f, c.record = f, rec
+	return nil
+}
+
+// smallPacket keeps the buffers of the many clients small.
+const smallPacket = 16 << 10
+
+func (c *client) listener(rec *record) func(framework.StateChange) {
+	listen := func(change framework.StateChange) {
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		c.w.note(c.name, "is "+change.To.String(), change.Cause)
+		rec.changes = append(rec.changes, change)
+	}
+	if c.w.bug.listener != nil {
+		return c.w.bug.listener(listen)
+	}
+	return listen
+}
+
+// close closes the framework.Client and holds what its listener heard against the
+// diagram of states.
+func (c *client) close() {
+	c.mu.Lock()
+	f, rec := c.f, c.record
+	c.mu.Unlock()
+	c.w.tell(c.name, "Close", nil)
+	err := f.Close()
+	c.w.tell(c.name, "Close has returned", err)
+	c.w.inspect(err)
+	if err != nil && !errors.Is(err, framework.ErrClosed) {
+		c.w.count("closes with deletions undone", 1)
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.checkStates(rec)
+}
+
+// restart makes a new framework.Client after the old one was closed.
+func (c *client) restart() {
+	c.close()
+	if err := c.start(); err != nil {
+		c.w.violated(liveness, "a new client: %v", err)
+	}
+}
+
+// follows says which state may come after which.
+var follows = map[framework.State][]framework.State{
+	0:                    {framework.Connecting},
+	framework.Connecting: {framework.Connected, framework.Closed},
+	framework.Connected:  {framework.Suspended, framework.Lost, framework.Closed},
+	framework.Suspended:  {framework.Connected, framework.Lost, framework.Closed},
+	framework.Lost:       {framework.Connected, framework.Closed},
+}
+
+// checkStates is the validator of "honest states" for what a listener heard until its
+// client was closed. It needs w.mu.
+func (w *world) checkStates(rec *record) {
+	last := framework.State(0)
+	for _, change := range rec.changes {
+		allowed := false
+		for _, to := range follows[last] {
+			allowed = allowed || to == change.To
+		}
+		if change.From != last || !allowed {
+			w.violatedLocked(honestStates, "%s heard of %v after %v", rec.client, change, last)
+		}
+		last = change.To
+	}
+	if last != framework.Closed {
+		w.violatedLocked(honestStates, "%s was closed and the last that was heard is %v", rec.client, last)
+	}
+}
+
+// asked is the function of WithRevocation.
+func (c *client) asked(l *lock.Lease) {
+	c.mu.Lock()
+	heeds := c.r.IntN(2) == 0
+	c.mu.Unlock()
+	c.w.tell(c.name, "is asked to let go", l.Node())
+	if !heeds {
+		return
+	}
+	c.w.askedToLeave(l)
+	ctx, cancel := context.WithTimeout(c.w.ctx, c.w.plan.timeout)
+	defer cancel()
+	c.w.inspect(l.Release(ctx))
+	c.w.count("revocations heeded", 1)
+}
+
+// inspect is the validator of "nothing hidden" for the text of an error.
+func (w *world) inspect(err error) {
+	if err == nil {
+		return
+	}
+	if w.bug.err != nil {
+		err = w.bug.err(err)
+	}
+	w.inspectText("an error", err.Error())
+}
+
+func (w *world) inspectText(where, text string) {
+	if strings.Contains(text, secret) || strings.Contains(text, canary) {
+		w.violated(nothingHidden, "%s tells a secret: %s", where, text)
+	}
+}
+
+// An eavesdropper is a log whose lines are looked through for secrets.
+type eavesdropper struct {
+	zapcore.LevelEnabler
+	w *world
+}
+
+func (e *eavesdropper) With([]zapcore.Field) zapcore.Core { return e }
+func (e *eavesdropper) Sync() error                       { return nil }
+
+func (e *eavesdropper) Check(entry zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if e.Enabled(entry.Level) {
+		return ce.AddCore(entry, e)
+	}
+	return ce
+}
+
+func (e *eavesdropper) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	e.w.inspectText("the log", entry.Message)
+	for _, f := range fields {
+		e.w.inspectText("the log", f.String)
+		if f.Interface != nil {
+			e.w.inspectText("the log", fmt.Sprint(f.Interface))
+		}
+	}
+	return nil
+}
+
+// A call is a context, and what has to be known of it to judge what it ended.
+type call struct {
+	ctx   context.Context
+	stop  func()
+	began time.Time
+	ends  time.Time // zero for never
+}
+
+// endedBy are causes that a context may end by: what other work came to, which must not
+// be taken for an answer to this one's.
+var endedBy = []error{
+	nil,
+	framework.ErrSessionExpired,
+	&lock.LostError{Path: "/other", Cause: framework.ErrSessionDeadline},
+	framework.ErrClosed,
+	framework.ErrNoNode,
+	framework.ErrNodeExists,
+	framework.ErrNotConnected,
+	framework.ErrUnknownOutcome,
+	lock.ErrHeld,
+	lock.ErrReleased,
+}

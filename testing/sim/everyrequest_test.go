@@ -1,0 +1,231 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// A mishap is what befalls one request of an acquire and release.
+type mishap struct {
+	kind      string
+	action    fault.Action
+	number    int  // of the request, among those from the first on
+	contended bool // somebody else has the lock at first
+	ends      bool // the context ends with the mishap
+	frontends int
+}
+
+func (m mishap) String() string {
+	return fmt.Sprintf("%s, %v of request %d, contended %v, context ends %v, %d front ends",
+		m.kind, m.action, m.number, m.contended, m.ends, m.frontends)
+}
+
+// TestEveryRequest has each fault meet each request that an acquire and release of each
+// kind of lock make, and the context end with it, or not. All validators look on. A
+// plain go test takes a sample; where the simulation has many schedules, all are met.
+func TestEveryRequest(t *testing.T) {
+	if os.Getenv(partEnv) != "" {
+		t.Skip("a part of another run")
+	}
+	if os.Getenv("SIM_SEED") != "" {
+		t.Skip("one schedule is replayed")
+	}
+	shares := make([]part, runtime.NumCPU())
+	for i, kind := range []string{"mutex", "multi", "read", "downgrade", "write", "semaphore", "exclusive"} {
+		share := &shares[i%len(shares)]
+		share.Kinds = append(share.Kinds, kind)
+	}
+	total := runParts(t, slices.DeleteFunc(shares, func(p part) bool { return p.Kinds == nil }))
+	t.Logf("%d requests were met", total[requestsKey])
+}
+
+// meetAll has every request of the kinds of locks be met, and returns how many there were.
+func meetAll(t *testing.T, kinds []string) int {
+	t.Helper()
+	actions := []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply}
+	contended, frontends := []bool{false, true}, []int{1, 3}
+	if setting(t, "SIM_SCHEDULES", few) < many {
+		actions, contended, frontends = actions[1:2], contended[:1], frontends[:1]
+	}
+	total := 0
+	for _, kind := range kinds {
+		for _, action := range actions {
+			for _, contended := range contended {
+				for _, ends := range []bool{false, true} {
+					for _, frontends := range frontends {
+						total += meetEach(t, mishap{kind, action, 0, contended, ends, frontends})
+					}
+				}
+			}
+		}
+	}
+	return total
+}
+
+// meetEach has the mishap meet one request after the other, until there is none.
+func meetEach(t *testing.T, m mishap) int {
+	t.Helper()
+	const most = 60 // far above what an acquire and release take
+	for ; m.number < most; m.number++ {
+		w, hit := meet(t, m)
+		fmt.Printf("%s%v\n", saysSeed, m)
+		if err := w.err(); err != nil {
+			t.Fatalf("%v: %v\n\n%s", m, err, tail(w.trace()))
+		}
+		if !hit {
+			break
+		}
+	}
+	if m.number < 2 || m.number == most {
+		t.Errorf("%v: met %d requests, want from 2 to %d", m, m.number, most-1)
+	}
+	return m.number
+}
+
+// meet lives through one acquire and release with the mishap, and reports whether there
+// was such a request.
+func meet(t *testing.T, m mishap) (w *world, hit bool) {
+	t.Helper()
+	w = newWorld(m.plan(), bug{})
+	w.script = func() { hit = w.meet(m) }
+	return simulate(t, w), hit
+}
+
+// plan has two clients with a worker each.
+func (m mishap) plan() *plan {
+	p := &plan{timeout: 10 * time.Second, latency: 200 * time.Microsecond, frontends: m.frontends}
+	k := workerPlan{seed: 1}
+	for _, target := range targetKinds {
+		if target.path == "/sim/mutex" || m.kind == "multi" || target.kind == m.kind || target.kind == "rw" {
+			p.targets = append(p.targets, newTarget(target.path, target.kind))
+		}
+	}
+	switch m.kind {
+	case "multi":
+		for _, target := range p.targets {
+			k.multi = append(k.multi, target.path)
+		}
+		k.kinds = []string{"multi"}
+	case "read", "write":
+		k.kinds = []string{m.kind + " /sim/rw"}
+	case "downgrade":
+		k.kinds = []string{"write /sim/rw"}
+	default:
+		k.kinds = []string{m.kind + " /sim/" + m.kind}
+	}
+	for seed := range uint64(2) {
+		p.clients = append(p.clients, clientPlan{seed: seed, workers: []workerPlan{k}})
+	}
+	return p
+}
+
+func (w *world) meet(m mishap) bool {
+	k, other := w.workers[0], w.workers[1]
+	for _, k := range w.workers {
+		k.refresh()
+		if err := k.f.AwaitConnected(w.ctx); err != nil {
+			w.violated(liveness, "%s does not connect: %v", k.name, err)
+			return false
+		}
+	}
+	var theirs *tenure
+	if m.contended {
+		l, err := other.handles[0].locker.Lock(w.ctx)
+		if err != nil {
+			w.violated(liveness, "the lock is free and can't be had: %v", err)
+			return false
+		}
+		theirs = w.enter(other, other.f, other.handles[0], l)
+	}
+	rule := fault.Rule{Session: k.f.Session().ID, Action: m.action, Skip: m.number}
+	if m.action == fault.DelayRequest || m.action == fault.DelayReply {
+		rule.Delay = time.Second
+	}
+	h := w.srv.Rules().Add(rule)
+	done := make(chan struct{})
+	go func() { // ends with the calls, whose context ends at the latest
+		defer close(done)
+		k.lockAndRelease(m, h)
+	}()
+	if theirs != nil {
+		pass(time.Second)
+		w.leave(theirs, other.name)
+		if err := theirs.lease.Release(w.ctx); err != nil {
+			w.violated(liveness, "the release: %v", err)
+		}
+	}
+	select {
+	case <-done:
+	case <-time.After(2 * w.plan.timeout): // what is held, is held for so long
+		h.Release()
+		<-done
+	}
+	w.heal()
+	return h.Hits() > 0
+}
+
+// lockAndRelease is what the mishap meets.
+func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
+	c := call{began: time.Now(), ends: time.Now().Add(10 * time.Minute)}
+	ctx, cancel := context.WithDeadline(k.w.ctx, c.ends)
+	defer cancel()
+	c.ctx = ctx
+	if m.ends {
+		stopped := make(chan struct{})
+		defer func() { <-stopped }()
+		defer cancel()
+		go func() { // ends with the hit, or the context
+			defer close(stopped)
+			select {
+			case <-h.Hit():
+				k.w.mu.Lock()
+				c.ends = time.Now()
+				k.w.mu.Unlock()
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	judge := func(op string, err error) {
+		k.w.mu.Lock()
+		now := c
+		k.w.mu.Unlock()
+		k.judge(op, now, err)
+	}
+	use := k.handles[0]
+	for _, l := range k.ways(m, use) {
+		k.do("Lock")
+		c.began = time.Now()
+		lease, err := l.Lock(ctx)
+		judge("Lock", err)
+		if err != nil {
+			break
+		}
+		k.held = append(k.held, k.w.enter(k, k.f, use, lease))
+		pass(100 * time.Millisecond) // until the znode is watched
+	}
+	for _, t := range k.held {
+		k.w.leave(t, k.name)
+		k.do("Release")
+		c.began = time.Now()
+		judge("Release", t.lease.Release(ctx))
+		t.cancel()
+	}
+	k.held = nil
+}
+
+// ways are what is locked, one after the other, and released in the same order.
+func (k *worker) ways(m mishap, h *handle) []lock.Locker {
+	if m.kind == "downgrade" {
+		return []lock.Locker{h.locker, h.downgrade}
+	}
+	return []lock.Locker{h.locker}
+}

@@ -1,0 +1,107 @@
+package sim_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A fate is something that goes wrong, from one moment to another.
+type fate struct {
+	kind     *fateKind
+	at, span time.Duration
+	dice     uint64 // for what else there is to choose
+}
+
+// A fateKind is a way in which something goes wrong. begin returns how to end it, nil if
+// that needs nothing.
+type fateKind struct {
+	name     string
+	weight   int
+	ensemble bool // needs more than one front end
+	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
+}
+
+// newFates draws the faults of a schedule, in the order of their beginning.
+func newFates(r *rand.Rand, p *plan) []fate {
+	var lots []*fateKind
+	for _, kind := range fateKinds() {
+		if kind.ensemble && p.frontends == 1 {
+			continue
+		}
+		for range kind.weight {
+			lots = append(lots, kind)
+		}
+	}
+	rounds := float64(p.horizon) / float64(p.timeout)
+	fates := make([]fate, int(rounds*(0.3+1.5*r.Float64())))
+	for i := range fates {
+		span := upTo(r, p.timeout*5/2)
+		if r.IntN(2) == 0 {
+			span = upTo(r, p.timeout/4)
+		}
+		fates[i] = fate{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, dice: r.Uint64()}
+	}
+	slices.SortStableFunc(fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+	return fates
+}
+
+// befall has everything go wrong that is planned, and ends all of it at the horizon.
+func (w *world) befall() {
+	type ending struct {
+		at   time.Duration
+		name string
+		end  func()
+	}
+	var pending []ending
+	endUntil := func(limit time.Duration) {
+		for len(pending) > 0 && pending[0].at <= limit {
+			pass(pending[0].at - w.now())
+			w.tell("fate", "ends "+pending[0].name, nil)
+			pending[0].end()
+			pending = pending[1:]
+		}
+		pass(limit - w.now())
+	}
+	for _, f := range w.plan.fates {
+		endUntil(f.at)
+		w.tell("fate", f.kind.name, f.span)
+		if end := f.kind.begin(w, rand.New(rand.NewPCG(f.dice, 5)), f.span); end != nil {
+			pending = append(pending, ending{min(f.at+f.span, w.plan.horizon), f.kind.name, end})
+			slices.SortStableFunc(pending, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
+		}
+	}
+	endUntil(w.plan.horizon)
+	w.heal()
+}
+
+// heal mends what may be broken. What an event was lost on is cut: a server that loses
+// one does so because it loses the connection.
+func (w *world) heal() {
+	w.tell("fate", "all is well again", nil)
+	w.srv.Rules().Clear()
+	w.srv.Thaw()
+	w.srv.Accept()
+	for _, f := range w.srv.Frontends() {
+		f.Heal()
+		f.CatchUp()
+	}
+	for _, c := range w.clients {
+		c.line.set(false, false)
+	}
+	w.srv.Cut()
+}
+
+func (w *world) now() time.Duration { return time.Since(w.began) }
+
+// target returns the target with the path.
+func (w *world) target(path string) *target {
+	for _, t := range w.plan.targets {
+		if t.path == path {
+			return t
+		}
+	}
+	panic(fmt.Sprint("no target at ", path))
+}

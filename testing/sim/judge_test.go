@@ -1,0 +1,66 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// promptly is how long a call may take once its context has ended: nothing, in virtual
+// time, but that a timer of the same instant may come first.
+const promptly = time.Millisecond
+
+// expected are the errors that calls document, with what the summary calls them. Those
+// of a context come first: its cause may look like any other.
+var expected = []struct {
+	err  error
+	name string
+}{
+	{context.DeadlineExceeded, "context"},
+	{context.Canceled, "context"},
+	{lock.ErrHeld, "held"},
+	{lock.ErrLost, "lost"},
+	{lock.ErrReleased, "released"},
+	{lock.ErrNotOwner, "not owner"},
+	{lock.ErrUpgrade, "upgrade"},
+	{lock.ErrNoGuard, "no guard"},
+	{framework.ErrClosed, "closed"},
+	{framework.ErrNotConnected, "not connected"},
+	{framework.ErrUnknownOutcome, "unknown outcome"},
+	{framework.ErrSessionEnded, "session ended"},
+}
+
+// judge holds the end of a call against what its context says, and its error against
+// those that are documented: the validators of "bounded calls" and, for errors, of
+// "nothing hidden".
+func (k *worker) judge(op string, c call, err error) {
+	w := k.w
+	w.tell(k.name, op+" has returned", err)
+	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {
+		w.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
+	}
+	if w.ctx.Err() != nil {
+		return // the end of the run
+	}
+	w.inspect(err)
+	outcome := "ok"
+	if err != nil {
+		outcome = ""
+		for _, e := range expected {
+			if errors.Is(err, e.err) {
+				outcome = e.name
+				break
+			}
+		}
+	}
+	switch {
+	case outcome == "":
+		w.violated(nothingHidden, "%s of %s returned what no documentation names: %v", op, k.name, err)
+	case outcome == "context" && c.ctx.Err() == nil:
+		w.violated(boundedCalls, "%s of %s blames a context that stands: %v", op, k.name, err)
+	}
+	w.count(op+": "+outcome, 1)
+}

@@ -1,0 +1,238 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A tenure is what one call of Lock or TryLock returned, until it is released.
+type tenure struct {
+	lease  *lock.Lease
+	client *client
+	handle *handle
+	stakes []*stake // one for each member of a multi
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	left   bool      // guarded by world.mu: Release or Unlock has been called
+	lostAt time.Time // guarded by world.mu: when it was seen to be lost
+}
+
+// A stake is a share in one target.
+type stake struct {
+	target  *target
+	tenure  *tenure
+	party   string
+	shared  bool
+	lease   *lock.Lease
+	node    nodeKey
+	session int64 // that the client says it has
+	fence   int64
+}
+
+// over reports whether the holder has given the lease up, or has been told that it is
+// lost. It needs w.mu.
+func (w *world) over(s *stake) bool {
+	return s.tenure.left || w.released[s.lease] || closed(s.lease.Lost()) || closed(s.tenure.lease.Lost())
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter takes note of a grant and holds it against what is known of everybody else.
+func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *tenure {
+	session := f.Session().ID // before anybody looks whether the lease is lost
+	t := &tenure{lease: l, client: k.c, handle: h}
+	t.ctx, t.cancel = l.Context(w.ctx)
+	leases := l.Members()
+	if leases == nil {
+		leases = []*lock.Lease{l}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(k.name, "has "+h.name, l.Node())
+	w.counts["grants"]++
+	w.counts["grants "+h.kind()]++
+	t.left = w.released[l]
+	for _, member := range leases {
+		at := h.target
+		if at == nil {
+			at = w.target(member.Path())
+		}
+		s := &stake{target: at, tenure: t, party: k.party(), lease: member, session: session}
+		kind, _, _ := ranks(member.Node())
+		s.shared = kind == "read"
+		s.node = w.identify(member)
+		s.fence = w.fenceOf(member)
+		t.stakes = append(t.stakes, s)
+		w.admitLocked(s)
+	}
+	w.tenures[l] = t
+	return t
+}
+
+// identify returns which znode a lease is held by. Those in queues have names of their
+// own. It needs w.mu.
+func (w *world) identify(l *lock.Lease) nodeKey {
+	key := nodeKey{l.Node(), w.made[l.Node()].czxid}
+	if l.Node() == l.Path() {
+		key.czxid, _ = l.Fence(w.ctx)
+	}
+	return key
+}
+
+func (w *world) fenceOf(l *lock.Lease) int64 {
+	if w.bug.fence != nil {
+		return w.bug.fence(l)
+	}
+	fence, _ := l.Fence(w.ctx) // its error is nil, by its contract
+	return fence
+}
+
+// admitLocked holds a new stake against the guarantees. It needs w.mu.
+func (w *world) admitLocked(s *stake) {
+	t := s.target
+	t.stakes = slices.DeleteFunc(t.stakes, func(other *stake) bool { return w.over(other) })
+	if w.over(s) {
+		return
+	}
+	for _, other := range t.stakes {
+		if w.conflict(s, other) {
+			w.violatedLocked(exclusion, "%s is granted to %s with %s while %s has it with %s, neither lost nor released",
+				t.path, s.party, s.node.path, other.party, other.node.path)
+		}
+	}
+	t.stakes = append(t.stakes, s)
+	if w.excused(s) {
+		return
+	}
+	w.checkSession(s)
+	if _, again := t.granted[s.node]; again && t.reentrant() {
+		return
+	}
+	t.granted[s.node] = struct{}{}
+	w.checkOrder(s)
+	w.checkFence(s)
+}
+
+func (w *world) conflict(s, other *stake) bool {
+	switch {
+	case s.shared && other.shared, w.excused(s), w.excused(other):
+		return false
+	case s.target.reentrant() && s.party == other.party:
+		return false
+	}
+	return true
+}
+
+// excused reports whether somebody has ended the stake's session, or deleted its
+// znode, in a way that its holder can't know of in time.
+func (w *world) excused(s *stake) bool {
+	return w.doomed[s.node] || w.killed[w.made[s.node.path].owner] || w.killed[s.session]
+}
+
+// checkSession is the validator of "own session only".
+func (w *world) checkSession(s *stake) {
+	n, stands := w.nodes[s.node.path]
+	switch {
+	case !stands:
+		w.violatedLocked(ownSession, "%s is granted on %s, which does not stand", s.target.path, s.node.path)
+	case n.owner != s.session:
+		w.violatedLocked(ownSession, "%s is granted on %s of session %#x, and the client's is %#x",
+			s.target.path, s.node.path, n.owner, s.session)
+	}
+}
+
+// checkOrder is the validator of "order": nobody who has to be waited for stands ahead
+// when a lock is granted.
+func (w *world) checkOrder(s *stake) {
+	kind, own, ok := ranks(s.node.path)
+	if !ok || s.target.kind == "exclusive" {
+		return
+	}
+	dir, _ := framework.SplitPath(s.node.path)
+	for _, n := range w.inDir[dir] {
+		other, number, ok := ranks(n)
+		if ok && number < own && (kind != "read" || other == "write") {
+			w.violatedLocked(grantOrder, "%s is granted to %s while %s stands ahead", s.target.path, s.node.path, n)
+		}
+	}
+}
+
+// checkFence is the validator of "monotonic fence", as far as grants go.
+func (w *world) checkFence(s *stake) {
+	t := s.target
+	floor, own := t.highest, fence{s.fence, s.party}
+	if s.shared { // those that share may come in any order
+		floor = t.exclusive
+	}
+	// The sides of a read/write lock have one fence while a party has both.
+	if own.number <= floor.number && own != floor {
+		w.violatedLocked(monotonicFence, "fence %d of %s after fence %d", s.fence, s.node.path, floor.number)
+	}
+	if own.number > t.highest.number {
+		t.highest = own
+	}
+	if !s.shared && own.number > t.exclusive.number {
+		t.exclusive = own
+	}
+}
+
+// leave takes note that a tenure is about to be released, and checks that its end was
+// told everywhere if it is lost.
+func (w *world) leave(t *tenure, by string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(by, "gives up "+t.handle.name, t.lease.Node())
+	t.left = true
+	w.released[t.lease] = true
+	delete(w.tenures, t.lease)
+}
+
+// asked is what a lease of the client is told when it is to let go. The lease may be
+// one that its holder has not entered yet.
+func (w *world) askedToLeave(l *lock.Lease) {
+	w.mu.Lock()
+	t := w.tenures[l]
+	w.released[l] = true
+	w.mu.Unlock()
+	if t != nil {
+		w.leave(t, "revocation")
+	}
+}
+
+// checkLoss checks that a lease that is lost says so in all ways.
+func (w *world) checkLoss(t *tenure) {
+	if !closed(t.lease.Lost()) {
+		return
+	}
+	err := t.lease.Err()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts["losses"]++
+	if !errors.Is(err, lock.ErrLost) && !errors.Is(err, lock.ErrReleased) {
+		w.violatedLocked(lossFirst, "Lost is closed and Err is %v", err)
+	}
+	switch {
+	case t.lostAt.IsZero():
+		t.lostAt = time.Now()
+	case t.ctx.Err() == nil && time.Since(t.lostAt) > 0:
+		w.violatedLocked(lossFirst, "the lease of %s is lost since %v and its context has not ended",
+			t.lease.Node(), time.Since(t.lostAt))
+	}
+}
+
+// String tells of a tenure in the trace.
+func (t *tenure) String() string { return fmt.Sprint(t.handle.name, " ", t.lease.Node()) }

@@ -1,0 +1,74 @@
+package sim_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// few is how many schedules a plain go test lives through; make sim has many.
+const few = 40
+
+// many is from how many schedules on everything must have been met.
+const many = 2000
+
+// TestSimulation lives through schedules, in processes of their own: SIM_SCHEDULES of
+// them at the least, SIM_HOURS of virtual time at the least, from the seed
+// SIM_FIRST on; or through the schedule of SIM_SEED, SIM_REPEAT times.
+func TestSimulation(t *testing.T) {
+	if os.Getenv(partEnv) != "" {
+		t.Skip("a part of another run")
+	}
+	if seed := setting(t, "SIM_SEED", 0); seed != 0 {
+		replay(t, seed, setting(t, "SIM_REPEAT", 20))
+		return
+	}
+	schedules := setting(t, "SIM_SCHEDULES", few)
+	hours := setting(t, "SIM_HOURS", 0)
+	total := runParts(t, shares(setting(t, "SIM_FIRST", 1), schedules, time.Duration(hours)*time.Hour))
+	t.Logf("%d schedules, %v of virtual time\n%s", total[schedulesKey],
+		(time.Duration(total[virtualKey]) * time.Millisecond).Round(time.Minute), render(total))
+	if schedules >= many && !t.Failed() {
+		mustHaveMet(t, total)
+	}
+}
+
+// mustHaveMet fails the test if the schedules have left out a fault or a lock.
+func mustHaveMet(t *testing.T, total map[string]int) {
+	t.Helper()
+	needed := []string{
+		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired",
+		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
+	}
+	for _, kind := range fateKinds() {
+		needed = append(needed, "fault "+kind.name)
+	}
+	for _, what := range needed {
+		if total[what] == 0 {
+			t.Errorf("never met: %s", what)
+		}
+	}
+}
+
+// setting returns a number from the environment.
+func setting(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q: must be a number", name, text)
+	}
+	return n
+}
+
+// simulate lives through the schedule of a seed.
+func simulate(t *testing.T, w *world) *world {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { w.run() })
+	return w
+}

@@ -1,0 +1,168 @@
+package sim_test
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A target is one lock that clients contend for, and what is known of it from outside
+// ZooKeeper.
+type target struct {
+	path, kind string // immutable
+
+	// guarded by world.mu
+	stakes    []*stake
+	granted   map[nodeKey]struct{}
+	highest   fence // of all holders so far
+	exclusive fence // of those that were to be alone
+	register  int64 // fence of the latest guarded write, as the server has applied it
+}
+
+// A fence is a number and the party that had it.
+type fence struct {
+	number int64
+	party  string
+}
+
+// A nodeKey names a znode among all that ever had its path.
+type nodeKey struct {
+	path  string
+	czxid int64
+}
+
+func newTarget(path, kind string) *target {
+	return &target{path: path, kind: kind, granted: map[nodeKey]struct{}{}}
+}
+
+// uses returns in which ways the lock can be had: see the kinds of a handle.
+func (t *target) uses() []string {
+	if t.kind == "rw" {
+		return []string{"read " + t.path, "write " + t.path, "write " + t.path}
+	}
+	return []string{t.kind + " " + t.path}
+}
+
+// reentrant reports whether an owner may have the lock more than once.
+func (t *target) reentrant() bool { return t.kind == "mutex" || t.kind == "rw" }
+
+// registerPath is where guarded writes go.
+func (t *target) registerPath() string {
+	return "/register/" + strings.ReplaceAll(t.path[1:], "/", "-")
+}
+
+// ranks returns the kind and number in the name of a contender's znode; false if it
+// has none.
+func ranks(node string) (kind string, number int64, ok bool) {
+	name := path.Base(node)
+	if len(name) < 10 {
+		return "", 0, false
+	}
+	number, err := strconv.ParseInt(name[len(name)-10:], 10, 64)
+	if err != nil {
+		return "", 0, false
+	}
+	switch {
+	case strings.Contains(name, "__READ__"):
+		return "read", number, true
+	case strings.Contains(name, "__WRIT__"):
+		return "write", number, true
+	}
+	return "", number, true
+}
+
+// A handle is one way in which a worker can have a lock.
+type handle struct {
+	name      string
+	target    *target // nil for a multi
+	locker    lock.Locker
+	reentrant bool
+	downgrade lock.Locker // the read side, for who has the write side
+	unlock    func(context.Context) error
+	held      func(context.Context) int
+	list      func(context.Context) ([]lock.Participant, error)
+}
+
+// handle makes the worker's lock of a kind, for the client that it has now.
+func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
+	kind, at, _ := strings.Cut(use, " ")
+	h := &handle{name: use, reentrant: kind == "mutex" || kind == "read" || kind == "write"}
+	if at != "" {
+		h.target = k.w.target(at)
+	}
+	var err error
+	switch kind {
+	case "mutex":
+		var m *lock.Mutex
+		if m, err = lock.NewMutex(f, at, k.c.options(true)...); err == nil {
+			h.locker, h.unlock, h.held, h.list = m, m.Unlock, m.Held, m.Participants
+		}
+	case "read", "write":
+		var rw *lock.ReadWrite
+		if rw, err = lock.NewReadWrite(f, at, k.c.options(true)...); err != nil {
+			break
+		}
+		side := rw.Read()
+		if kind == "write" {
+			side, h.downgrade = rw.Write(), rw.Read()
+		}
+		h.locker, h.unlock, h.held, h.list = side, side.Unlock, side.Held, rw.Participants
+	case "semaphore":
+		var m *lock.SemaphoreMutex
+		if m, err = lock.NewSemaphoreMutex(f, at, k.c.options(true)...); err == nil {
+			h.locker, h.list = m, m.Participants
+		}
+	case "exclusive":
+		var m *lock.Exclusive
+		if m, err = lock.NewExclusive(f, at, k.c.options(false)...); err == nil {
+			h.locker, h.list = m, m.Participants
+		}
+	case "multi":
+		err = k.multi(f, h)
+	}
+	if err == nil && k.w.bug.locker != nil {
+		sound := *h
+		h.locker = k.w.bug.locker(k, f, &sound)
+	}
+	return h, err
+}
+
+// multi makes the lock of all targets together.
+func (k *worker) multi(f *framework.Client, h *handle) error {
+	var members []lock.Locker
+	for _, at := range k.plan.multi {
+		use := k.w.target(at).uses()
+		member, err := k.handle(f, use[len(use)-1])
+		if err != nil {
+			return err
+		}
+		members = append(members, member.locker)
+	}
+	m, err := lock.NewMulti(members...)
+	if err == nil {
+		h.locker, h.unlock, h.held = m, m.Unlock, m.Held
+	}
+	return err
+}
+
+// options returns those of the client's locks.
+func (c *client) options(queue bool) []lock.Option {
+	opts := []lock.Option{lock.WithData([]byte(canary))}
+	if c.plan.onLoss {
+		opts = append(opts, lock.WithLossPolicy(lock.OnSuspend))
+	}
+	if !queue {
+		return opts
+	}
+	if c.plan.revoked {
+		opts = append(opts, lock.WithRevocation(c.asked))
+	}
+	if c.plan.position {
+		opts = append(opts, lock.WithQueuePosition(func(int) {}))
+	}
+	return opts
+}

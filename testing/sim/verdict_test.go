@@ -1,0 +1,146 @@
+package sim_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A guarantee is what docent promises, by the name that it has everywhere. Each has a
+// validator, which reports violations under that name.
+type guarantee string
+
+const (
+	exclusion      guarantee = "exclusion"
+	lossFirst      guarantee = "loss before succession"
+	noGhost        guarantee = "no ghost"
+	ownSession     guarantee = "own session only"
+	grantOrder     guarantee = "order"
+	monotonicFence guarantee = "monotonic fence"
+	boundedCalls   guarantee = "bounded calls"
+	liveness       guarantee = "liveness"
+	honestStates   guarantee = "honest states"
+	nothingHidden  guarantee = "nothing hidden"
+)
+
+func guarantees() []guarantee {
+	return []guarantee{
+		exclusion, lossFirst, noGhost, ownSession, grantOrder,
+		monotonicFence, boundedCalls, liveness, honestStates, nothingHidden,
+	}
+}
+
+// A violation is what a validator has found.
+type violation struct {
+	guarantee guarantee
+	at        time.Duration
+	text      string
+}
+
+func (v violation) String() string { return fmt.Sprintf("%v: %s: %s", v.at, v.guarantee, v.text) }
+
+// An event is a line of the trace. It is put into words only if it is asked for.
+type event struct {
+	at     time.Duration
+	actor  string
+	what   string
+	detail any
+}
+
+// names of what differs from run to run by its nature: the ids in names of znodes.
+var guid = regexp.MustCompile(`_c_[0-9a-f-]{36}`)
+
+func (e event) String() string {
+	detail := ""
+	switch d := e.detail.(type) {
+	case nil:
+	case error:
+		detail = ": " + strings.ReplaceAll(d.Error(), "\n", "; ")
+	default:
+		detail = fmt.Sprint(" ", d)
+	}
+	return guid.ReplaceAllString(fmt.Sprintf("%14v  %-10s %s%s", e.at, e.actor, e.what, detail), "_c_*")
+}
+
+// note adds a line to the trace. It needs w.mu.
+func (w *world) note(actor, what string, detail any) {
+	w.events = append(w.events, event{w.now(), actor, what, detail})
+}
+
+// tell is note for those without w.mu.
+func (w *world) tell(actor, what string, detail any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(actor, what, detail)
+}
+
+// violatedLocked reports a violation. It needs w.mu.
+func (w *world) violatedLocked(g guarantee, format string, args ...any) {
+	v := violation{g, w.now(), guid.ReplaceAllString(fmt.Sprintf(format, args...), "_c_*")}
+	w.violations = append(w.violations, v)
+	w.note("VALIDATOR", "VIOLATION of "+string(g)+": "+v.text, nil)
+}
+
+func (w *world) violated(g guarantee, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violatedLocked(g, format, args...)
+}
+
+// count adds to what the run's summary tells.
+func (w *world) count(what string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what] += n
+}
+
+// trace returns the trace in words.
+func (w *world) trace() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	for _, e := range w.events {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}
+
+// sortedTrace is the trace with what happened at one instant in the order of its words:
+// two runs that differ in nothing else are the same.
+func (w *world) sortedTrace() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := make([]string, len(w.events))
+	for i, e := range w.events {
+		lines[i] = fmt.Sprintf("%20d %v", e.at, e)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// found returns the guarantees that are violated.
+func (w *world) found() []guarantee {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []guarantee
+	for _, v := range w.violations {
+		if !slices.Contains(all, v.guarantee) {
+			all = append(all, v.guarantee)
+		}
+	}
+	return all
+}
+
+// err returns the violations, nil if there are none.
+func (w *world) err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []error
+	for _, v := range w.violations {
+		all = append(all, errors.New(v.String()))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,171 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// lock asks for a lock.
+func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Context) (*lock.Lease, error)) {
+	if !h.reentrant && slices.ContainsFunc(k.held, func(t *tenure) bool { return t.handle.name == h.name }) {
+		return // it would wait for itself
+	}
+	c := k.call(4 * k.w.plan.timeout)
+	defer c.stop()
+	k.do(op + " " + h.name)
+	l, err := ask(c.ctx)
+	k.judge(op+" "+h.kind(), c, err)
+	if (l == nil) == (err == nil) {
+		k.w.violated(nothingHidden, "%s of %s returned lease %v with error %v", op, h.name, l, err)
+	}
+	if err != nil {
+		return
+	}
+	if of == h.downgrade {
+		h = &handle{name: "read" + h.name[len("write"):], target: h.target, reentrant: true}
+	}
+	k.held = append(k.held, k.w.enter(k, k.f, h, l))
+}
+
+// doLocked is lock.Do with something to do.
+func (k *worker) doLocked(h *handle) {
+	if !h.reentrant && len(k.held) > 0 {
+		return
+	}
+	c := k.call(4 * k.w.plan.timeout)
+	defer c.stop()
+	k.do("Do " + h.name)
+	span := upTo(k.r, k.w.plan.timeout)
+	panics := k.r.IntN(8) == 0
+	called := false
+	defer func() {
+		if v := recover(); v != nil && v != any(canary) {
+			panic(v)
+		}
+	}()
+	err := lock.Do(c.ctx, spy{h.locker, func(l *lock.Lease) { k.held = append(k.held, k.w.enter(k, k.f, h, l)) }}, func(ctx context.Context) error {
+		called = true
+		t := k.held[len(k.held)-1]
+		select {
+		case <-ctx.Done():
+		case <-time.After(span):
+		}
+		k.w.checkLoss(t)
+		k.held = k.held[:len(k.held)-1]
+		k.w.leave(t, k.name)
+		t.cancel()
+		if panics {
+			panic(canary)
+		}
+		return nil
+	})
+	if !called {
+		k.judge("Do "+h.kind(), c, err)
+		return
+	}
+	k.w.inspect(err)
+}
+
+// A spy tells of the lease that Do gets.
+type spy struct {
+	lock.Locker
+	told func(*lock.Lease)
+}
+
+func (s spy) Lock(ctx context.Context) (*lock.Lease, error) {
+	l, err := s.Locker.Lock(ctx)
+	if err == nil {
+		s.told(l)
+	}
+	return l, err
+}
+
+// release gives one tenure up.
+func (k *worker) release() {
+	i := k.r.IntN(len(k.held))
+	t := k.held[i]
+	k.w.checkLoss(t)
+	c := k.call(2 * k.w.plan.timeout)
+	defer c.stop()
+	byOwner := !k.plan.owned && k.r.IntN(2) == 0
+	if byOwner { // then it is the latest that goes
+		i, byOwner = k.latest(t)
+		t = k.held[i]
+		byOwner = byOwner && t.handle.unlock != nil
+	}
+	k.held = slices.Delete(k.held, i, i+1)
+	k.w.leave(t, k.name)
+	defer t.cancel()
+	if byOwner {
+		k.do("Unlock " + t.handle.name)
+		k.judge("Unlock", c, t.handle.unlock(c.ctx))
+		return
+	}
+	k.do("Release " + t.handle.name)
+	k.judge("Release", c, t.lease.Release(c.ctx))
+}
+
+// latest returns the place of the tenure that an Unlock of t's lock means, false if that is
+// only a part of one: the leases of a multi's members count for their locks as well.
+func (k *worker) latest(t *tenure) (int, bool) {
+	means := func(other *tenure) bool {
+		if t.handle.target == nil {
+			return other.handle.name == t.handle.name
+		}
+		return slices.ContainsFunc(other.stakes, func(s *stake) bool {
+			return s.target == t.handle.target && s.shared == t.stakes[0].shared
+		})
+	}
+	for i, other := range slices.Backward(k.held) {
+		if means(other) {
+			return i, (other.handle.target == nil) == (t.handle.target == nil)
+		}
+	}
+	panic("the tenure is not among those that are held")
+}
+
+// revoke asks somebody to let go.
+func (k *worker) revoke(h *handle) {
+	c := k.call(k.w.plan.timeout)
+	defer c.stop()
+	k.do("Participants " + h.name)
+	found, err := h.list(c.ctx)
+	k.judge("Participants", c, err)
+	if len(found) == 0 || h.kind() == "exclusive" {
+		return
+	}
+	c = k.call(k.w.plan.timeout)
+	defer c.stop()
+	k.do("Revoke " + h.name)
+	k.judge("Revoke", c, lock.Revoke(c.ctx, k.f, found[k.r.IntN(len(found))].Path))
+}
+
+// write writes what is to be written by the holder alone, also where it is no longer.
+func (k *worker) write() {
+	i := slices.IndexFunc(k.held, func(t *tenure) bool { return !t.stakes[0].shared && t.stakes[0].target.kind != "exclusive" })
+	if i < 0 {
+		return
+	}
+	t := k.held[i]
+	s := t.stakes[0]
+	ops := s.lease.Guards()
+	if k.w.bug.guards != nil {
+		ops = k.w.bug.guards(s.lease)
+	}
+	c := k.call(k.w.plan.timeout)
+	defer c.stop()
+	k.do("write guarded by " + t.handle.name)
+	data := fmt.Sprintf("%d %s", s.fence, canary)
+	_, err := t.client.current().Txn(c.ctx, append(ops, framework.OpSet(s.target.registerPath(), []byte(data), framework.AnyVersion))...)
+	if errors.Is(err, framework.ErrNoNode) {
+		k.w.count("guarded writes refused", 1)
+		return
+	}
+	k.judge("Txn", c, err)
+}
