@@ -123,11 +123,12 @@ fuzz: ## Run every fuzz target for FUZZTIME each
 	FUZZTIME=$(FUZZTIME) scripts/fuzz $(PKG)
 
 .PHONY: cover
-cover: ## Coverage of all packages by all tests, per function in .cache/cover.html
+cover: ## Coverage by all tests, per line in .cache/cover.html; fails below 90 % of lock, framework, retry, listeners
 	@mkdir -p .cache
 	$(go_test) -coverpkg=./... -coverprofile=.cache/cover.out $(PKG)
 	go tool cover -html=.cache/cover.out -o .cache/cover.html
 	@go tool cover -func=.cache/cover.out | tail -n 1
+	@scripts/coverage .cache/cover.out
 
 .PHONY: interop
 interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
@@ -137,6 +138,11 @@ interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 .PHONY: chaos
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/chaos
+
+.PHONY: spec
+spec: ## Check the model of the queue protocol exhaustively, and its broken variants
+	scripts/setup-spin
+	scripts/spec
 
 .PHONY: examples
 examples: setup ## Build and run every example

@@ -1,0 +1,183 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// Scenarios of Curator's own tests that no other test has; docs/curator-tests.md
+// has all of them.
+
+// As testKilledSession: holder and waiter are of one client, whose session ends.
+// Other than there, the holder is told.
+func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/curator/killed"
+		c, way := onWay(t, w)
+		m := newMutex(t, c, path)
+		held := mustLock(t, m)
+		waiter := lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter"))
+		done := lockLater(waiter, m)
+		awaitContenders(t, c, path, 2)
+		way.Expire(t)
+		receive(t, held.Lost(), "the holder's loss")
+		var lost *lock.LostError
+		if !errors.As(held.Err(), &lost) || !errors.Is(lost, framework.ErrSessionEnded) {
+			t.Errorf("the holder's lease: %v, want a LostError that wraps ErrSessionEnded", held.Err())
+		}
+		got := receive(t, done, "the waiter's grant in the next session")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if err := held.Release(t.Context()); !errors.As(err, &lost) {
+			t.Errorf("release of what was lost: %v, want a LostError", err)
+		}
+		if err := got.lease.Err(); err != nil {
+			t.Errorf("the waiter's lease: %v", err)
+		}
+		mustRelease(t, got.lease)
+	})
+}
+
+// As testWithNamespace, and the znodes are where others look for them.
+func TestCuratorNamespace(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		spaced, err := c.Namespace("curator-namespace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := mustLock(t, newMutex(t, spaced, "/a/lock"))
+		if n := len(contenders(t, c, "/curator-namespace/a/lock")); n != 1 {
+			t.Errorf("%d contenders below the namespace, want 1", n)
+		}
+		other := newMutex(t, w.Client(t), "/curator-namespace/a/lock")
+		if lease, err := other.TryLock(t.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock by the full path: %v, %v, want ErrHeld", lease, err)
+		}
+		mustRelease(t, held)
+		mustRelease(t, mustLock(t, other))
+	})
+}
+
+// As testLockACLs and testACLsCreatingParents: what the lock creates has the
+// ACL that is given to it, and each parent that of the client's provider otherwise.
+func TestCuratorACLs(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		open := []framework.ACL{{Perms: framework.PermAll, Scheme: "world", ID: "anyone"}}
+		some := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
+		provider := func(path string) []framework.ACL {
+			if path == "/curator-acl/parent" {
+				return some
+			}
+			return open
+		}
+		c := w.Client(t, framework.WithACLProvider(provider))
+		check := func(lease *lock.Lease, want map[string][]framework.ACL) {
+			t.Helper()
+			for path, acl := range want {
+				if got, _, err := c.ACL(t.Context(), path); err != nil || !slices.Equal(got, acl) {
+					t.Errorf("%s has %v (%v), want %v", path, got, err, acl)
+				}
+			}
+			mustRelease(t, lease)
+		}
+		lease := mustLock(t, newMutex(t, c, "/curator-acl/parent/lock"))
+		check(lease, map[string][]framework.ACL{
+			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
+		})
+		rw, err := lock.NewReadWrite(c, "/curator-acl-given/lock", lock.WithACL(some...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease = mustLock(t, rw.Write())
+		check(lease, map[string][]framework.ACL{
+			"/curator-acl-given": some, "/curator-acl-given/lock": some, lease.Node(): some,
+		})
+	})
+}
+
+// As testAttemptLockFailedException: what failed first is what Lock returns, and
+// the attempt's znode goes.
+func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/curator/failed"
+		c, way := onWay(t, w, framework.WithRetry(retry.Never()))
+		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
+		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		defer cancel()
+		lease, err := newMutex(t, c, path).Lock(ctx)
+		if lease != nil || !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("Lock: %v, %v, want ErrUnknownOutcome", lease, err)
+		}
+		if lost.Hits() != 1 {
+			t.Error("the reply was not lost")
+		}
+		observer := w.Client(t)
+		awaitContenders(t, observer, path, 0)
+		mustRelease(t, mustLock(t, newMutex(t, observer, path)))
+	})
+}
+
+// As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good.
+func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/curator-unreadable"
+		c := w.Client(t)
+		blind := framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}
+		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(blind)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		defer cancel()
+		m := newMutex(t, c, path, lock.WithACL(framework.OpenACL()...))
+		for name, attempt := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
+			lease, err := attempt(ctx)
+			if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
+				t.Errorf("%s: %v, %v, want ErrNoAuth", name, lease, err)
+			}
+		}
+		zktest.Eventually(t, generous, "the attempts' znodes are gone", func() bool {
+			st, ok, err := c.Exists(t.Context(), path)
+			return err == nil && ok && st.NumChildren == 0
+		})
+		if st, _, err := c.Exists(t.Context(), path); err != nil || st.Cversion == 0 {
+			t.Errorf("children were changed %d times (%v): there was no attempt", st.Cversion, err)
+		}
+	})
+}
+
+// As testSetNodeData: the lock has a copy of its data.
+func TestCuratorDataIsCopied(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		data := []byte("first")
+		rw, err := lock.NewReadWrite(c, "/curator/data", lock.WithData(data), lock.WithMetadata(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(data, "later")
+		for _, side := range []lock.Locker{rw.Write(), rw.Read()} {
+			lease := mustLock(t, side)
+			if got, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(got) != "first" {
+				t.Errorf("the znode holds %q, %v", got, err)
+			}
+			mustRelease(t, lease)
+		}
+	})
+}
