@@ -1,0 +1,65 @@
+package queue_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// FuzzSort gives a directory's children any names: those that are no contenders
+// are left out, the others keep their order however they were listed.
+func FuzzSort(f *testing.F) {
+	f.Add("_c_00000000-0000-4000-8000-000000000000-lock-0000000001\nlock-0000000002\nlock--2147483648\nx")
+	f.Add("__WRIT__0000000001\n__READ__0000000001\n__READ__99999999999\n__WRIT__-\n__READ__")
+	f.Add("lock-lock-0000000001\nlock-+000000001\nlock-00000000001\nlock--000000001")
+	kinds := []string{"__WRIT__", "__READ__", "lock-"}
+	f.Fuzz(func(t *testing.T, listed string) {
+		names := strings.Split(listed, "\n")
+		nodes := queue.Sort(names, kinds...)
+		for i, n := range nodes {
+			if !slices.Contains(names, n.Name) || !slices.Contains(kinds, n.Kind) {
+				t.Fatalf("%+v was not listed", n)
+			}
+			digits := n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]
+			if want := fmt.Sprintf("%010d", n.Sequence); strings.TrimLeft(strings.TrimPrefix(digits, "-"), "0") != strings.TrimLeft(strings.TrimPrefix(want, "-"), "0") {
+				t.Errorf("%q has the number %d", n.Name, n.Sequence)
+			}
+			if strings.HasPrefix(digits, "-") != (n.Sequence < 0) && n.Sequence != 0 {
+				t.Errorf("%q has the number %d", n.Name, n.Sequence)
+			}
+			if at := queue.Index(nodes, n.Name); at < 0 || nodes[at].Name != n.Name || at > i {
+				t.Errorf("%q is at %d, not %d", n.Name, at, i)
+			}
+		}
+		if !inHalfOfTheNumbers(nodes) {
+			return // there is no order on a circle
+		}
+		for i := range nodes[min(1, len(nodes)):] {
+			if nodes[i+1].Sequence-nodes[i].Sequence < 0 {
+				t.Errorf("%q stands before %q", nodes[i].Name, nodes[i+1].Name)
+			}
+		}
+		slices.Reverse(names)
+		for i, n := range queue.Sort(names, kinds...) {
+			if n.Name != nodes[i].Name {
+				t.Errorf("listed the other way round %q comes at %d, where %q was", n.Name, i, nodes[i].Name)
+			}
+		}
+	})
+}
+
+// inHalfOfTheNumbers reports whether all numbers are so close together that the
+// sign of their differences orders them.
+func inHalfOfTheNumbers(nodes []queue.Node) bool {
+	for _, a := range nodes {
+		for _, b := range nodes {
+			if d := int64(a.Sequence - b.Sequence); d != int64(int32(d)) || d > 1<<30 || d < -(1<<30) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,7 @@
+package lock
+
+// What reads the data of znodes, for the fuzz target.
+var (
+	DecodeMetadata  = decodeMetadata
+	RequestsRelease = requestsRelease
+)
