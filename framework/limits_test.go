@@ -18,13 +18,23 @@ func TestTheLimitsNameTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := os.ReadFile("../docs/peer-bugs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	others := []string{"../docs/peer-bugs.md", "../docs/curator-tests.md"}
 	tests := testsBelow(t, "..")
 	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
-	for _, match := range named.FindAllStringSubmatch(string(text)+string(peers), -1) {
+	all := string(text)
+	for _, doc := range others {
+		more, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(more)
+		for line := range strings.Lines(string(more)) {
+			if row := strings.HasPrefix(line, "| ") && !strings.Contains(line, " | test |") && !strings.Contains(line, " | ours |"); row && !named.MatchString(line) && !reasoned(line) {
+				t.Errorf("%s has a row with neither a test nor a reason: %s", doc, line)
+			}
+		}
+	}
+	for _, match := range named.FindAllStringSubmatch(all, -1) {
 		if !tests[match[1]] {
 			t.Errorf("there is no test %s", match[1])
 		}
@@ -47,6 +57,13 @@ func TestTheLimitsNameTestsThatExist(t *testing.T) {
 			t.Errorf("trap %d is missing", n+1)
 		}
 	}
+}
+
+// reasoned reports whether a row's last cell says why there is no test.
+func reasoned(line string) bool {
+	cells := strings.Split(strings.TrimSpace(line), "|")
+	last := strings.TrimSpace(cells[len(cells)-2])
+	return len(last) > 40 || len(last) > len("none") && !strings.Contains(last, "`")
 }
 
 // testsBelow returns the names of all tests and fuzz targets of the module.
