@@ -1,0 +1,92 @@
+package lock_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A free lock is had without a sync: that is for who would be refused otherwise.
+func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, way := onWay(t, w)
+		m := newMutex(t, c, "/try/free")
+		way.ResetRequests()
+		lease, err := m.TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rq := range way.Requests() {
+			if rq.Op == fault.Sync && rq.Path != "/" { // of the root it is the session's heartbeat
+				t.Errorf("%v of %s to try a free lock", rq.Op, rq.Path)
+			}
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// TestTryLockThatComesSecond is overtaken between its look and its create. It is
+// refused without a further word also where its znode was deleted for it, by an
+// operator or with its session.
+func TestTryLockThatComesSecond(t *testing.T) {
+	t.Parallel()
+	for name, meddle := range map[string]func(*testing.T, *worlds.World, *worlds.Way, string){
+		"nobody meddles":                  func(*testing.T, *worlds.World, *worlds.Way, string) {},
+		"an operator deletes its znode":   deleteSecond,
+		"its session ends before it asks": func(t *testing.T, _ *worlds.World, way *worlds.Way, _ string) { way.Expire(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				path := "/try/second/" + name
+				c, way := onWay(t, w)
+				late := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
+				gone := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
+				defer gone.Release()
+				defer late.Release()
+				m := newMutex(t, c, path)
+				ctx, cancel := context.WithTimeout(t.Context(), generous)
+				defer cancel()
+				refused := make(chan error, 1)
+				go func() {
+					lease, err := m.TryLock(ctx)
+					if lease != nil {
+						t.Error("granted beside its holder")
+					}
+					refused <- err
+				}()
+				receive(t, late.Hit(), "the create")
+				held := mustLock(t, newMutex(t, w.Client(t), path))
+				late.Release()
+				receive(t, gone.Hit(), "the delete of what came second")
+				meddle(t, w, way, path)
+				gone.Release()
+				err := receive(t, refused, "the refusal")
+				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
+				if err == nil || err.Error() != want {
+					t.Errorf("error %q, want %q", err, want)
+				}
+				awaitContenders(t, w.Client(t), path, 1)
+				mustRelease(t, held)
+			})
+		})
+	}
+}
+
+// deleteSecond deletes the last contender's znode.
+func deleteSecond(t *testing.T, w *worlds.World, _ *worlds.Way, path string) {
+	t.Helper()
+	operator := w.Client(t)
+	awaitContenders(t, operator, path, 2)
+	names := contenders(t, operator, path)
+	last := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	deleteNode(t, operator, path+"/"+last)
+	zktest.Eventually(t, generous, "the holder stands alone", func() bool { return len(contenders(t, operator, path)) == 1 })
+}
