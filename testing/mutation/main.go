@@ -3,7 +3,7 @@
 //
 //	go run ./testing/mutation -sample 30 -seed 1 -- -run Contract ./recipes/lock
 //
-// What follows -- is given to go test. The packages under test are those of -of.
+// What follows -- is given to go test. -of says what is broken.
 // Nothing is written to the working tree: go's -overlay has the broken file.
 package main
 
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	of := flag.String("of", "recipes/lock,recipes/internal/queue", "directories of what is broken, separated by commas")
+	of := flag.String("of", "recipes/lock,recipes/internal/queue", "what is broken: directories, or patterns of files, separated by commas")
 	sample := flag.Int("sample", 30, "how many mutants are tried; 0 for all")
 	seed := flag.Uint64("seed", 1, "which ones")
 	limit := flag.Duration("limit", 2*time.Minute, "a test run that takes longer has noticed")
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run tries a sample of the mutants of the directories' files and returns how
+// run tries a sample of the mutants of the files and returns how
 // many survived.
 func run(dirs []string, sample int, seed uint64, limit time.Duration, test []string) (survivors int, err error) {
 	var all []mutant

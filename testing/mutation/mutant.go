@@ -21,9 +21,13 @@ type mutant struct {
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.what) }
 
-// mutantsOf returns all mutants of a directory's files, tests apart.
-func mutantsOf(dir string) ([]mutant, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+// mutantsOf returns all mutants of the files of a directory, tests apart, or of
+// those that a pattern means.
+func mutantsOf(pattern string) ([]mutant, error) {
+	if !strings.HasSuffix(pattern, ".go") {
+		pattern = filepath.Join(pattern, "*.go")
+	}
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, err
 	}
