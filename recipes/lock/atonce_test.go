@@ -25,23 +25,25 @@ func (c goneContext) Err() error {
 	return nil
 }
 
+// newLocks make a lock of each kind in the directory path.
+var newLocks = map[string]func(*framework.Client, string) (lock.Locker, error){
+	"Exclusive":      func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path+"/lock") },
+	"Mutex":          func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
+	"SemaphoreMutex": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
+	"Write": func(c *framework.Client, path string) (lock.Locker, error) {
+		rw, err := lock.NewReadWrite(c, path)
+		if err != nil {
+			return nil, err
+		}
+		return rw.Write(), nil
+	},
+}
+
 // TestNoLeaseForWhoHasGone ends the context between the request that takes the
 // lock and the return: there is no lease then, and no ghost.
 func TestNoLeaseForWhoHasGone(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(*framework.Client, string) (lock.Locker, error){
-		"Exclusive":      func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path+"/lock") },
-		"Mutex":          func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
-		"SemaphoreMutex": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
-		"Write": func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewReadWrite(c, path)
-			if err != nil {
-				return nil, err
-			}
-			return rw.Write(), nil
-		},
-	}
-	for name, newLock := range kinds {
+	for name, newLock := range newLocks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/recipes/lock"
@@ -30,6 +31,32 @@ func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 		}
 		mustRelease(t, lease)
 	})
+}
+
+// What is refused because somebody is seen to be there says that and no more.
+func TestTryLockSaysNoMoreThanThatItIsHeld(t *testing.T) {
+	t.Parallel()
+	for name, newLock := range newLocks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				var locks []lock.Locker
+				for range 2 {
+					l, err := newLock(w.Client(t), "/try/held/"+name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					locks = append(locks, l)
+				}
+				held := mustLock(t, locks[0])
+				_, err := locks[1].TryLock(t.Context())
+				if err == nil || !strings.HasSuffix(err.Error(), "/"+name+": "+lock.ErrHeld.Error()) && !strings.HasSuffix(err.Error(), "/lock: "+lock.ErrHeld.Error()) {
+					t.Errorf("error %q, want it to end with the path and %q", err, lock.ErrHeld)
+				}
+				mustRelease(t, held)
+			})
+		})
+	}
 }
 
 // TestTryLockThatComesSecond is overtaken between its look and its create. It is

@@ -53,6 +53,10 @@ func run(dirs []string, sample int, seed uint64, limit time.Duration, test []str
 	if sample > 0 {
 		all = all[:min(sample, len(all))]
 	}
+	// Tests that fail, or take too long, with nothing broken would kill every mutant.
+	if v, err := runTests("", limit, test); err != nil || v != survived {
+		return 0, errors.Join(errors.New("the tests don't pass within the limit with nothing broken"), err)
+	}
 	counts := map[verdict]int{}
 	for _, m := range all {
 		v, err := try(m, limit, test)
@@ -93,10 +97,15 @@ func try(m mutant, limit time.Duration, test []string) (verdict, error) {
 	if err := exec.Command("go", "build", "-overlay", overlay, "./"+filepath.Dir(m.file)).Run(); err != nil {
 		return invalid, nil
 	}
+	return runTests(overlay, limit, test)
+}
+
+// runTests runs the tests with the files of an overlay, or with none broken.
+func runTests(overlay string, limit time.Duration, test []string) (verdict, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	args := append([]string{"test", "-overlay", overlay, "-count=1", "-failfast", "-timeout", limit.String()}, test...)
-	err = exec.CommandContext(ctx, "go", args...).Run()
+	args := append([]string{"test", "-overlay=" + overlay, "-count=1", "-failfast", "-timeout", limit.String()}, test...)
+	err := exec.CommandContext(ctx, "go", args...).Run()
 	var failed *exec.ExitError
 	switch {
 	case err == nil:

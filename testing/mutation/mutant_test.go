@@ -71,6 +71,9 @@ func TestAMutantIsTriedAndNothingIsLeftBehind(t *testing.T) {
 			}
 		})
 	}
+	if _, err := run([]string{"testdata/victim/sum.go"}, 1, 1, time.Minute, []string{"./testdata/nothing"}); err == nil {
+		t.Error("tests that fail with nothing broken are taken for good")
+	}
 	m := mutant{file: "testdata/victim/sum.go", source: []byte("package main\n\nfunc sum(a, b int) int { return a - b }\n")}
 	if got, err := try(m, time.Minute, []string{"./testdata/victim"}); err != nil || got != killed {
 		t.Errorf("one that a test sees: %v, %v, want it killed", got, err)
