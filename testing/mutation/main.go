@@ -94,7 +94,7 @@ func try(m mutant, limit time.Duration, test []string) (verdict, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := exec.Command("go", "build", "-overlay", overlay, "./"+filepath.Dir(m.file)).Run(); err != nil {
+	if err := exec.Command("go", "build", "-o", os.DevNull, "-overlay", overlay, "./"+filepath.Dir(m.file)).Run(); err != nil {
 		return invalid, nil
 	}
 	return runTests(overlay, limit, test)
