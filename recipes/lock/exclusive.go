@@ -45,9 +45,12 @@ func NewExclusive(c *framework.Client, path string, opts ...Option) (*Exclusive,
 		return nil, err
 	}
 	return &Exclusive{
-		ownerless: ownerless{registry: registryOf(c), path: path, full: c.AbsolutePath(path), cfg: cfg},
-		client:    c,
-		seats:     seatsOf(c),
+		ownerless: ownerless{
+			registry: registryOf(c), path: path, full: c.AbsolutePath(path), cfg: cfg,
+			tel: telemetryOf(c, typeExclusive, cfg.name, c.AbsolutePath(path)),
+		},
+		client: c,
+		seats:  seatsOf(c),
 	}, nil
 }
 
@@ -102,11 +105,18 @@ func (e *Exclusive) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
-	seat, waited, err := e.seats.take(ctx, e.full, try)
+	ctx, seen := e.tel.begin(ctx)
+	lease, err := e.contend(ctx, seen, try)
+	seen.end(ctx, lease, err)
+	return lease, err
+}
+
+func (e *Exclusive) contend(ctx context.Context, seen *acquiring, try bool) (*Lease, error) {
+	seat, waited, err := e.seats.take(ctx, e.full, try, seen)
 	if err != nil {
 		return nil, err
 	}
-	a := &exclusiveAttempt{lock: e, data: e.attemptData(ctx), taken: waited}
+	a := &exclusiveAttempt{lock: e, data: e.attemptData(ctx, seen), seen: seen, taken: waited}
 	grant, err := a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
@@ -118,7 +128,7 @@ func (e *Exclusive) acquire(ctx context.Context, try bool) (*Lease, error) {
 		seat.leave()
 		return nil, err
 	}
-	return e.lease(grant, func(h *hold) {
+	return e.lease(ctx, seen, grant, func(h *hold) {
 		h.means = []framework.DeleteOption{framework.CreatedBy(grant.Stat.Czxid)}
 		h.left = seat.leave
 	}), nil

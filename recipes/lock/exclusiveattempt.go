@@ -16,8 +16,9 @@ import (
 type exclusiveAttempt struct {
 	lock  *Exclusive
 	data  []byte
-	taken bool // somebody else is known to have had the lock
-	wakes int  // how often it has woken
+	seen  *acquiring // what telemetry follows of the call
+	taken bool       // somebody else is known to have had the lock
+	wakes int        // how often it has woken
 
 	client *framework.Client // bound to the hold's session
 	hold   *framework.SessionHold
@@ -28,8 +29,8 @@ type exclusiveAttempt struct {
 // attempt's znode from any other, should the reply to the create be lost. Where
 // the data is to be left alone, the seat does: while somebody has it, the
 // session has no other attempt at the path and no lease of it.
-func (e *Exclusive) attemptData(ctx context.Context) []byte {
-	return e.cfg.attemptData(named(ctx), crand.Text())
+func (e *Exclusive) attemptData(ctx context.Context, seen *acquiring) []byte {
+	return e.cfg.attemptData(named(ctx), crand.Text(), seen)
 }
 
 // run goes on until the znode is created, ctx ends or there is an error. A try
@@ -119,6 +120,8 @@ func (a *exclusiveAttempt) awaitFree(ctx context.Context) error {
 		case ctxerr.Is(err, framework.ErrNoNode):
 			return nil
 		case err == nil:
+			a.seen.Waits(noQueue)
+			a.seen.Behind(watch.Data())
 			err = a.awaitFired(ctx, watch)
 			watch.Close()
 		case outage(err) && ctx.Err() == nil:

@@ -30,6 +30,7 @@ type hold struct {
 	revoked  func(*Lease) // told of requests to let go; nil for nobody
 
 	attempt *queue.Attempt // only for the goroutine that drives
+	seen    *acquiring     // what telemetry follows of the attempt; likewise
 	lost    chan struct{}  // closed on loss, once
 
 	means []framework.DeleteOption // tell its znode from others at the path; none where the name does
@@ -46,6 +47,7 @@ type hold struct {
 	changed chan struct{} // closed and replaced when the driver leaves; closed when the attempt is given up
 	waiting int           // goroutines of the party that wait for the driver
 	grant   *queue.Grant
+	held    *holding // what telemetry follows of the grant; set with it
 	leases  []*Lease // in the order of their locking
 	err     error
 }
@@ -54,6 +56,7 @@ type hold struct {
 func (h *hold) leaseLocked() *Lease {
 	l := &Lease{hold: h}
 	h.leases = append(h.leases, l)
+	h.held.leased(l, len(h.leases))
 	return l
 }
 
@@ -185,7 +188,8 @@ func (h *hold) lose(cause error) {
 		r.mu.Unlock()
 		return
 	}
-	h.err = &LostError{Path: h.path, Cause: cause}
+	lost := &LostError{Path: h.path, Cause: cause}
+	h.err = lost
 	r.leaveLocked(h)
 	r.lost[h.key] = append(r.lost[h.key], h)
 	close(h.lost)
@@ -200,6 +204,7 @@ func (h *hold) lose(cause error) {
 	for _, l := range leases {
 		l.endContexts(h.err)
 	}
+	h.held.lost(lost)
 	for _, multi := range joined {
 		multi.lose(h.err)
 	}
@@ -214,6 +219,7 @@ func (h *hold) discard() {
 	}
 	h.stop()
 	h.grant.Client.Discard(h.grant.Node, h.means...)
+	h.held.released(nil)
 	h.leave()
 }
 
@@ -282,7 +288,8 @@ func (h *hold) stopWatching() {
 
 // deleted ends what outlives the leases, and returns what the end of the
 // znode's deletion means for the release.
-func (h *hold) deleted(ctx context.Context, err error) error {
+func (h *hold) deleted(ctx context.Context, err error) (ended error) {
+	defer func() { h.held.released(ended) }()
 	h.leave()
 	switch {
 	case ctxerr.Is(err, framework.ErrNoNode):

@@ -17,6 +17,7 @@ type joint struct {
 	members []*Lease
 	multi   *Multi
 	party   party
+	held    *holding // what telemetry follows of it; nil for nothing
 }
 
 // newLease returns the lease that stands for those of all members. Its hold
@@ -30,6 +31,7 @@ func (j *joint) newLease(path string) *Lease {
 		grant:    first.grant,
 		means:    first.means,
 		joint:    j,
+		held:     j.held,
 		lost:     make(chan struct{}),
 	}
 	h.registry.mu.Lock()

@@ -32,7 +32,7 @@ func (l *Lease) Node() string { return l.hold.grant.Node }
 // It does not make anybody the lock's owner. The CancelFunc has to be called, as
 // with every context.
 func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(l.hold.held.carriedBy(parent, l))
 	lc := &leaseContext{cancel}
 	r := l.hold.registry
 	r.mu.Lock()
@@ -132,11 +132,14 @@ func (l *Lease) Guard() framework.TxnOp {
 // was lost gives its [*LostError], one that was released already [ErrReleased].
 func (l *Lease) Release(ctx context.Context) error {
 	last, err := l.drop()
-	switch {
-	case err != nil || !last:
+	if err != nil || !last {
 		return err
-	case l.hold.joint != nil:
-		return l.hold.joint.release(ctx)
+	}
+	ctx = l.hold.held.releasing(ctx)
+	if l.hold.joint != nil {
+		err := l.hold.joint.release(ctx)
+		l.hold.held.released(err)
+		return err
 	}
 	return opError("release", l.hold.path, l.hold.release(ctx))
 }

@@ -18,21 +18,29 @@ type Metadata struct {
 	Attempt string    `json:"attempt,omitempty"` // names the attempt, where the znode's name doesn't
 	Since   time.Time `json:"since"`             // when the attempt began, by the contender's clock
 	Data    []byte    `json:"data,omitempty"`
+
+	// Traceparent leads to the trace of the call that made the znode, as W3C
+	// Trace Context writes it: see [WithTraceparent].
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // metadataVersion is the present version of the format.
 const metadataVersion = 1
 
-// nodeData returns what the znode of p's attempt is to hold.
-func (cfg *config) nodeData(p party) []byte { return cfg.attemptData(p, "") }
+// nodeData returns what the znode of p's attempt is to hold. by is what telemetry
+// follows of the call that makes it.
+func (cfg *config) nodeData(p party, by *acquiring) []byte { return cfg.attemptData(p, "", by) }
 
 // attemptData is nodeData that names the attempt.
-func (cfg *config) attemptData(p party, attempt string) []byte {
+func (cfg *config) attemptData(p party, attempt string, by *acquiring) []byte {
 	switch {
 	case cfg.bare && cfg.data != nil:
 		return cfg.data
 	case cfg.bare:
 		return localAddress()
+	}
+	if cfg.untraced {
+		by = nil
 	}
 	encoded, err := json.Marshal(Metadata{
 		Version: metadataVersion,
@@ -42,6 +50,8 @@ func (cfg *config) attemptData(p party, attempt string) []byte {
 		Attempt: attempt,
 		Since:   time.Now().UTC().Truncate(time.Millisecond),
 		Data:    cfg.data,
+
+		Traceparent: by.traceparent(),
 	})
 	if err != nil {
 		panic(err) // strings, numbers and bytes always encode

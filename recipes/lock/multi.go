@@ -29,8 +29,9 @@ import (
 // A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same
 // members; it locks them in the order given, which has to be that of their paths.
 type Multi struct {
-	members []member // immutable; in the order of their locking
-	name    string   // immutable; of all members
+	members []member  // immutable; in the order of their locking
+	name    string    // immutable; of all members
+	tel     telemetry // immutable
 
 	mu     sync.Mutex         // guards following; never held across a network call
 	leases map[party][]*Lease // that are not released, in the order of their locking
@@ -50,7 +51,8 @@ func NewMulti(locks ...Locker) (*Multi, error) {
 	for i, m := range members {
 		names[i] = m.name
 	}
-	return &Multi{members: members, name: strings.Join(names, ", "), leases: make(map[party][]*Lease)}, nil
+	name := strings.Join(names, ", ")
+	return &Multi{members: members, name: name, tel: multiTelemetry(members, name), leases: make(map[party][]*Lease)}, nil
 }
 
 // Lock waits until the caller has all members and returns the lease of them
@@ -68,11 +70,21 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) { return m.acquire(
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{members: m.members, name: m.name, party: partyOf(ctx), try: try, limit: maxTogether}
+	if m.reenters(a.party) {
+		return m.lock(ctx, nil, a)
+	}
+	ctx, seen := m.tel.begin(ctx)
+	lease, err := m.lock(seen.outer(ctx), seen, a)
+	seen.end(ctx, lease, err)
+	return lease, err
+}
+
+func (m *Multi) lock(ctx context.Context, seen *acquiring, a *acquisition) (*Lease, error) {
 	leases, err := a.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	j := &joint{members: leases, multi: m, party: a.party}
+	j := &joint{members: leases, multi: m, party: a.party, held: seen.granted(ctx, leases[0].hold.grant)}
 	lease := j.newLease(m.name)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -124,7 +124,7 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 		busy = slices.IndexFunc(entries, func(e entry) bool { return e.hold != nil && e.hold.attempt == attempts[len(grants)] })
 	}
 	if a.try && err != nil {
-		return a.refused(ctx, entries, entries[busy].member.name, err)
+		return a.refused(ctx, entries, entries[busy], err)
 	}
 	return a.settle(ctx, entries, grants, busy)
 }
@@ -135,6 +135,7 @@ type entry struct {
 	member member
 	lease  *Lease
 	hold   *hold
+	seen   *acquiring // what telemetry follows of the attempt
 }
 
 // join finds the party's place in the members, up to one that another goroutine
@@ -152,7 +153,9 @@ func (a *acquisition) join(ctx context.Context, members []member) ([]entry, erro
 		case found.lease != nil:
 			found.hold = nil
 		}
-		entries = append(entries, entry{member: m, lease: found.lease, hold: found.hold})
+		e := entry{member: m, lease: found.lease, hold: found.hold}
+		e.begin(ctx)
+		entries = append(entries, e)
 	}
 	return entries, nil
 }
@@ -174,7 +177,9 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 		lease := e.lease
 		if e.hold != nil {
 			var err error
-			if lease, err = e.member.side.conclude(ctx, e.hold, grants[0], nil); err != nil {
+			lease, err = e.member.side.conclude(ctx, e.hold, grants[0], nil)
+			e.seen.end(ctx, lease, err)
+			if err != nil {
 				return a.quit(ctx, entries[i+1:], a.opError(e.member.name, err))
 			}
 			grants = grants[1:]
@@ -190,7 +195,8 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
 	_ = a.quit(ctx, entries[busy+1:], nil)
 	e := entries[busy]
-	lease, err := e.member.side.drive(ctx, e.hold, false)
+	lease, err := e.member.side.drive(e.seen.within(ctx), e.hold, false)
+	e.seen.end(ctx, lease, err)
 	if err != nil {
 		return a.opError(e.member.name, err)
 	}
@@ -200,14 +206,15 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 
 // refused leaves all queues, and returns ErrHeld; or nil, for a new attempt, if
 // the session ended or a node of the party's was deleted.
-func (a *acquisition) refused(ctx context.Context, entries []entry, name string, err error) error {
+func (a *acquisition) refused(ctx context.Context, entries []entry, busy entry, err error) error {
 	switch {
 	case queue.Anew(err):
 		err = nil
 	case ctxerr.Is(err, queue.ErrBusy):
-		err = a.opError(name, ErrHeld)
+		err = a.opError(busy.member.name, ErrHeld)
+		busy.seen.end(ctx, nil, ErrHeld)
 	default:
-		err = a.opError(name, err)
+		err = a.opError(busy.member.name, err)
 	}
 	return a.quit(ctx, entries, err)
 }
@@ -222,12 +229,14 @@ func (a *acquisition) quit(ctx context.Context, entries []entry, err error) erro
 	r := entries[0].member.registry
 	var unwanted []*queue.Attempt
 	var leases []*Lease
+	var seen []*acquiring
 	r.mu.Lock()
 	for _, e := range entries {
 		if e.lease != nil {
 			leases = append(leases, e.lease)
 			continue
 		}
+		seen = append(seen, e.seen)
 		e.hold.undrivenLocked()
 		if r.unwantedLocked(e.hold) {
 			unwanted = append(unwanted, e.hold.attempt)
@@ -235,6 +244,7 @@ func (a *acquisition) quit(ctx context.Context, entries []entry, err error) erro
 	}
 	r.mu.Unlock()
 	undone := queue.WithdrawAll(ctx, unwanted)
+	quitAll(ctx, seen, err)
 	if undone != nil && ctx.Err() == nil {
 		err = errors.Join(err, fmt.Errorf("and to leave the queue again: %w", undone))
 	}

@@ -16,6 +16,7 @@ type member struct {
 	position int       // among those that were given
 	registry *registry // of its client; nil for a foreign lock
 	side     *side     // nil where it can't be locked together with others
+	tel      telemetry
 }
 
 // The ranks of kinds. A write side comes before the read side, which is then
@@ -50,9 +51,9 @@ func membersOf(l Locker) ([]member, error) {
 		}
 		m.of(&l.side, l.name+" side of "+l.side.path, rank)
 	case *SemaphoreMutex:
-		m.name, m.path, m.rank, m.registry = l.path, l.full, rankSemaphoreMutex, l.registry
+		m.name, m.path, m.rank, m.registry, m.tel = l.path, l.full, rankSemaphoreMutex, l.registry, l.tel
 	case *Exclusive:
-		m.name, m.path, m.rank, m.registry = l.path, l.full, rankExclusive, l.registry
+		m.name, m.path, m.rank, m.registry, m.tel = l.path, l.full, rankExclusive, l.registry, l.tel
 	case pather:
 		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
 	default:
@@ -62,7 +63,7 @@ func membersOf(l Locker) ([]member, error) {
 }
 
 func (m *member) of(s *side, name string, rank int) {
-	m.name, m.path, m.rank, m.registry, m.side = name, s.full, rank, s.registry, s
+	m.name, m.path, m.rank, m.registry, m.side, m.tel = name, s.full, rank, s.registry, s, s.tel
 }
 
 // same reports whether both are one lock.

@@ -36,6 +36,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		path: path,
 		full: c.AbsolutePath(path),
 		cfg:  cfg,
+		tel:  telemetryOf(c, typeMutex, cfg.name, c.AbsolutePath(path)),
 	}}, nil
 }
 

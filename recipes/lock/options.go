@@ -40,6 +40,7 @@ func (p LossPolicy) String() string {
 type config struct {
 	data       []byte
 	bare       bool
+	untraced   bool
 	lossPolicy LossPolicy
 	revoked    func(*Lease)
 	position   func(int)

@@ -14,11 +14,12 @@ type ownerless struct {
 	path     string // as its user gave it
 	full     string // in the ensemble
 	cfg      config
+	tel      telemetry
 }
 
 // lease returns the lease of what was granted. set sets what its hold is to have
 // besides, before anybody else sees it.
-func (o *ownerless) lease(g *queue.Grant, set func(*hold)) *Lease {
+func (o *ownerless) lease(ctx context.Context, seen *acquiring, g *queue.Grant, set func(*hold)) *Lease {
 	h := &hold{
 		registry: o.registry,
 		key:      holdKey{path: o.full, kind: o.kind, party: party{owner: NewOwner("")}},
@@ -28,6 +29,7 @@ func (o *ownerless) lease(g *queue.Grant, set func(*hold)) *Lease {
 		lost:     make(chan struct{}),
 	}
 	set(h)
+	h.held = seen.granted(ctx, g)
 	o.registry.mu.Lock()
 	defer o.registry.mu.Unlock()
 	h.grantedLocked(g)

@@ -46,8 +46,10 @@ func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite,
 		path:  path,
 		full:  c.AbsolutePath(path),
 		cfg:   cfg,
+		tel:   telemetryOf(c, typeRead, cfg.name, c.AbsolutePath(path)),
 	}
 	write := read
+	write.tel = telemetryOf(c, typeWrite, cfg.name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
 	return &ReadWrite{read: Side{side: read, name: "read"}, write: Side{side: write, name: "write"}}, nil
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -20,9 +21,10 @@ type seats struct {
 // A seat is the right to contend for one path.
 type seat struct {
 	seats  *seats
-	path   string        // in the ensemble
-	turn   chan struct{} // capacity 1: full while somebody sits
-	wanted int           // how many sit or wait; guarded by seats.mu
+	path   string                    // in the ensemble
+	turn   chan struct{}             // capacity 1: full while somebody sits
+	sitter atomic.Pointer[acquiring] // of who sat down last, for telemetry
+	wanted int                       // how many sit or wait; guarded by seats.mu
 }
 
 type seatsKey struct{}
@@ -34,10 +36,11 @@ func seatsOf(c *framework.Client) *seats {
 
 // take waits for the path's seat, until ctx ends, or returns ErrHeld if it only
 // tries. waited says whether somebody else had it.
-func (s *seats) take(ctx context.Context, path string, try bool) (st *seat, waited bool, err error) {
+func (s *seats) take(ctx context.Context, path string, try bool, seen *acquiring) (st *seat, waited bool, err error) {
 	st = s.want(path)
 	select {
 	case st.turn <- struct{}{}:
+		st.sitter.Store(seen)
 		return st, false, nil
 	default:
 	}
@@ -45,8 +48,11 @@ func (s *seats) take(ctx context.Context, path string, try bool) (st *seat, wait
 		st.forget()
 		return nil, false, ErrHeld
 	}
+	seen.Waits(noQueue)
+	seen.behind(st.sitter.Load())
 	select {
 	case st.turn <- struct{}{}:
+		st.sitter.Store(seen)
 		return st, true, nil
 	case <-ctx.Done():
 		st.forget()

@@ -18,6 +18,7 @@ import (
 type semaphoreAttempt struct {
 	mutex *SemaphoreMutex
 	data  []byte
+	seen  *acquiring // what telemetry follows of the call
 	queue *queue.Attempt
 	place int // that was told last
 
@@ -27,8 +28,8 @@ type semaphoreAttempt struct {
 	own   *framework.Watch // on the queue's znode, since it began to wait
 }
 
-func (m *SemaphoreMutex) newAttempt(ctx context.Context) *semaphoreAttempt {
-	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(named(ctx)), place: -1}
+func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *acquiring) *semaphoreAttempt {
+	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(named(ctx), seen), seen: seen, place: -1}
 	turns := *m.turns
 	if m.cfg.position != nil {
 		turns.Place = func(ahead int) {
@@ -38,6 +39,7 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context) *semaphoreAttempt {
 		}
 	}
 	a.queue = turns.NewAttempt(mutexKind, func() []byte { return a.data })
+	a.queue.Observer = seen.observer(1)
 	return a
 }
 
@@ -122,6 +124,7 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 			return a.turn.Hold.Err()
 		case err == nil:
 			a.tell(1)
+			a.observe(ctx, names)
 		}
 		names, err = a.awaitChange(ctx)
 	}

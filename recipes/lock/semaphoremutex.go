@@ -44,9 +44,12 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 		}
 	}
 	return &SemaphoreMutex{
-		ownerless: ownerless{registry: registryOf(c), kind: leaseKind, path: path, full: c.AbsolutePath(path), cfg: cfg},
-		turns:     dir(locksDir, mutexKind),
-		leases:    dir(leasesDir, leaseKind),
+		ownerless: ownerless{
+			registry: registryOf(c), kind: leaseKind, path: path, full: c.AbsolutePath(path), cfg: cfg,
+			tel: telemetryOf(c, typeSemaphore, cfg.name, c.AbsolutePath(path)),
+		},
+		turns:  dir(locksDir, mutexKind),
+		leases: dir(leasesDir, leaseKind),
 	}, nil
 }
 
@@ -98,7 +101,14 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
-	a := m.newAttempt(ctx)
+	ctx, seen := m.tel.begin(ctx)
+	lease, err := m.contend(ctx, seen, get)
+	seen.end(ctx, lease, err)
+	return lease, err
+}
+
+func (m *SemaphoreMutex) contend(ctx context.Context, seen *acquiring, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
+	a := m.newAttempt(ctx, seen)
 	err := get(a, ctx)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
@@ -109,5 +119,5 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 		return nil, err
 	}
 	grant, rest := a.leaveQueue()
-	return m.lease(grant, func(h *hold) { h.rest = rest }), nil
+	return m.lease(ctx, seen, grant, func(h *hold) { h.rest = rest }), nil
 }

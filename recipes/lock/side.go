@@ -19,6 +19,7 @@ type side struct {
 	path     string // of the lock, as its user gave it
 	full     string // of the lock, in the ensemble
 	cfg      config
+	tel      telemetry
 }
 
 func (s *side) key(p party) holdKey { return holdKey{path: s.full, kind: s.kind, party: p} }
@@ -33,16 +34,27 @@ func (s *side) acquireFor(ctx context.Context, p party, try bool) (*Lease, error
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
-	key := s.key(p)
-	var awaited *hold
+	place, err := s.take(ctx, s.key(p), nil, try)
+	if place.lease != nil {
+		return place.lease, nil // a re-entry, which telemetry costs nothing
+	}
+	ctx, seen := s.tel.begin(ctx)
+	lease, err := s.contend(ctx, seen, s.key(p), place, err, try)
+	seen.end(ctx, lease, err)
+	return lease, err
+}
+
+// contend goes on from the place that the caller took, or failed to take.
+func (s *side) contend(ctx context.Context, seen *acquiring, key holdKey, place place, err error, try bool) (*Lease, error) {
 	for {
-		place, err := s.take(ctx, key, awaited, try)
 		switch {
 		case err != nil:
 			return nil, err
 		case place.lease != nil:
+			seen.join()
 			return place.lease, nil
 		case place.turn == nil:
+			place.hold.follow(seen)
 			return s.drive(ctx, place.hold, try)
 		case try && !place.trying:
 			s.unjoin(place.hold)
@@ -52,7 +64,7 @@ func (s *side) acquireFor(ctx context.Context, p party, try bool) (*Lease, error
 				s.unjoin(place.hold)
 				return nil, err
 			}
-			awaited = place.hold
+			place, err = s.take(ctx, key, place.hold, try)
 		}
 	}
 }
@@ -136,12 +148,7 @@ func (s *side) otherLocked(key holdKey) *hold {
 // newHold returns a hold whose attempt has not begun. beside is the party's
 // hold of the write side, if it has that and asks for the read side.
 func (s *side) newHold(key holdKey, beside *hold) *hold {
-	data := func() []byte { return s.cfg.nodeData(key.party) }
-	attempt := s.queue.NewAttempt(s.kind, data)
-	if beside != nil {
-		attempt = s.queue.NewAttemptBeside(beside.grant, s.kind, data)
-	}
-	return &hold{
+	h := &hold{
 		registry: s.registry,
 		key:      key,
 		path:     s.path,
@@ -149,8 +156,13 @@ func (s *side) newHold(key holdKey, beside *hold) *hold {
 		revoked:  s.cfg.revoked,
 		lost:     make(chan struct{}),
 		changed:  make(chan struct{}),
-		attempt:  attempt,
 	}
+	data := func() []byte { return s.cfg.nodeData(key.party, h.seen) }
+	h.attempt = s.queue.NewAttempt(s.kind, data)
+	if beside != nil {
+		h.attempt = s.queue.NewAttemptBeside(beside.grant, s.kind, data)
+	}
+	return h
 }
 
 // unjoin leaves those who wait for h, which is nil for an attempt on the lock's
@@ -184,6 +196,10 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 		// Both at once: no lease is returned to somebody who has gone.
 		err = ctxerr.Of(ctx)
 	}
+	var held *holding
+	if err == nil {
+		held = h.seen.granted(ctx, grant)
+	}
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	h.undrivenLocked()
@@ -191,6 +207,7 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 		s.abandonLocked(h)
 		return nil, err
 	}
+	h.held = held
 	h.grantedLocked(grant)
 	return h.leaseLocked(), nil
 }

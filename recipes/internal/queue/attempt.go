@@ -18,6 +18,8 @@ type Attempt struct {
 	kind  string
 	data  func() []byte
 
+	Observer Observer // of its waiting; nil for nobody. Whoever drives may set it
+
 	beside *Grant // to enter beside; nil if the attempt queues as others do
 	place  int    // that was told last; -1 for none
 
@@ -231,6 +233,7 @@ func (a *Attempt) await(ctx context.Context) error {
 		if err == nil {
 			_, own := framework.SplitPath(a.node)
 			a.tell(Index(nodes, own))
+			a.observeWait(Index(nodes, own))
 			err = a.awaitNode(ctx, nodes[ahead])
 		}
 		if err != nil && (ctx.Err() != nil || !disconnected(err)) {
@@ -256,6 +259,7 @@ func (a *Attempt) awaitNode(ctx context.Context, ahead Node) error {
 		return err
 	}
 	defer watch.Close()
+	a.observeAhead(watch)
 	if err := a.watchOwn(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,149 @@
+package lock
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A telemetry is what a lock tells of itself by spans, metrics and logs. The zero
+// value tells nothing. It is immutable.
+type telemetry struct {
+	*labels
+	path string // of the lock, in the ensemble
+}
+
+// telemetryOf returns the telemetry of a lock of the client.
+func telemetryOf(c *framework.Client, kind, name, path string) telemetry {
+	i := c.Shared(instrumentsKey{}, func() any { return &instruments{byLock: make(map[labelsKey]*labels)} }).(*instruments)
+	i.made.Do(func() { i.make(c) })
+	return telemetry{i.labels(kind, name), path}
+}
+
+// instruments are what the locks of one client tell with.
+type instruments struct {
+	made     sync.Once
+	tracer   trace.Tracer
+	acquires metric.Float64Histogram
+	holds    metric.Float64Histogram
+	count    metric.Int64UpDownCounter
+	losses   metric.Int64Counter
+	log      *zap.Logger
+
+	mu     sync.Mutex // guards byLock
+	byLock map[labelsKey]*labels
+}
+
+type (
+	instrumentsKey struct{}
+	labelsKey      struct{ kind, name string }
+)
+
+// make makes the instruments. One that the provider refuses is replaced by one
+// that does nothing, and the application's error handler is told.
+func (i *instruments) make(c *framework.Client) {
+	i.log = c.Logger().Named("lock")
+	i.tracer = c.TracerProvider().Tracer(ScopeName)
+	meter := c.MeterProvider().Meter(ScopeName)
+	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
+	var errs [4]error
+	i.acquires, errs[0] = meter.Float64Histogram(MetricAcquireDuration, metric.WithUnit("s"),
+		metric.WithDescription("Time it took to get a lock, or not to get it."),
+		metric.WithExplicitBucketBoundaries(bounds...))
+	i.holds, errs[1] = meter.Float64Histogram(MetricHoldDuration, metric.WithUnit("s"),
+		metric.WithDescription("Time a lock was held."),
+		metric.WithExplicitBucketBoundaries(append(bounds, 1800, 3600)...))
+	i.count, errs[2] = meter.Int64UpDownCounter(MetricCount, metric.WithUnit("{lock}"),
+		metric.WithDescription("Locks that this process holds or waits for."))
+	i.losses, errs[3] = meter.Int64Counter(MetricLosses, metric.WithUnit("{loss}"),
+		metric.WithDescription("Locks that were lost."))
+	for _, err := range errs {
+		if err != nil {
+			otel.Handle(err)
+		}
+	}
+}
+
+func (i *instruments) labels(kind, name string) *labels {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := labelsKey{kind, name}
+	l := i.byLock[key]
+	if l == nil {
+		l = newLabels(i, kind, name)
+		i.byLock[key] = l
+	}
+	return l
+}
+
+// labels are what the locks of one kind and name have in common: attributes, made
+// into the options of spans and measurements once. They are immutable.
+type labels struct {
+	*instruments
+	kind, name  string
+	acquireSpan string // its name
+	base        []attribute.KeyValue
+	startOpts   []trace.SpanStartOption
+
+	smooth                 map[resultKey][]metric.RecordOption // of acquires that did not fail
+	heldCount, waitCount   []metric.AddOption
+	holdEnded, holdWasLost []metric.RecordOption
+}
+
+// A resultKey is what an acquire that did not fail came to.
+type resultKey struct {
+	outcome   string
+	contended bool
+}
+
+func newLabels(i *instruments, kind, name string) *labels {
+	l := &labels{instruments: i, kind: kind, name: name, acquireSpan: spanAcquire}
+	l.base = []attribute.KeyValue{attribute.String(AttrType, kind)}
+	if name != "" {
+		l.base = append(l.base, attribute.String(AttrName, name))
+		l.acquireSpan += " " + name
+	}
+	l.startOpts = []trace.SpanStartOption{trace.WithAttributes(l.base...)}
+	l.smooth = make(map[resultKey][]metric.RecordOption)
+	for _, outcome := range []string{outcomeAcquired, outcomeReentered, outcomeHeld} {
+		for _, contended := range []bool{false, true} {
+			key := resultKey{outcome, contended}
+			l.smooth[key] = []metric.RecordOption{l.with(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, contended))}
+		}
+	}
+	l.heldCount = []metric.AddOption{l.with(attribute.String(AttrState, stateHeld))}
+	l.waitCount = []metric.AddOption{l.with(attribute.String(AttrState, stateWaiting))}
+	l.holdEnded = []metric.RecordOption{l.with()}
+	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, lostType))}
+	return l
+}
+
+// with returns the option that adds the attributes to those of all measurements.
+func (l *labels) with(more ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(append(more, l.base...)...))
+}
+
+// counts reports whether the lock is to be counted: a Multi's members are already.
+func (l *labels) counts() bool { return l.kind != typeMulti }
+
+// listened reports whether somebody keeps metrics or would see a line of the log.
+func (l *labels) listened(ctx context.Context) bool {
+	return l.log.Core().Enabled(zapcore.WarnLevel) || l.acquires.Enabled(ctx)
+}
+
+// fields returns what all log lines of the lock have, and more.
+func (t telemetry) fields(more ...zap.Field) []zap.Field {
+	fields := append([]zap.Field{zap.String(AttrType, t.kind), zap.String(AttrPath, t.path)}, more...)
+	if t.name != "" {
+		fields = append(fields, zap.String(AttrName, t.name))
+	}
+	return fields
+}

@@ -1,0 +1,269 @@
+package lock
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// An acquiring is what telemetry follows of one call's way to a lock. A nil one
+// follows nothing. It is the goroutine's that makes the attempt, and a
+// queue.Observer.
+type acquiring struct {
+	telemetry
+	span   trace.Span
+	caller trace.Span // that the hold's span is to be a child of
+	start  time.Time
+	beyond int  // contenders ahead that do not stand in the queue
+	joined bool // the lease is of a hold that another goroutine of the party got
+	done   bool // it has ended
+
+	contended bool
+	wait      trace.Span // nil until it waits
+
+	cancel context.CancelFunc // of reads; nil for none
+	reads  sync.WaitGroup
+	seen   []string // paths that have been read
+
+	mu     sync.Mutex // guards linked
+	linked []trace.SpanContext
+}
+
+type callerKey struct{}
+
+// begin starts to follow a call that is about to do more than to re-enter. It
+// costs a call of the tracer where nobody listens.
+func (t telemetry) begin(ctx context.Context) (context.Context, *acquiring) {
+	if t.labels == nil {
+		return ctx, nil
+	}
+	traced, span := t.tracer.Start(ctx, t.acquireSpan, t.startOpts...)
+	recording := span.IsRecording()
+	if !recording && !t.listened(ctx) {
+		return ctx, nil
+	}
+	a := &acquiring{telemetry: t, span: span, caller: span, start: time.Now()}
+	if !recording {
+		return ctx, a
+	}
+	span.SetAttributes(attribute.String(AttrPath, t.path))
+	if outer, ok := ctx.Value(callerKey{}).(trace.Span); ok {
+		a.caller = outer
+	} else if own := trace.SpanFromContext(ctx); own.SpanContext().IsValid() {
+		a.caller = own
+	}
+	return traced, a
+}
+
+// outer returns a context for the acquires of a Multi's members: their holds are
+// no children of its acquire.
+func (a *acquiring) outer(ctx context.Context) context.Context {
+	if a == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, callerKey{}, a.caller)
+}
+
+// observer returns a as what a queue tells, nil for nobody. beyond is how many
+// contenders stand ahead of the whole queue.
+func (a *acquiring) observer(beyond int) queue.Observer {
+	if a == nil {
+		return nil
+	}
+	a.beyond = beyond
+	return a
+}
+
+// join takes note that the lock was got by another goroutine of the party.
+func (a *acquiring) join() {
+	if a != nil {
+		a.joined = true
+	}
+}
+
+// traceparent returns what leads to the acquire's span; "" if there is none.
+func (a *acquiring) traceparent() string {
+	if a == nil || !a.span.IsRecording() {
+		return ""
+	}
+	return traceparentOf(a.span.SpanContext())
+}
+
+// noQueue is what those wait in who have no place.
+const noQueue = -1
+
+// Waits takes note that there are contenders ahead, in the queue if it is not
+// negative: the span of the wait begins.
+func (a *acquiring) Waits(ahead int) {
+	if a == nil || a.wait != nil {
+		return
+	}
+	a.contended = true
+	ctx := trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
+	_, a.wait = a.tracer.Start(ctx, spanWait, a.startOpts...)
+	a.wait.SetAttributes(attribute.String(AttrPath, a.path))
+	fields := a.fields(zapctx.Field(ctx))
+	if ahead >= 0 {
+		position := ahead + a.beyond
+		a.wait.SetAttributes(attribute.Int(AttrQueuePosition, position))
+		fields = append(fields, zap.Int(AttrQueuePosition, position))
+	}
+	if a.counts() {
+		a.count.Add(ctx, 1, a.waitCount...)
+	}
+	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
+		line.Write(fields...)
+	}
+}
+
+// Behind links the wait to the trace of the contender whose znode holds data.
+func (a *acquiring) Behind(data []byte) {
+	if a == nil || a.wait == nil || !a.wait.IsRecording() {
+		return
+	}
+	if m, ok := decodeMetadata(data); ok {
+		a.blockedBy(spanContextOf(m.Traceparent))
+	}
+}
+
+// behind links the wait to an acquire of the same process.
+func (a *acquiring) behind(other *acquiring) {
+	if a != nil && other != nil && other.span.IsRecording() {
+		a.blockedBy(other.span.SpanContext())
+	}
+}
+
+// maxLinks bounds the links of one wait, in which many may come and go ahead.
+const maxLinks = 8
+
+func (a *acquiring) blockedBy(other trace.SpanContext) {
+	if !other.IsValid() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.linked) == maxLinks || slices.ContainsFunc(a.linked, other.Equal) {
+		return
+	}
+	a.linked = append(a.linked, other)
+	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(AttrLinkKind, linkBlockedBy)}})
+}
+
+// behindNode is Behind for a contender whose znode was not read yet: that is done
+// while the call waits, and given up when it does not wait any more.
+func (a *acquiring) behindNode(ctx context.Context, c *framework.Client, path string) {
+	if a == nil || a.wait == nil || !a.wait.IsRecording() || len(a.seen) == maxLinks || slices.Contains(a.seen, path) {
+		return
+	}
+	a.seen = append(a.seen, path)
+	ctx, cancel := context.WithCancel(ctx)
+	if before := a.cancel; before != nil {
+		a.cancel = func() { before(); cancel() }
+	} else {
+		a.cancel = cancel
+	}
+	a.reads.Go(func() {
+		if data, _, err := c.Get(ctx, path); err == nil { // an error costs the link alone
+			a.Behind(data)
+		}
+	})
+}
+
+// waited ends the wait, if there was one.
+func (a *acquiring) waited(err error) {
+	if a.wait == nil {
+		return
+	}
+	if a.cancel != nil {
+		a.cancel()
+		a.reads.Wait()
+	}
+	failSpan(a.wait, err)
+	a.wait.End()
+	if a.counts() {
+		a.count.Add(context.Background(), -1, a.waitCount...) //nolint:forbidigo // also when the caller's has ended
+	}
+}
+
+// end ends the acquire, with the lease or with err.
+func (a *acquiring) end(ctx context.Context, lease *Lease, err error) {
+	if a == nil || a.done {
+		return
+	}
+	a.done = true
+	outcome := a.outcome(err)
+	a.waited(refusalIsNone(err))
+	took := time.Since(a.start)
+	a.record(ctx, outcome, err, took)
+	a.span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, a.contended))
+	if err == nil {
+		a.acquired(ctx, lease, outcome, took)
+	}
+	failSpan(a.span, refusalIsNone(err))
+	a.span.End()
+}
+
+func (a *acquiring) acquired(ctx context.Context, lease *Lease, outcome string, took time.Duration) {
+	fence := lease.hold.grant.Fence()
+	a.span.SetAttributes(attribute.Int64(AttrFencingToken, fence))
+	if line := a.log.Check(zapcore.DebugLevel, outcome); line != nil {
+		line.Write(a.fields(zap.Int64(AttrFencingToken, fence), zap.Bool(AttrContended, a.contended),
+			zap.Duration("duration", took), zapctx.Field(ctx))...)
+	}
+}
+
+func (a *acquiring) record(ctx context.Context, outcome string, err error, took time.Duration) {
+	opts := a.smooth[resultKey{outcome, a.contended}]
+	if opts == nil {
+		opts = []metric.RecordOption{a.with(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, a.contended),
+			attribute.String(framework.AttrErrorType, framework.ErrorType(err)))}
+	}
+	a.acquires.Record(ctx, took.Seconds(), opts...)
+}
+
+func (a *acquiring) outcome(err error) string {
+	switch {
+	case err == nil && a.joined:
+		return outcomeReentered
+	case err == nil:
+		return outcomeAcquired
+	case ctxerr.Is(err, ErrHeld):
+		a.contended = true
+		return outcomeHeld
+	case ctxerr.Is(err, context.DeadlineExceeded):
+		return outcomeTimeout
+	case ctxerr.Is(err, context.Canceled):
+		return outcomeCanceled
+	}
+	return outcomeError
+}
+
+// refusalIsNone returns nil for what is no failure: TryLock's answer.
+func refusalIsNone(err error) error {
+	if ctxerr.Is(err, ErrHeld) {
+		return nil
+	}
+	return err
+}
+
+// failSpan tells the span why what it stands for failed, if it did.
+func failSpan(span trace.Span, err error) {
+	if err == nil || !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(attribute.String(framework.AttrErrorType, framework.ErrorType(err)))
+	span.SetStatus(codes.Error, err.Error())
+}

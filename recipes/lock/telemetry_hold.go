@@ -1,0 +1,181 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// A holding is what telemetry follows of one hold, from its grant to its end,
+// however many leases share it. A nil one follows nothing.
+type holding struct {
+	telemetry
+	span    trace.Span
+	start   time.Time
+	first   *Lease     // the one that the lock was acquired with; set once, by the goroutine of the grant
+	release trace.Span // set by the one goroutine that releases; nil before
+	most    atomic.Int64
+	ended   atomic.Bool
+}
+
+// granted starts to follow the hold that a call has got.
+func (a *acquiring) granted(ctx context.Context, g *queue.Grant) *holding {
+	if a == nil {
+		return nil
+	}
+	h := &holding{telemetry: a.telemetry, start: time.Now()}
+	acquire := trace.WithLinks(trace.Link{
+		SpanContext: a.span.SpanContext(),
+		Attributes:  []attribute.KeyValue{attribute.String(AttrLinkKind, linkAcquiredBy)},
+	})
+	_, h.span = a.tracer.Start(trace.ContextWithSpan(ctx, a.caller), spanHold, append(a.startOpts[:1:1], acquire)...)
+	if h.span.IsRecording() {
+		h.span.SetAttributes(
+			attribute.String(AttrPath, h.path),
+			attribute.Int64(AttrFencingToken, g.Fence()),
+			attribute.String(framework.AttrSessionID, sessionID(g.Hold.Session())))
+	}
+	if h.counts() {
+		h.count.Add(ctx, 1, h.heldCount...)
+	}
+	return h
+}
+
+func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
+
+// leased takes note of a lease, and of how many there are now. It needs the
+// hold's registry.mu, and calls nothing outside.
+func (h *holding) leased(l *Lease, n int) {
+	if h == nil {
+		return
+	}
+	if h.first == nil {
+		h.first = l
+	}
+	h.most.Store(max(h.most.Load(), int64(n)))
+}
+
+// carriedBy returns parent with the hold's span, for the work under the lock. It
+// stays as it is where it has its place in a trace already: in another trace
+// than the acquire's, or below the hold, as with a lease of a re-entry.
+func (h *holding) carriedBy(parent context.Context, l *Lease) context.Context {
+	if h == nil || l != h.first || !h.span.IsRecording() {
+		return parent
+	}
+	if own := trace.SpanContextFromContext(parent); own.IsValid() && own.TraceID() != h.span.SpanContext().TraceID() {
+		return parent
+	}
+	return trace.ContextWithSpan(parent, h.span)
+}
+
+// revocation takes note of a request to let go.
+func (h *holding) revocation() {
+	if h == nil {
+		return
+	}
+	h.span.AddEvent(eventRevocation)
+	h.log.Debug("asked to let go", h.fields(zapctx.Field(h.context()))...)
+}
+
+// releasing starts the span of the release, and returns its context.
+func (h *holding) releasing(ctx context.Context) context.Context {
+	if h == nil || !h.span.IsRecording() {
+		return ctx
+	}
+	ctx, h.release = h.tracer.Start(trace.ContextWithSpan(ctx, h.span), spanRelease, h.startOpts...)
+	h.release.SetAttributes(attribute.String(AttrPath, h.path))
+	return ctx
+}
+
+// released ends the hold, as it was given back. Where that showed that it had
+// been lost, err says so; any other err leaves the znode's deletion to the client.
+func (h *holding) released(err error) {
+	if h == nil {
+		return
+	}
+	if h.release != nil {
+		failSpan(h.release, err)
+		h.release.End()
+	}
+	var lost *LostError
+	if errors.As(err, &lost) {
+		h.lost(lost)
+		return
+	}
+	if h.ended.Swap(true) {
+		return
+	}
+	ctx, held := h.context(), time.Since(h.start)
+	h.holds.Record(ctx, held.Seconds(), h.holdEnded...)
+	h.end(ctx)
+	if line := h.log.Check(zapcore.DebugLevel, "released"); line != nil {
+		line.Write(h.fields(zap.Duration("duration", held), zapctx.Field(ctx))...)
+	}
+}
+
+// lost ends the hold, for err.
+func (h *holding) lost(err *LostError) {
+	if h == nil || h.ended.Swap(true) {
+		return
+	}
+	ctx, held, reason := h.context(), time.Since(h.start), lossReason(err)
+	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
+	if h.counts() {
+		h.losses.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(append(h.base[:len(h.base):len(h.base)], attribute.String(AttrLossReason, reason))...)))
+	}
+	why := attribute.String(AttrLossReason, reason)
+	h.span.AddEvent(eventLost, trace.WithAttributes(why))
+	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
+	h.span.SetStatus(codes.Error, err.Error())
+	h.end(ctx)
+	h.log.Warn("lost", h.fields(zap.String(AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)
+}
+
+func (h *holding) end(ctx context.Context) {
+	if h.counts() {
+		h.count.Add(ctx, -1, h.heldCount...)
+	}
+	h.span.SetAttributes(attribute.Int64(AttrHoldCount, h.most.Load()))
+	h.span.End()
+}
+
+// context returns a context with the hold's span: the hold outlives every
+// caller's own.
+func (h *holding) context() context.Context {
+	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
+}
+
+// lossReason returns the value of AttrLossReason for a loss.
+func lossReason(err error) string {
+	reasons := []struct {
+		cause  error
+		reason string
+	}{
+		{ErrNodeDeleted, "node_deleted"},
+		{ErrSuspended, "suspended"},
+		{framework.ErrSessionDeadline, "lease_deadline"},
+		{framework.ErrSessionExpired, "session_expired"},
+		{framework.ErrSessionReplaced, "session_replaced"},
+		{framework.ErrClosed, "client_closed"},
+	}
+	for _, r := range reasons {
+		if ctxerr.Is(err, r.cause) {
+			return r.reason
+		}
+	}
+	return "other"
+}
