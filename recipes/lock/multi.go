@@ -74,7 +74,7 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return m.lock(ctx, nil, a)
 	}
 	ctx, seen := m.tel.begin(ctx)
-	lease, err := m.lock(seen.outer(ctx), seen, a)
+	lease, err := m.lock(seen.around(ctx), seen, a)
 	seen.end(ctx, lease, err)
 	return lease, err
 }

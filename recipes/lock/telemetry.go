@@ -7,11 +7,13 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/version"
 )
 
 // A telemetry is what a lock tells of itself by spans, metrics and logs. The zero
@@ -51,8 +53,10 @@ type (
 // that does nothing, and the application's error handler is told.
 func (i *instruments) make(c *framework.Client) {
 	i.log = c.Logger().Named("lock")
-	i.tracer = c.TracerProvider().Tracer(ScopeName)
-	meter := c.MeterProvider().Meter(ScopeName)
+	i.tracer = c.TracerProvider().Tracer(ScopeName,
+		trace.WithInstrumentationVersion(version.Module()), trace.WithSchemaURL(semconv.SchemaURL))
+	meter := c.MeterProvider().Meter(ScopeName,
+		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
 	var errs [4]error
 	i.acquires, errs[0] = meter.Float64Histogram(MetricAcquireDuration, metric.WithUnit("s"),

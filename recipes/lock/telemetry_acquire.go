@@ -26,6 +26,7 @@ type acquiring struct {
 	telemetry
 	span   trace.Span
 	caller trace.Span // that the hold's span is to be a child of
+	outer  *acquiring // of the Multi that this is for; nil for none
 	start  time.Time
 	beyond int  // contenders ahead that do not stand in the queue
 	joined bool // the lease is of a hold that another goroutine of the party got
@@ -42,7 +43,7 @@ type acquiring struct {
 	linked []trace.SpanContext
 }
 
-type callerKey struct{}
+type outerKey struct{}
 
 // begin starts to follow a call that is about to do more than to re-enter. It
 // costs a call of the tracer where nobody listens.
@@ -56,25 +57,26 @@ func (t telemetry) begin(ctx context.Context) (context.Context, *acquiring) {
 		return ctx, nil
 	}
 	a := &acquiring{telemetry: t, span: span, caller: span, start: time.Now()}
+	a.outer, _ = ctx.Value(outerKey{}).(*acquiring)
 	if !recording {
 		return ctx, a
 	}
 	span.SetAttributes(attribute.String(AttrPath, t.path))
-	if outer, ok := ctx.Value(callerKey{}).(trace.Span); ok {
-		a.caller = outer
+	if a.outer != nil {
+		a.caller = a.outer.caller
 	} else if own := trace.SpanFromContext(ctx); own.SpanContext().IsValid() {
 		a.caller = own
 	}
 	return traced, a
 }
 
-// outer returns a context for the acquires of a Multi's members: their holds are
-// no children of its acquire.
-func (a *acquiring) outer(ctx context.Context) context.Context {
+// around returns a context for the acquires of a Multi's members: that is how they
+// know of its own.
+func (a *acquiring) around(ctx context.Context) context.Context {
 	if a == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, callerKey{}, a.caller)
+	return context.WithValue(ctx, outerKey{}, a)
 }
 
 // observer returns a as what a queue tells, nil for nobody. beyond is how many
@@ -205,6 +207,9 @@ func (a *acquiring) end(ctx context.Context, lease *Lease, err error) {
 	}
 	a.done = true
 	outcome := a.outcome(err)
+	if a.outer != nil && a.contended {
+		a.outer.contended = true
+	}
 	a.waited(refusalIsNone(err))
 	took := time.Since(a.start)
 	a.record(ctx, outcome, err, took)

@@ -55,6 +55,7 @@ func (a *acquiring) granted(ctx context.Context, g *queue.Grant) *holding {
 	return h
 }
 
+// sessionID returns an id as servers log it.
 func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
 
 // leased takes note of a lease, and of how many there are now. It needs the

@@ -1,0 +1,195 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// TestMetrics holds the metrics of all kinds of locks, after each has been through
+// all that can happen to it, against what they have to be.
+func TestMetrics(t *testing.T) {
+	for _, kind := range observedKinds() {
+		t.Run(kind.name, func(t *testing.T) {
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+				checkMetrics(t, "before anything", nil, measuredOf(t, a, kind.name))
+				liveThroughAll(t, w, kind, a, b)
+				checkMetrics(t, "after all", wantMetrics(kind), measuredOf(t, a, kind.name))
+			}, worlds.Only("in virtual time every run takes the same time", worlds.Embedded))
+		})
+	}
+}
+
+// long is how long locks are held and waited for: in the middle of a bucket.
+const long = 2 * time.Second
+
+// liveThroughAll gets a's lock when it is free, after a wait, not in time, not by
+// a try, again while it has it, and loses it.
+func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
+	lease := mustLock(t, l)
+	if k.reentrant {
+		mustRelease(t, mustLock(t, l))
+	}
+	<-time.After(long)
+	mustRelease(t, lease)
+
+	theirs := mustLock(t, blocker)
+	if _, err := l.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	hurried, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	if _, err := l.Lock(hurried); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("lock: %v, want DeadlineExceeded", err)
+	}
+	waiting := lockLater(t.Context(), l)
+	<-time.After(long)
+	if k.name != "multi" {
+		checkMetrics(t, "while it waits", wantCount(k, 0, 1), only(measuredOf(t, a, k.name), lock.MetricCount))
+	}
+	mustRelease(t, theirs)
+	got := receive(t, waiting, "the lock")
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if k.name != "multi" {
+		checkMetrics(t, "while it holds", wantCount(k, 1, 0), only(measuredOf(t, a, k.name), lock.MetricCount))
+	}
+	<-time.After(long)
+	if err := b.client.Delete(t.Context(), got.lease.Node()); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, got.lease.Lost(), "the loss")
+	w.Settle()
+}
+
+// wantMetrics returns the metrics of a after liveThroughAll. Those of a Multi are
+// also its members', and only they are counted.
+func wantMetrics(k observedKind) []metricdata.Metrics {
+	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
+	acquires := metricdata.Metrics{
+		Name: lock.MetricAcquireDuration, Unit: "s", Description: "Time it took to get a lock, or not to get it.",
+		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
+			point(bounds, 0, attrsOf(k, attribute.String(lock.AttrOutcome, "acquired"), attribute.Bool(lock.AttrContended, false))),
+			point(bounds, long, attrsOf(k, attribute.String(lock.AttrOutcome, "acquired"), attribute.Bool(lock.AttrContended, true))),
+			point(bounds, 0, attrsOf(k, attribute.String(lock.AttrOutcome, "held"), attribute.Bool(lock.AttrContended, true))),
+			point(bounds, long, attrsOf(k, attribute.String(lock.AttrOutcome, "timeout"), attribute.Bool(lock.AttrContended, true),
+				attribute.String("error.type", "deadline_exceeded"))),
+		}},
+	}
+	bounds = append(bounds, 1800, 3600)
+	holds := metricdata.Metrics{
+		Name: lock.MetricHoldDuration, Unit: "s", Description: "Time a lock was held.",
+		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
+			point(bounds, long, attrsOf(k)),
+			point(bounds, long, attrsOf(k, attribute.String("error.type", "lock_lost"))),
+		}},
+	}
+	if k.name == "multi" {
+		return []metricdata.Metrics{acquires, holds}
+	}
+	losses := metricdata.Metrics{
+		Name: lock.MetricLosses, Unit: "{loss}", Description: "Locks that were lost.",
+		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{
+			{Value: 1, Attributes: attrsOf(k, attribute.String(lock.AttrLossReason, "node_deleted"))},
+		}},
+	}
+	return append([]metricdata.Metrics{acquires}, append(wantCount(k, 0, 0), holds, losses)...)
+}
+
+func wantCount(k observedKind, held, waiting int64) []metricdata.Metrics {
+	return []metricdata.Metrics{{
+		Name: lock.MetricCount, Unit: "{lock}", Description: "Locks that this process holds or waits for.",
+		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.DataPoint[int64]{
+			{Value: held, Attributes: attrsOf(k, attribute.String(lock.AttrState, "held"))},
+			{Value: waiting, Attributes: attrsOf(k, attribute.String(lock.AttrState, "waiting"))},
+		}},
+	}}
+}
+
+// attrsOf returns the attributes of a measurement: a Multi has no name of its own.
+func attrsOf(k observedKind, more ...attribute.KeyValue) attribute.Set {
+	more = append(more, attribute.String(lock.AttrType, k.name))
+	if k.name != "multi" {
+		more = append(more, attribute.String(lock.AttrName, "orders"))
+	}
+	return attribute.NewSet(more...)
+}
+
+// point returns a point with one value, in the bucket of value.
+func point(bounds []float64, value time.Duration, attrs attribute.Set) metricdata.HistogramDataPoint[float64] {
+	buckets := make([]uint64, len(bounds)+1)
+	i := 0
+	for i < len(bounds) && value.Seconds() > bounds[i] {
+		i++
+	}
+	buckets[i] = 1
+	return metricdata.HistogramDataPoint[float64]{Count: 1, Bounds: bounds, BucketCounts: buckets, Attributes: attrs}
+}
+
+// measuredOf returns the metrics of the locks of one type, without the values
+// within a bucket: the exclusive lock's pauses are random.
+func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
+	t.Helper()
+	ofType := func(attrs attribute.Set) bool {
+		value, _ := attrs.Value(lock.AttrType)
+		return value.AsString() == typ
+	}
+	var found []metricdata.Metrics
+	for _, m := range s.measured(t).Metrics {
+		empty := false
+		switch data := m.Data.(type) {
+		case metricdata.Histogram[float64]:
+			var points []metricdata.HistogramDataPoint[float64]
+			for _, p := range data.DataPoints {
+				if ofType(p.Attributes) {
+					p.Sum, p.Min, p.Max = 0, metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+					points = append(points, p)
+				}
+			}
+			data.DataPoints, empty = points, len(points) == 0
+			m.Data = data
+		case metricdata.Sum[int64]:
+			var points []metricdata.DataPoint[int64]
+			for _, p := range data.DataPoints {
+				if ofType(p.Attributes) {
+					points = append(points, p)
+				}
+			}
+			data.DataPoints, empty = points, len(points) == 0
+			m.Data = data
+		}
+		if !empty {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func only(metrics []metricdata.Metrics, name string) []metricdata.Metrics {
+	var found []metricdata.Metrics
+	for _, m := range metrics {
+		if m.Name == name {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func checkMetrics(t testing.TB, when string, want, got []metricdata.Metrics) {
+	t.Helper()
+	if !metricdatatest.AssertEqual(t, metricdata.ScopeMetrics{Metrics: want}, metricdata.ScopeMetrics{Metrics: got},
+		metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars()) {
+		t.Errorf("%s", when)
+	}
+}

@@ -1,0 +1,212 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+var update = flag.Bool("update", false, "write the golden files of telemetry anew; then read the difference")
+
+// A moment is what happens to a lock of service a, of which other services may
+// want something too.
+type moment struct {
+	name   string
+	only   func(observedKind) bool // nil for all kinds
+	happen func(t *testing.T, w *worlds.World, k observedKind, a, b *service)
+}
+
+func moments() []moment {
+	return []moment{
+		{"acquired", nil, acquired},
+		{"queued", nil, queued},
+		{"timed out", nil, timedOut},
+		{"cancelled", nil, cancelled},
+		{"refused", nil, refused},
+		{"lost", nil, lost},
+		{"re-entered", func(k observedKind) bool { return k.reentrant }, reentered},
+		{"revoked", func(k observedKind) bool { return k.revocable }, revoked},
+	}
+}
+
+// TestSpans holds the spans of all kinds of locks at all moments against
+// testdata/spans: names, kinds, parents, status, attributes, links and events.
+func TestSpans(t *testing.T) {
+	for _, kind := range observedKinds() {
+		for _, m := range moments() {
+			if m.only != nil && !m.only(kind) {
+				continue
+			}
+			t.Run(kind.name+" "+m.name, func(t *testing.T) {
+				worlds.Each(t, func(t *testing.T, w *worlds.World) {
+					a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+					m.happen(t, w, kind, a, b)
+					checkGolden(t, filepath.Join("testdata", "spans", kind.name, strings.ReplaceAll(m.name, " ", "-")+".txt"),
+						ended(a, b).String())
+				}, worlds.Only("in virtual time every run has the same spans", worlds.Embedded))
+			})
+		}
+	}
+}
+
+func checkGolden(t testing.TB, file, got string) {
+	t.Helper()
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s (go test -run %s -update writes it anew):\n%s\nwant:\n%s", file, t.Name(), got, want)
+	}
+}
+
+func named(kind observedKind) lock.Option { return lock.WithName("orders-" + kind.name) }
+
+// acquired: a gets a free lock, works under it and releases it.
+func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+	ctx, request := a.request(t.Context())
+	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context) error {
+		a.work(ctx)
+		return nil
+	})
+	request.End()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// queued: a waits until b releases the lock.
+func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	holding, theirs := b.request(t.Context())
+	blocker, err := k.block(t, b.client).Lock(holding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, request := a.request(t.Context())
+	waiting := lockLater(ctx, k.newLocker(t, a.client))
+	w.Settle()
+	mustRelease(t, blocker)
+	theirs.End()
+	got := receive(t, waiting, "the lock")
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	mustRelease(t, got.lease)
+	request.End()
+}
+
+// waitInVain has a wait for b's lock with a context that ends first.
+func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
+	blocker := mustLock(t, k.block(t, b.client))
+	ctx, request := a.request(t.Context())
+	ctx, stop := end(ctx)
+	waiting := lockLater(ctx, k.newLocker(t, a.client))
+	w.Settle()
+	stop()
+	if got := receive(t, waiting, "the end of the wait"); got.err == nil {
+		t.Error("got a lock that somebody else has")
+	}
+	request.End()
+	mustRelease(t, blocker)
+}
+
+func timedOut(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		return ctx, func() {
+			<-ctx.Done()
+			cancel()
+		}
+	})
+}
+
+func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel
+	})
+}
+
+// refused: a tries what b has.
+func refused(t *testing.T, _ *worlds.World, k observedKind, a, b *service) {
+	blocker := mustLock(t, k.block(t, b.client))
+	ctx, request := a.request(t.Context())
+	if _, err := k.newLocker(t, a.client).TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("try: %v, want ErrHeld", err)
+	}
+	request.End()
+	mustRelease(t, blocker)
+}
+
+// lost: b, an operator, deletes the znode of a's lock.
+func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	ctx, request := a.request(t.Context())
+	lease, err := k.newLocker(t, a.client).Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Settle() // the watch on the znode is set after a while
+	if err := b.client.Delete(t.Context(), lease.Node()); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, lease.Lost(), "the loss")
+	w.Settle()
+	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	request.End()
+}
+
+// reentered: a takes the lock a second and a third time while it has it.
+func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+	l := k.newLocker(t, a.client)
+	ctx, request := a.request(t.Context())
+	err := lock.Do(ctx, l, func(ctx context.Context) error {
+		a.work(ctx)
+		inner, span := a.tracer.Start(ctx, "below")
+		defer span.End()
+		return lock.Do(inner, l, func(ctx context.Context) error {
+			return lock.Do(ctx, l, func(ctx context.Context) error {
+				a.work(ctx)
+				return nil
+			})
+		})
+	})
+	request.End()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// revoked: b asks a to let go, and a does.
+func revoked(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	released := make(chan error, 1)
+	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
+	ctx, request := a.request(t.Context())
+	lease, err := l.Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Settle()
+	if err := lock.Revoke(t.Context(), b.client, lease.Node()); err != nil {
+		t.Fatal(err)
+	}
+	if err := receive(t, released, "the release"); err != nil {
+		t.Error(err)
+	}
+	request.End()
+}
