@@ -25,6 +25,7 @@ import (
 type acquiring struct {
 	telemetry
 	span   trace.Span
+	traced bool       // somebody records the span
 	caller trace.Span // that the hold's span is to be a child of
 	outer  *acquiring // of the Multi that this is for; nil for none
 	start  time.Time
@@ -56,7 +57,7 @@ func (t telemetry) begin(ctx context.Context) (context.Context, *acquiring) {
 	if !recording && !t.listened(ctx) {
 		return ctx, nil
 	}
-	a := &acquiring{telemetry: t, span: span, caller: span, start: time.Now()}
+	a := &acquiring{telemetry: t, span: span, traced: recording, caller: span, start: time.Now()}
 	a.outer, _ = ctx.Value(outerKey{}).(*acquiring)
 	if !recording {
 		return ctx, a
@@ -98,7 +99,7 @@ func (a *acquiring) join() {
 
 // traceparent returns what leads to the acquire's span; "" if there is none.
 func (a *acquiring) traceparent() string {
-	if a == nil || !a.span.IsRecording() {
+	if a == nil || !a.traced {
 		return ""
 	}
 	return traceparentOf(a.span.SpanContext())
@@ -143,7 +144,7 @@ func (a *acquiring) Behind(data []byte) {
 
 // behind links the wait to an acquire of the same process.
 func (a *acquiring) behind(other *acquiring) {
-	if a != nil && other != nil && other.span.IsRecording() {
+	if a != nil && a.wait != nil && other != nil && other.traced {
 		a.blockedBy(other.span.SpanContext())
 	}
 }

@@ -53,7 +53,7 @@ func (h *hold) follow(seen *acquiring) {
 
 // within returns ctx with the span of the acquire.
 func (a *acquiring) within(ctx context.Context) context.Context {
-	if a == nil || !a.span.IsRecording() {
+	if a == nil || !a.traced {
 		return ctx
 	}
 	return trace.ContextWithSpan(ctx, a.span)

@@ -1,0 +1,215 @@
+package lock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// spansNamed returns the spans of a service that ended, by the name.
+func spansNamed(s *service, name string) []tracetest.SpanStub {
+	return slices.DeleteFunc(s.spans.GetSpans(), func(span tracetest.SpanStub) bool { return span.Name != name })
+}
+
+// attr returns the value of a span's attribute, as text.
+func attr(s tracetest.SpanStub, key string) string {
+	for _, a := range s.Attributes {
+		if string(a.Key) == key {
+			return a.Value.Emit()
+		}
+	}
+	return ""
+}
+
+// TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in
+// all worlds, and for nothing where it is not wanted or nobody records it.
+func TestTraceparentInTheNode(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a := serviceIn(t, w, "a")
+		cases := map[string]struct {
+			client *framework.Client
+			opts   []lock.Option
+			want   bool
+		}{
+			"traced":           {a.client, nil, true},
+			"switched off":     {a.client, []lock.Option{lock.WithTraceparent(false)}, false},
+			"without metadata": {a.client, []lock.Option{lock.WithMetadata(false)}, false},
+			"nobody records":   {w.Client(t), nil, false},
+		}
+		for name, c := range cases {
+			m := newMutex(t, c.client, "/traceparent/"+strings.ReplaceAll(name, " ", "-"), c.opts...)
+			ctx, request := a.request(t.Context())
+			lease, err := m.Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := m.Participants(t.Context())
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%s: participants: %v, %v", name, found, err)
+			}
+			trace := request.SpanContext().TraceID().String()
+			switch got := found[0].Metadata; {
+			case c.want && (got == nil || !strings.HasPrefix(got.Traceparent, "00-"+trace+"-")):
+				t.Errorf("%s: metadata %+v, want a traceparent of trace %s", name, got, trace)
+			case !c.want && got != nil && got.Traceparent != "":
+				t.Errorf("%s: traceparent %s, want none", name, got.Traceparent)
+			}
+			mustRelease(t, lease)
+			request.End()
+		}
+	})
+}
+
+// TestLinkCostsNoRequest counts what a waiter sends, with telemetry and without.
+func TestLinkCostsNoRequest(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		var names [2][]string
+		for i, opts := range [][]lock.Option{{lock.WithTraceparent(false)}, nil} {
+			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+			ctx, request := a.request(t.Context())
+			theirs, err := newMutex(t, b.client, "/requests", opts...).Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
+			w.Settle()
+			mustRelease(t, theirs)
+			mustRelease(t, receive(t, waiting, "the lock").lease)
+			request.End()
+			for _, s := range a.spans.GetSpans() {
+				if s.InstrumentationScope.Name == framework.ScopeName {
+					names[i] = append(names[i], s.Name)
+				}
+			}
+			if links := len(spansNamed(a, "lock.wait")[0].Links); links != i {
+				t.Errorf("%d links, want %d", links, i)
+			}
+		}
+		if len(names[0]) == 0 || !slices.Equal(names[0], names[1]) {
+			t.Errorf("operations without a link %v, with one %v: want some, and the same", names[0], names[1])
+		}
+	}, worlds.Only("in virtual time every run sends the same", worlds.Embedded))
+}
+
+// TestOperationsNestInTheirStep looks where the spans of the client's operations are.
+func TestOperationsNestInTheirStep(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a := serviceIn(t, w, "a")
+		ctx, request := a.request(t.Context())
+		mustDo(t, ctx, newMutex(t, a.client, "/nest"))
+		request.End()
+		for step, operation := range map[string]string{"lock.acquire": "create", "lock.release": "delete"} {
+			parent := spansNamed(a, step)[0].SpanContext.SpanID()
+			found := spansNamed(a, operation)
+			if len(found) == 0 || slices.ContainsFunc(found, func(s tracetest.SpanStub) bool { return s.Parent.SpanID() != parent }) {
+				t.Errorf("%s: %d spans, want at least one, and all below %s", operation, len(found), step)
+			}
+		}
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
+
+func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
+	t.Helper()
+	if err := lock.Do(ctx, l, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestContextStaysInItsTrace derives contexts from a lease: those of the acquire's
+// trace, or of none, carry the hold, and those of another trace stay there.
+func TestContextStaysInItsTrace(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a := serviceIn(t, w, "a")
+		acquiring, first := a.request(t.Context())
+		lease, err := newMutex(t, a.client, "/context").Lock(acquiring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later, second := a.request(t.Context())
+		spanIn := func(parent context.Context) trace.SpanContext {
+			ctx, cancel := lease.Context(parent)
+			defer cancel()
+			return trace.SpanContextFromContext(ctx)
+		}
+		same, none, other := spanIn(acquiring), spanIn(t.Context()), spanIn(later)
+		mustRelease(t, lease)
+		first.End()
+		second.End()
+		hold := spansNamed(a, "lock.hold")[0].SpanContext
+		if !same.Equal(hold) || !none.Equal(hold) {
+			t.Errorf("spans %v and %v in contexts of the same trace and of none, want the hold's, %v", same, none, hold)
+		}
+		if !other.Equal(second.SpanContext()) {
+			t.Errorf("span %v in a context of another trace, want its own, %v", other, second.SpanContext())
+		}
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
+
+// TestOneHoldSpanForAParty has two goroutines of one owner lock at once, behind
+// somebody else: one waits in the queue, the other for the first.
+func TestOneHoldSpanForAParty(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+		theirs := mustLock(t, newMutex(t, b.client, "/party"))
+		m := newMutex(t, a.client, "/party")
+		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("two"))
+		first := lockLater(owner, m)
+		w.Settle()
+		second := lockLater(owner, m)
+		w.Settle()
+		mustRelease(t, theirs)
+		for _, done := range []<-chan result{first, second} {
+			got := receive(t, done, "the lock")
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			defer mustRelease(t, got.lease)
+			w.Settle()
+		}
+		var outcomes []string
+		for _, s := range spansNamed(a, "lock.acquire") {
+			outcomes = append(outcomes, attr(s, lock.AttrOutcome))
+		}
+		slices.Sort(outcomes)
+		if want := []string{"acquired", "reentered"}; !slices.Equal(outcomes, want) {
+			t.Errorf("outcomes %v, want %v", outcomes, want)
+		}
+		t.Cleanup(func() {
+			if holds := spansNamed(a, "lock.hold"); len(holds) != 1 || attr(holds[0], lock.AttrHoldCount) != "2" {
+				t.Errorf("holds %v, want one, with two leases", holds)
+			}
+		})
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
+
+// TestExclusiveBlockedInTheProcess has two calls of one client contend: they wait
+// for each other without a request, and are linked all the same.
+func TestExclusiveBlockedInTheProcess(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a := serviceIn(t, w, "a")
+		e := newExclusive(t, a.client, "/one-process")
+		holding, request := a.request(t.Context())
+		lease, err := e.Lock(holding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := lockLater(t.Context(), e)
+		w.Settle()
+		mustRelease(t, lease)
+		mustRelease(t, receive(t, waiting, "the lock").lease)
+		request.End()
+		waits := spansNamed(a, "lock.wait")
+		if len(waits) != 1 || len(waits[0].Links) != 1 ||
+			waits[0].Links[0].SpanContext.TraceID() != request.SpanContext().TraceID() {
+			t.Errorf("waits %+v, want one that is linked to the holder's trace", waits)
+		}
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}

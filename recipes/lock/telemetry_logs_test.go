@@ -1,0 +1,140 @@
+package lock_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// lockLogs returns the lines of the logger of locks.
+func lockLogs(s *service) []observer.LoggedEntry {
+	return slices.DeleteFunc(s.logs.All(), func(e observer.LoggedEntry) bool { return !strings.HasSuffix(e.LoggerName, "lock") })
+}
+
+// spanOf returns the span that a line belongs to, by the context that it carries.
+func spanOf(e observer.LoggedEntry) trace.SpanContext {
+	for _, field := range e.Context {
+		if ctx, ok := field.Interface.(context.Context); ok {
+			return trace.SpanContextFromContext(ctx)
+		}
+	}
+	return trace.SpanContext{}
+}
+
+// TestLogs holds the lines of a lock's moments against what they have to be.
+func TestLogs(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+		kind := observedKinds()[0]
+		queued(t, w, kind, a, b)
+		lost(t, w, kind, a, b)
+		type line struct {
+			level  zapcore.Level
+			text   string
+			fields []string // beside those that all have
+			span   string   // that it belongs to
+		}
+		want := []line{
+			{zapcore.DebugLevel, "queued", []string{lock.AttrQueuePosition}, "lock.acquire"},
+			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
+			{zapcore.DebugLevel, "released", []string{"duration"}, "lock.hold"},
+			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
+			{zapcore.WarnLevel, "lost", []string{"duration", "error", lock.AttrLossReason}, "lock.hold"},
+		}
+		names := make(map[trace.SpanID]string)
+		for _, s := range a.spans.GetSpans() {
+			names[s.SpanContext.SpanID()] = s.Name
+		}
+		var got []line
+		for _, e := range lockLogs(a) {
+			fields := e.ContextMap()
+			if fields[lock.AttrType] != "mutex" || fields[lock.AttrPath] != "/locks/observed" {
+				t.Errorf("%s: fields %v, want type and path", e.Message, fields)
+			}
+			delete(fields, lock.AttrType)
+			delete(fields, lock.AttrPath)
+			got = append(got, line{e.Level, e.Message, slices.Sorted(maps.Keys(fields)), names[spanOf(e).SpanID()]})
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("lines:\n%v\nwant:\n%v", got, want)
+		}
+	}, worlds.Only("the lines are the same in all worlds", worlds.Embedded))
+}
+
+// TestNoSecrets lives through everything with a digest credential and node data,
+// and looks for them in all that leaves the process by telemetry.
+func TestNoSecrets(t *testing.T) {
+	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		for _, k := range observedKinds() {
+			secretive := func(name string) *service {
+				return newService(name, func(opts ...framework.Option) *framework.Client {
+					return w.Client(t, append(opts, framework.WithAuth("digest", []byte(user+":"+password)), framework.WithOperationSpans(true),
+						framework.WithNamespace("secrets-"+k.name))...)
+				})
+			}
+			a, b := secretive("a"), secretive("b")
+			withData := k
+			withData.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
+				return k.newLocker(t, c, append(opts, lock.WithData([]byte(data)))...)
+			}
+			for _, m := range moments() {
+				if m.only == nil || m.only(k) {
+					m.happen(t, w, withData, a, b)
+				}
+			}
+			for _, s := range []*service{a, b} {
+				told := everythingToldBy(t, s)
+				if !strings.Contains(told, "/locks/observed") {
+					t.Errorf("%s tells nothing of its locks", k.name)
+				}
+				for _, secret := range []string{password, data, base64.StdEncoding.EncodeToString([]byte(data))} {
+					if i := strings.Index(told, secret); i >= 0 {
+						t.Errorf("%s tells %q: …%s…", k.name, secret, told[max(0, i-200):i+len(secret)])
+					}
+				}
+			}
+		}
+	}, worlds.Only("what is told is the same in all worlds", worlds.Embedded))
+}
+
+// everythingToldBy returns all spans, metrics and log lines of a service as text.
+func everythingToldBy(t testing.TB, s *service) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, span := range s.spans.GetSpans() {
+		fmt.Fprintf(&out, "%s %v %v %v %v\n", span.Name, span.Attributes, span.Status, span.Links, span.Events)
+	}
+	var metrics metricdata.ResourceMetrics
+	if err := s.reader.Collect(t.Context(), &metrics); err != nil {
+		t.Fatal(err)
+	}
+	measured, err := json.Marshal(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Write(measured)
+	for _, e := range s.logs.All() {
+		fields, err := json.Marshal(e.ContextMap())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s %s %s\n", e.LoggerName, e.Message, fields)
+	}
+	return out.String()
+}
