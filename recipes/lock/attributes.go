@@ -32,6 +32,9 @@ const (
 	AttrLossReason = "zookeeper.lock.loss.reason"
 	// AttrState is "held" or "waiting".
 	AttrState = "zookeeper.lock.state"
+	// AttrBlockedBy leads to the trace of who is in the way, as a traceparent: it is
+	// on log lines alone, spans have links.
+	AttrBlockedBy = "zookeeper.lock.blocked_by"
 	// AttrLinkKind is what a link between spans means: "blocked_by" leads from
 	// who waits to who is in its way, "acquired_by" from a hold to its acquire.
 	AttrLinkKind = "zookeeper.lock.link.kind"

@@ -115,7 +115,7 @@ func (a *acquiring) Waits(ahead int) {
 		return
 	}
 	a.contended = true
-	ctx := trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
+	ctx := a.context()
 	_, a.wait = a.tracer.Start(ctx, spanWait, a.startOpts...)
 	a.wait.SetAttributes(attribute.String(AttrPath, a.path))
 	fields := a.fields(zapctx.Field(ctx))
@@ -134,7 +134,7 @@ func (a *acquiring) Waits(ahead int) {
 
 // Behind links the wait to the trace of the contender whose znode holds data.
 func (a *acquiring) Behind(data []byte) {
-	if a == nil || a.wait == nil || !a.wait.IsRecording() {
+	if a == nil || a.wait == nil || !a.wait.IsRecording() && !a.log.Core().Enabled(zapcore.DebugLevel) {
 		return
 	}
 	if m, ok := decodeMetadata(data); ok {
@@ -153,16 +153,28 @@ func (a *acquiring) behind(other *acquiring) {
 const maxLinks = 8
 
 func (a *acquiring) blockedBy(other trace.SpanContext) {
-	if !other.IsValid() {
+	if !other.IsValid() || !a.newlyLinked(other) {
 		return
 	}
+	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(AttrLinkKind, linkBlockedBy)}})
+	if line := a.log.Check(zapcore.DebugLevel, "blocked"); line != nil {
+		line.Write(a.fields(zap.String(AttrBlockedBy, traceparentOf(other)), zapctx.Field(a.context()))...)
+	}
+}
+
+func (a *acquiring) newlyLinked(other trace.SpanContext) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.linked) == maxLinks || slices.ContainsFunc(a.linked, other.Equal) {
-		return
+		return false
 	}
 	a.linked = append(a.linked, other)
-	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(AttrLinkKind, linkBlockedBy)}})
+	return true
+}
+
+// context returns a context with the acquire's span.
+func (a *acquiring) context() context.Context {
+	return trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
 }
 
 // behindNode is Behind for a contender whose znode was not read yet: that is done
@@ -197,7 +209,7 @@ func (a *acquiring) waited(err error) {
 	failSpan(a.wait, err)
 	a.wait.End()
 	if a.counts() {
-		a.count.Add(context.Background(), -1, a.waitCount...) //nolint:forbidigo // also when the caller's has ended
+		a.count.Add(a.context(), -1, a.waitCount...)
 	}
 }
 

@@ -51,6 +51,7 @@ func TestLogs(t *testing.T) {
 		}
 		want := []line{
 			{zapcore.DebugLevel, "queued", []string{lock.AttrQueuePosition}, "lock.acquire"},
+			{zapcore.DebugLevel, "blocked", []string{lock.AttrBlockedBy}, "lock.acquire"},
 			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
 			{zapcore.DebugLevel, "released", []string{"duration"}, "lock.hold"},
 			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},

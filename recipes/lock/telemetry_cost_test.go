@@ -1,0 +1,91 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// serverInProcess returns the connect string of a server of the test's own, and
+// what gets a client there.
+func serverInProcess(t testing.TB) (string, framework.Option) {
+	t.Helper()
+	server, err := zkserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.ConnectString(), framework.WithDialer(server.Dial)
+}
+
+// TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is
+// the only one, whoever listens.
+func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	addr, dialer := serverInProcess(t)
+	clients := map[string]*framework.Client{
+		"nobody listens": newClient(t, addr, dialer),
+		"all is kept": newService("a", func(opts ...framework.Option) *framework.Client {
+			return newClient(t, addr, append(opts, dialer)...)
+		}).client,
+	}
+	for name, c := range clients {
+		m := newMutex(t, c, "/cost")
+		for kind, ctx := range map[string]context.Context{
+			"goroutine": t.Context(),
+			"owner":     lock.ContextWithOwner(t.Context(), lock.NewOwner("cost")),
+		} {
+			lease, err := m.Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			allocs := testing.AllocsPerRun(1000, func() {
+				again, err := m.Lock(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := again.Release(ctx); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocs > 1 {
+				t.Errorf("%s, by %s: %v allocations per re-entry, want the lease's alone", name, kind, allocs)
+			}
+			mustRelease(t, lease)
+		}
+	}
+}
+
+// BenchmarkTelemetry measures Lock and Release of a free mutex on a server in the
+// process, with nobody listening and with all kept.
+func BenchmarkTelemetry(b *testing.B) {
+	addr, dialer := serverInProcess(b)
+	run := func(name string, c *framework.Client) {
+		m := newMutex(b, c, "/bench/telemetry", lock.WithName("bench"))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+				lease, err := m.Lock(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.Release(ctx); err != nil {
+					b.Fatal(err)
+				}
+				cancel()
+			}
+		})
+	}
+	run("nobody", newClient(b, addr, dialer))
+	run("all", newService("a", func(opts ...framework.Option) *framework.Client {
+		return newClient(b, addr, append(opts, dialer)...)
+	}).client)
+}
