@@ -68,6 +68,9 @@ endif
 .PHONY: plain
 plain: ## All tests without the race detector, at the speed that users see
 	$(go_test) $(PKG)
+ifeq ($(PKG),./...)
+	scripts/nested go test -count=1 ./...
+endif
 
 .PHONY: sim
 sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
@@ -85,10 +88,12 @@ fmt-check:
 .PHONY: vet
 vet:
 	go vet ./...
+	scripts/nested go vet ./...
 
 .PHONY: tidy-check
 tidy-check: ## Fail if go.mod or go.sum is not tidy
 	go mod tidy -diff
+	scripts/nested go mod tidy -diff
 
 .PHONY: imports
 imports:
@@ -146,7 +151,7 @@ spec: ## Check the model of the queue protocol exhaustively, and its broken vari
 
 .PHONY: examples
 examples: setup ## Build and run every example
-	@set -e; for example in examples/*/; do echo "== $$example"; go run "./$$example"; done
+	@set -e; for example in examples/*/; do echo "== $$example"; (cd "$$example" && go run .); done
 
 .PHONY: setup
 setup: ## Install ZooKeeper for the tests, where apt-get can
