@@ -155,7 +155,7 @@ func refused(t *testing.T, _ *worlds.World, k observedKind, a, b *service) {
 // lost: b, an operator, deletes the znode of a's lock.
 func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	ctx, request := a.request(t.Context())
-	lease, err := k.newLocker(t, a.client).Lock(ctx)
+	lease, err := k.newLocker(t, a.client, named(k)).Lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,270 @@
+package lock_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+const observability = "../../docs/observability.md"
+
+// documented returns the rows of a table of the section on locks, by the code in
+// their first column.
+func documented(t testing.TB, first string) map[string]doctable.Row {
+	t.Helper()
+	rows, err := doctable.Read(observability, "Locks", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]doctable.Row)
+	for _, row := range rows {
+		for _, key := range doctable.Code(row[first]) {
+			all[key] = row
+		}
+	}
+	return all
+}
+
+// A told is names, and the attributes that were seen with each.
+type told map[string]map[string]bool
+
+func (s told) add(name string, attributes []attribute.KeyValue) {
+	if s[name] == nil {
+		s[name] = make(map[string]bool)
+	}
+	for _, a := range attributes {
+		s[name][string(a.Key)] = true
+	}
+}
+
+func wantSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
+	t.Helper()
+	want, got := slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(found))
+	if !slices.Equal(want, got) {
+		t.Errorf("%s: documented are\n%v, the code's are\n%v", what, want, got)
+	}
+}
+
+func asSet(keys []string) map[string]bool {
+	set := make(map[string]bool)
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}
+
+// TestTheDocumentationNamesWhatLocksEmit lets all kinds of locks go through
+// everything, and compares what they told with the tables, both ways.
+func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		var services []*service
+		for _, k := range observedKinds() {
+			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+			services = append(services, a, b)
+			for _, m := range moments() {
+				if m.only == nil || m.only(k) {
+					m.happen(t, w, k, a, b)
+				}
+			}
+		}
+		services[0].upgradeInVain(t)
+		services[0].shareParty(t, w, services[1])
+		checkSpanTables(t, services)
+		checkMetricTable(t, services)
+		checkLogTable(t, services)
+	}, worlds.Only("what is told is the same in all worlds", worlds.Embedded))
+}
+
+// upgradeInVain has a lock fail with an error.
+func (s *service) upgradeInVain(t *testing.T) {
+	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("reader"))
+	rw := newReadWrite(t, s.client, "/upgrade")
+	lease, err := rw.Read().Lock(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rw.Write().Lock(owner); err == nil {
+		t.Error("upgraded a read lock")
+	}
+	mustRelease(t, lease)
+}
+
+// shareParty has two goroutines of one owner wait for a lock that other has.
+func (s *service) shareParty(t *testing.T, w *worlds.World, other *service) {
+	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
+	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
+	m := newMutex(t, s.client, "/shared")
+	first := lockLater(owner, m)
+	w.Settle()
+	second := lockLater(owner, m)
+	w.Settle()
+	mustRelease(t, theirs)
+	one, two := receive(t, first, "the lock"), receive(t, second, "the lock")
+	mustRelease(t, one.lease)
+	mustRelease(t, two.lease)
+}
+
+func checkSpanTables(t *testing.T, services []*service) {
+	t.Helper()
+	spans, events := make(told), make(told)
+	outcomes, on := make(map[string]bool), make(told)
+	for _, s := range services {
+		for _, span := range s.spans.GetSpans() {
+			if span.InstrumentationScope.Name != lock.ScopeName {
+				continue
+			}
+			name, _, _ := strings.Cut(span.Name, " ")
+			spans.add(name, span.Attributes)
+			for _, a := range span.Attributes {
+				on.add(string(a.Key), []attribute.KeyValue{attribute.String(name, "")})
+				if a.Key == lock.AttrOutcome {
+					outcomes[a.Value.AsString()] = true
+				}
+			}
+			for _, e := range span.Events {
+				events.add(e.Name, e.Attributes)
+			}
+		}
+	}
+	on[framework.AttrErrorType]["lock.release"] = true // a release that fails has a test of its own
+	wantSame(t, "spans", documented(t, "span"), spans)
+	wantSame(t, "outcomes", documented(t, "outcome"), outcomes)
+	rows := documented(t, "span attribute")
+	wantSame(t, "attributes of spans", rows, on)
+	for key, names := range on {
+		if rows[key]["spans"] == "all" {
+			wantSame(t, key, spans, names)
+		} else {
+			wantSame(t, key, asSet(doctable.Code(rows[key]["spans"])), names)
+		}
+	}
+	rows = documented(t, "event")
+	wantSame(t, "events", rows, events)
+	for name, attributes := range events {
+		wantSame(t, name, asSet(doctable.Code(rows[name]["attributes"])), attributes)
+	}
+}
+
+func checkMetricTable(t *testing.T, services []*service) {
+	t.Helper()
+	found, instruments := make(told), make(map[string]string)
+	for _, s := range services {
+		for _, m := range s.measured(t).Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Histogram[float64]:
+				instruments[m.Name] = "histogram of `" + m.Unit + "`"
+				for _, p := range data.DataPoints {
+					found.add(m.Name, p.Attributes.ToSlice())
+				}
+			case metricdata.Sum[int64]:
+				instruments[m.Name] = map[bool]string{true: "counter", false: "up-down counter"}[data.IsMonotonic] + " of `" + m.Unit + "`"
+				for _, p := range data.DataPoints {
+					found.add(m.Name, p.Attributes.ToSlice())
+				}
+			}
+		}
+	}
+	rows := documented(t, "metric")
+	wantSame(t, "metrics", rows, found)
+	for name, attributes := range found {
+		wantSame(t, name, asSet(doctable.Code(rows[name]["attributes"])), attributes)
+		if got := rows[name]["instrument"] + " of " + rows[name]["unit"]; got != instruments[name] {
+			t.Errorf("%s: documented as %s, is a %s", name, got, instruments[name])
+		}
+	}
+}
+
+func checkLogTable(t *testing.T, services []*service) {
+	t.Helper()
+	found, levels := make(told), make(map[string]string)
+	for _, s := range services {
+		for _, e := range lockLogs(s) {
+			found.add(e.Message, nil)
+			for key := range e.ContextMap() {
+				if key != lock.AttrType && key != lock.AttrPath && key != lock.AttrName {
+					found[e.Message][key] = true
+				}
+			}
+			levels[e.Message] = e.Level.String()
+			if e.LoggerName != "zk.lock" {
+				t.Errorf("%s: logger %s", e.Message, e.LoggerName)
+			}
+		}
+	}
+	rows := documented(t, "message")
+	wantSame(t, "log lines", rows, found)
+	for message, fields := range found {
+		wantSame(t, message, asSet(doctable.Code(rows[message]["fields"])), fields)
+		if rows[message]["level"] != levels[message] {
+			t.Errorf("%s: documented as %s, is %s", message, rows[message]["level"], levels[message])
+		}
+	}
+}
+
+// fromSource returns the first and second group of each match in a file.
+func fromSource(t testing.TB, file, pattern string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]string)
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		found[match[1]] = match[2]
+	}
+	return found
+}
+
+// TestTheDocumentationNamesEveryErrorOfLocks compares the tables of errors and of
+// reasons with the source, and the constants with all tables.
+func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
+	t.Parallel()
+	found := make(map[string]bool)
+	for name, kind := range fromSource(t, "errors.go", `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`) {
+		if kind == "lostType" {
+			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})
+		}
+		found[kind] = true
+		if !slices.Contains(doctable.Code(documented(t, "error.type")[kind]["error"]), name) {
+			t.Errorf("%s, of the type %s, is not documented", name, kind)
+		}
+	}
+	wantSame(t, "types of errors", documented(t, "error.type"), found)
+
+	reasons := map[string]string{"other": ""}
+	for name, reason := range fromSource(t, "telemetry_hold.go", `\{(?:framework\.)?(Err\w+), "(\w+)"\}`) {
+		reasons[reason] = name
+	}
+	rows := documented(t, "loss reason")
+	wantSame(t, "loss reasons", rows, reasons)
+	for reason, name := range reasons {
+		if got := strings.Join(doctable.Code(rows[reason]["error"]), " "); got != name {
+			t.Errorf("%s: documented for %q, is for %q", reason, got, name)
+		}
+	}
+	text, err := os.ReadFile(observability)
+	if err != nil {
+		t.Fatal(err)
+	}
+	constants := fromSource(t, "attributes.go", `\t((?:Attr|Metric)\w+) += "([^"]+)"`)
+	for name, value := range constants {
+		if !strings.Contains(string(text), "`"+value+"`") {
+			t.Errorf("%s, %s, is not in %s", name, value, observability)
+		}
+	}
+	if len(constants) < 15 {
+		t.Errorf("found %d constants", len(constants))
+	}
+}
