@@ -79,6 +79,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			w.Settle() // so that the holder's own watch is set
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
 			w.Settle()
 			mustRelease(t, theirs)

@@ -54,8 +54,8 @@ func TestLogs(t *testing.T) {
 			{zapcore.DebugLevel, "blocked", []string{lock.AttrBlockedBy}, "lock.acquire"},
 			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
 			{zapcore.DebugLevel, "released", []string{"duration"}, "lock.hold"},
-			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
-			{zapcore.WarnLevel, "lost", []string{"duration", "error", lock.AttrLossReason}, "lock.hold"},
+			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken, lock.AttrName}, "lock.acquire orders-mutex"},
+			{zapcore.WarnLevel, "lost", []string{"duration", "error", lock.AttrLossReason, lock.AttrName}, "lock.hold"},
 		}
 		names := make(map[trace.SpanID]string)
 		for _, s := range a.spans.GetSpans() {

@@ -96,6 +96,7 @@ func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Settle() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
 	w.Settle()
@@ -112,6 +113,7 @@ func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 // waitInVain has a wait for b's lock with a context that ends first.
 func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
 	blocker := mustLock(t, k.block(t, b.client))
+	w.Settle()
 	ctx, request := a.request(t.Context())
 	ctx, stop := end(ctx)
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
@@ -142,8 +144,9 @@ func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 // refused: a tries what b has.
-func refused(t *testing.T, _ *worlds.World, k observedKind, a, b *service) {
+func refused(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	blocker := mustLock(t, k.block(t, b.client))
+	w.Settle()
 	ctx, request := a.request(t.Context())
 	if _, err := k.newLocker(t, a.client).TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
