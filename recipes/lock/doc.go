@@ -47,6 +47,12 @@
 // does when it wakes has to be stopped by what it writes to: by the number of
 // [Lease.Fence], or, for data in ZooKeeper, by [Lease.Guard].
 //
+// # Telemetry
+//
+// Locks tell by spans, metrics and log lines of their client's providers and
+// logger who waits, how long, and behind whom: see docs/observability.md. A
+// lock's znode leads to the trace of the call that made it, see [WithTraceparent].
+//
 // # Concurrency
 //
 // Everything here may be used concurrently.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -213,10 +215,13 @@ func (n *native) entry() entry {
 
 const docent = "docent"
 
-// newClient returns a connected client that is closed at the end of the test.
+// newClient returns a connected client that is closed at the end of the test. It
+// is traced, so that znodes hold all the metadata there is.
 func newClient(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append([]framework.Option{framework.WithSessionTimeout(sessionTimeout)}, opts...)
+	opts = append([]framework.Option{
+		framework.WithSessionTimeout(sessionTimeout), framework.WithTracerProvider(sdktrace.NewTracerProvider()),
+	}, opts...)
 	c, err := framework.NewClient(zktest.Shared(t).Addr(), opts...)
 	if err != nil {
 		t.Fatal(err)
