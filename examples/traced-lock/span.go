@@ -46,12 +46,12 @@ func (e *exporter) ExportSpans(_ context.Context, ended []sdktrace.ReadOnlySpan)
 			told.Parent = s.Parent().SpanID().String()
 		}
 		for _, a := range s.Attributes() {
-			told.Attributes[string(a.Key)] = a.Value.Emit()
+			told.Attributes[string(a.Key)] = a.Value.String()
 		}
 		for _, l := range s.Links() {
 			kind := ""
 			for _, a := range l.Attributes {
-				kind = a.Value.Emit()
+				kind = a.Value.String()
 			}
 			told.Links = append(told.Links, link{l.SpanContext.TraceID().String(), l.SpanContext.SpanID().String(), kind})
 		}

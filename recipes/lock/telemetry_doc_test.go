@@ -89,6 +89,7 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 
 // upgradeInVain has a lock fail with an error.
 func (s *service) upgradeInVain(t *testing.T) {
+	t.Helper()
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("reader"))
 	rw := newReadWrite(t, s.client, "/upgrade")
 	lease, err := rw.Read().Lock(owner)
@@ -103,6 +104,7 @@ func (s *service) upgradeInVain(t *testing.T) {
 
 // shareParty has two goroutines of one owner wait for a lock that other has.
 func (s *service) shareParty(t *testing.T, w *worlds.World, other *service) {
+	t.Helper()
 	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
 	m := newMutex(t, s.client, "/shared")

@@ -153,7 +153,7 @@ func (f *forest) title(s tracetest.SpanStub) string {
 // steady returns the value of an attribute, or a word for it where it differs from
 // run to run.
 func (f *forest) steady(a attribute.KeyValue) string {
-	value := a.Value.Emit()
+	value := a.Value.String()
 	switch {
 	case a.Key == lock.AttrFencingToken && a.Value.AsInt64() > 0:
 		return "(a fence)"
@@ -170,7 +170,7 @@ func sorted(attributes []attribute.KeyValue) []attribute.KeyValue {
 func printed(attributes []attribute.KeyValue) []string {
 	var out []string
 	for _, a := range sorted(attributes) {
-		out = append(out, string(a.Key)+"="+a.Value.Emit())
+		out = append(out, string(a.Key)+"="+a.Value.String())
 	}
 	return out
 }

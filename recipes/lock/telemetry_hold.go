@@ -9,7 +9,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -134,11 +133,11 @@ func (h *holding) lost(err *LostError) {
 		return
 	}
 	ctx, held, reason := h.context(), time.Since(h.start), lossReason(err)
+	why := attribute.String(AttrLossReason, reason)
 	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
 	if h.counts() {
-		h.losses.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(append(h.base[:len(h.base):len(h.base)], attribute.String(AttrLossReason, reason))...)))
+		h.losses.Add(ctx, 1, h.with(why))
 	}
-	why := attribute.String(AttrLossReason, reason)
 	h.span.AddEvent(eventLost, trace.WithAttributes(why))
 	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
 	h.span.SetStatus(codes.Error, err.Error())

@@ -23,7 +23,7 @@ func spansNamed(s *service, name string) []tracetest.SpanStub {
 func attr(s tracetest.SpanStub, key string) string {
 	for _, a := range s.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -35,6 +35,7 @@ const long = 2 * time.Second
 // liveThroughAll gets a's lock when it is free, after a wait, not in time, not by
 // a try, again while it has it, and loses it.
 func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
 	lease := mustLock(t, l)
 	if k.reentrant {

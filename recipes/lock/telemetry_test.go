@@ -78,6 +78,7 @@ func named(kind observedKind) lock.Option { return lock.WithName("orders-" + kin
 
 // acquired: a gets a free lock, works under it and releases it.
 func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+	t.Helper()
 	ctx, request := a.request(t.Context())
 	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context) error {
 		a.work(ctx)
@@ -91,6 +92,7 @@ func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 
 // queued: a waits until b releases the lock.
 func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	holding, theirs := b.request(t.Context())
 	blocker, err := k.block(t, b.client).Lock(holding)
 	if err != nil {
@@ -112,6 +114,7 @@ func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 
 // waitInVain has a wait for b's lock with a context that ends first.
 func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
+	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
 	w.Settle()
 	ctx, request := a.request(t.Context())
@@ -127,6 +130,7 @@ func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, en
 }
 
 func timedOut(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		return ctx, func() {
@@ -137,6 +141,7 @@ func timedOut(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel
@@ -145,6 +150,7 @@ func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 
 // refused: a tries what b has.
 func refused(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
 	w.Settle()
 	ctx, request := a.request(t.Context())
@@ -157,6 +163,7 @@ func refused(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 
 // lost: b, an operator, deletes the znode of a's lock.
 func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	ctx, request := a.request(t.Context())
 	lease, err := k.newLocker(t, a.client, named(k)).Lock(ctx)
 	if err != nil {
@@ -176,6 +183,7 @@ func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 
 // reentered: a takes the lock a second and a third time while it has it.
 func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+	t.Helper()
 	l := k.newLocker(t, a.client)
 	ctx, request := a.request(t.Context())
 	err := lock.Do(ctx, l, func(ctx context.Context) error {
@@ -197,6 +205,7 @@ func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 
 // revoked: b asks a to let go, and a does.
 func revoked(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
 	released := make(chan error, 1)
 	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
 	ctx, request := a.request(t.Context())
