@@ -199,6 +199,7 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 	var held *holding
 	if err == nil {
 		held = h.seen.granted(ctx, grant)
+		h.follow(nil)
 	}
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()

@@ -140,7 +140,6 @@ func checkSpanTables(t *testing.T, services []*service) {
 			}
 		}
 	}
-	on[framework.AttrErrorType]["lock.release"] = true // a release that fails has a test of its own
 	wantSame(t, "spans", documented(t, "span"), spans)
 	wantSame(t, "outcomes", documented(t, "outcome"), outcomes)
 	rows := documented(t, "span attribute")

@@ -32,6 +32,7 @@ func moments() []moment {
 		{"cancelled", nil, cancelled},
 		{"refused", nil, refused},
 		{"lost", nil, lost},
+		{"lost unnoticed", nil, lostUnnoticed},
 		{"re-entered", func(k observedKind) bool { return k.reentrant }, reentered},
 		{"revoked", func(k observedKind) bool { return k.revocable }, revoked},
 	}
@@ -175,6 +176,23 @@ func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	}
 	receive(t, lease.Lost(), "the loss")
 	w.Settle()
+	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release: %v, want ErrLost", err)
+	}
+	request.End()
+}
+
+// lostUnnoticed: a's release finds that its znode is gone.
+func lostUnnoticed(t *testing.T, _ *worlds.World, k observedKind, a, b *service) {
+	t.Helper()
+	ctx, request := a.request(t.Context())
+	lease, err := k.newLocker(t, a.client).Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.client.Delete(t.Context(), lease.Node()); err != nil {
+		t.Fatal(err)
+	}
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}

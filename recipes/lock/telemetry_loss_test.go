@@ -1,0 +1,70 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// TestLossReasons loses locks for all reasons but the one that the tests of all
+// kinds have: a deleted znode.
+func TestLossReasons(t *testing.T) {
+	cases := map[string]struct {
+		opts []lock.Option
+		lose func(*testing.T, *worlds.Way, *service)
+	}{
+		"session_expired": {nil, func(t *testing.T, way *worlds.Way, _ *service) { way.Expire(t) }},
+		"lease_deadline":  {nil, func(_ *testing.T, way *worlds.Way, _ *service) { way.Blackhole(zkproxy.Both) }},
+		"suspended": {
+			[]lock.Option{lock.WithLossPolicy(lock.OnSuspend)},
+			func(_ *testing.T, way *worlds.Way, _ *service) { way.Cut() },
+		},
+		"client_closed": {nil, func(t *testing.T, _ *worlds.Way, s *service) {
+			if err := s.client.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+	}
+	for reason, c := range cases {
+		t.Run(reason, func(t *testing.T) {
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				way := w.Way(t)
+				s := newService("s", func(opts ...framework.Option) *framework.Client { return way.Client(t, opts...) })
+				lease := mustLock(t, newMutex(t, s.client, "/loss", c.opts...))
+				c.lose(t, way, s)
+				receive(t, lease.Lost(), "the loss")
+				w.Settle()
+				hold := spansNamed(s, "lock.hold")
+				if len(hold) != 1 || attr(hold[0], lock.AttrLossReason) != reason || attr(hold[0], framework.AttrErrorType) != "lock_lost" {
+					t.Errorf("holds %+v, want one that was lost for the reason %s", hold, reason)
+				}
+			}, worlds.Only("the reasons are the same in all worlds, the times are not", worlds.Embedded))
+		})
+	}
+}
+
+// TestReleaseThatIsNotConfirmed releases with a context that has ended: the release
+// has failed as far as it knows, and the lock was not lost.
+func TestReleaseThatIsNotConfirmed(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a := serviceIn(t, w, "a")
+		lease := mustLock(t, newMutex(t, a.client, "/unconfirmed"))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.Release(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("release: %v, want Canceled", err)
+		}
+		release, hold := spansNamed(a, "lock.release")[0], spansNamed(a, "lock.hold")[0]
+		if attr(release, framework.AttrErrorType) != "canceled" || release.Status.Description == "" {
+			t.Errorf("release %+v, want it to have failed", release)
+		}
+		if attr(hold, framework.AttrErrorType) != "" || attr(hold, lock.AttrLossReason) != "" {
+			t.Errorf("hold %+v, want it to have ended well", hold)
+		}
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
