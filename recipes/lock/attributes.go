@@ -30,6 +30,8 @@ const (
 	// AttrLossReason is why a lock was lost: "session_expired", "lease_deadline",
 	// "session_replaced", "node_deleted", "suspended", "client_closed", "other".
 	AttrLossReason = "zookeeper.lock.loss.reason"
+	// AttrRevocation is true where somebody asked the holder to let go: see [Revoke].
+	AttrRevocation = "zookeeper.lock.revocation_requested"
 	// AttrState is "held" or "waiting".
 	AttrState = "zookeeper.lock.state"
 	// AttrBlockedBy leads to the trace of who is in the way, as a traceparent: it is
@@ -59,12 +61,6 @@ const (
 	spanWait    = "lock.wait"
 	spanHold    = "lock.hold"
 	spanRelease = "lock.release"
-)
-
-// Events of the span of a hold.
-const (
-	eventLost       = "lock.lost"
-	eventRevocation = "lock.revocation_requested"
 )
 
 // Values of AttrType.

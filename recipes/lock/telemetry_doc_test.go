@@ -120,7 +120,7 @@ func (s *service) shareParty(t *testing.T, w *worlds.World, other *service) {
 
 func checkSpanTables(t *testing.T, services []*service) {
 	t.Helper()
-	spans, events := make(told), make(told)
+	spans := make(told)
 	outcomes, on := make(map[string]bool), make(told)
 	for _, s := range services {
 		for _, span := range s.spans.GetSpans() {
@@ -135,9 +135,6 @@ func checkSpanTables(t *testing.T, services []*service) {
 					outcomes[a.Value.AsString()] = true
 				}
 			}
-			for _, e := range span.Events {
-				events.add(e.Name, e.Attributes)
-			}
 		}
 	}
 	wantSame(t, "spans", documented(t, "span"), spans)
@@ -150,11 +147,6 @@ func checkSpanTables(t *testing.T, services []*service) {
 		} else {
 			wantSame(t, key, asSet(doctable.Code(rows[key]["spans"])), names)
 		}
-	}
-	rows = documented(t, "event")
-	wantSame(t, "events", rows, events)
-	for name, attributes := range events {
-		wantSame(t, name, asSet(doctable.Code(rows[name]["attributes"])), attributes)
 	}
 }
 

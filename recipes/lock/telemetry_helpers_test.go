@@ -108,7 +108,7 @@ func ended(services ...*service) *forest {
 }
 
 // String prints the spans as trees: in the order of their beginning, each with
-// its status, and below it its attributes, links and events.
+// its status, and below it its attributes and links.
 func (f *forest) String() string {
 	var out strings.Builder
 	f.print(&out, trace.SpanID{}, "")
@@ -138,9 +138,6 @@ func (f *forest) print(out *strings.Builder, parent trace.SpanID, indent string)
 				title = f.title(target)
 			}
 			fmt.Fprintf(out, "%s    -> %s %v\n", indent, title, printed(l.Attributes))
-		}
-		for _, e := range s.Events {
-			fmt.Fprintf(out, "%s    ! %s %v\n", indent, e.Name, printed(e.Attributes))
 		}
 		f.print(out, s.SpanContext.SpanID(), indent+"  ")
 	}

@@ -87,7 +87,7 @@ func (h *holding) revocation() {
 	if h == nil {
 		return
 	}
-	h.span.AddEvent(eventRevocation)
+	h.span.SetAttributes(attribute.Bool(AttrRevocation, true))
 	h.log.Debug("asked to let go", h.fields(zapctx.Field(h.context()))...)
 }
 
@@ -138,7 +138,6 @@ func (h *holding) lost(err *LostError) {
 	if h.counts() {
 		h.losses.Add(ctx, 1, h.with(why))
 	}
-	h.span.AddEvent(eventLost, trace.WithAttributes(why))
 	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx)

@@ -39,7 +39,7 @@ func moments() []moment {
 }
 
 // TestSpans holds the spans of all kinds of locks at all moments against
-// testdata/spans: names, kinds, parents, status, attributes, links and events.
+// testdata/spans: names, kinds, parents, status, attributes and links.
 func TestSpans(t *testing.T) {
 	for _, kind := range observedKinds() {
 		for _, m := range moments() {
