@@ -59,7 +59,7 @@ func checkTree(t *testing.T, out string) {
 	}
 	got := operation.ReplaceAllString(out, "")
 	got = regexp.MustCompile(`fence \d+`).ReplaceAllString(got, "fence N")
-	got = regexp.MustCompile(`\b[0-9.]+(µs|ms|s)\b`).ReplaceAllString(got, "TIME")
+	got = regexp.MustCompile(`\b([0-9]+m)?[0-9.]+(µs|ms|s)\b`).ReplaceAllString(got, "TIME")
 	got = regexp.MustCompile(`[│├└─]`).ReplaceAllString(got, " ") // what leads to a line depends on the lines left out
 	got = regexp.MustCompile(`(?m)[ \t]+`).ReplaceAllString(got, " ")
 	want := fmt.Sprintf(`

@@ -106,9 +106,7 @@ func (e *Exclusive) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return nil, ctxerr.Of(ctx)
 	}
 	ctx, seen := e.tel.begin(ctx)
-	lease, err := e.contend(ctx, seen, try)
-	seen.end(ctx, lease, err)
-	return lease, err
+	return seen.during(ctx, func() (*Lease, error) { return e.contend(ctx, seen, try) })
 }
 
 func (e *Exclusive) contend(ctx context.Context, seen *acquiring, try bool) (*Lease, error) {

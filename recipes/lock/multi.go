@@ -74,9 +74,7 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return m.lock(ctx, nil, a)
 	}
 	ctx, seen := m.tel.begin(ctx)
-	lease, err := m.lock(seen.around(ctx), seen, a)
-	seen.end(ctx, lease, err)
-	return lease, err
+	return seen.during(ctx, func() (*Lease, error) { return m.lock(seen.around(ctx), seen, a) })
 }
 
 func (m *Multi) lock(ctx context.Context, seen *acquiring, a *acquisition) (*Lease, error) {

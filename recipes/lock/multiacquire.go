@@ -195,8 +195,9 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
 	_ = a.quit(ctx, entries[busy+1:], nil)
 	e := entries[busy]
-	lease, err := e.member.side.drive(e.seen.within(ctx), e.hold, false)
-	e.seen.end(ctx, lease, err)
+	lease, err := e.seen.during(ctx, func() (*Lease, error) {
+		return e.member.side.drive(e.seen.within(ctx), e.hold, false)
+	})
 	if err != nil {
 		return a.opError(e.member.name, err)
 	}

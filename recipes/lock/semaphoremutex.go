@@ -102,9 +102,7 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 		return nil, ctxerr.Of(ctx)
 	}
 	ctx, seen := m.tel.begin(ctx)
-	lease, err := m.contend(ctx, seen, get)
-	seen.end(ctx, lease, err)
-	return lease, err
+	return seen.during(ctx, func() (*Lease, error) { return m.contend(ctx, seen, get) })
 }
 
 func (m *SemaphoreMutex) contend(ctx context.Context, seen *acquiring, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {

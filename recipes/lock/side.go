@@ -39,9 +39,7 @@ func (s *side) acquireFor(ctx context.Context, p party, try bool) (*Lease, error
 		return place.lease, nil // a re-entry, which telemetry costs nothing
 	}
 	ctx, seen := s.tel.begin(ctx)
-	lease, err := s.contend(ctx, seen, s.key(p), place, err, try)
-	seen.end(ctx, lease, err)
-	return lease, err
+	return seen.during(ctx, func() (*Lease, error) { return s.contend(ctx, seen, s.key(p), place, err, try) })
 }
 
 // contend goes on from the place that the caller took, or failed to take.

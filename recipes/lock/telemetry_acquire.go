@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -105,112 +104,19 @@ func (a *acquiring) traceparent() string {
 	return traceparentOf(a.span.SpanContext())
 }
 
-// noQueue is what those wait in who have no place.
-const noQueue = -1
-
-// Waits takes note that there are contenders ahead, in the queue if it is not
-// negative: the span of the wait begins.
-func (a *acquiring) Waits(ahead int) {
-	if a == nil || a.wait != nil {
-		return
-	}
-	a.contended = true
-	ctx := a.context()
-	_, a.wait = a.tracer.Start(ctx, spanWait, a.startOpts...)
-	a.wait.SetAttributes(attribute.String(AttrPath, a.path))
-	fields := a.fields(zapctx.Field(ctx))
-	if ahead >= 0 {
-		position := ahead + a.beyond
-		a.wait.SetAttributes(attribute.Int(AttrQueuePosition, position))
-		fields = append(fields, zap.Int(AttrQueuePosition, position))
-	}
-	if a.counts() {
-		a.count.Add(ctx, 1, a.waitCount...)
-	}
-	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
-		line.Write(fields...)
-	}
-}
-
-// Behind links the wait to the trace of the contender whose znode holds data.
-func (a *acquiring) Behind(data []byte) {
-	if a == nil || a.wait == nil || !a.wait.IsRecording() && !a.log.Core().Enabled(zapcore.DebugLevel) {
-		return
-	}
-	if m, ok := decodeMetadata(data); ok {
-		a.blockedBy(spanContextOf(m.Traceparent))
-	}
-}
-
-// behind links the wait to an acquire of the same process.
-func (a *acquiring) behind(other *acquiring) {
-	if a != nil && a.wait != nil && other != nil && other.traced {
-		a.blockedBy(other.span.SpanContext())
-	}
-}
-
-// maxLinks bounds the links of one wait, in which many may come and go ahead.
-const maxLinks = 8
-
-func (a *acquiring) blockedBy(other trace.SpanContext) {
-	if !other.IsValid() || !a.newlyLinked(other) {
-		return
-	}
-	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(AttrLinkKind, linkBlockedBy)}})
-	if line := a.log.Check(zapcore.DebugLevel, "blocked"); line != nil {
-		line.Write(a.fields(zap.String(AttrBlockedBy, traceparentOf(other)), zapctx.Field(a.context()))...)
-	}
-}
-
-func (a *acquiring) newlyLinked(other trace.SpanContext) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.linked) == maxLinks || slices.ContainsFunc(a.linked, other.Equal) {
-		return false
-	}
-	a.linked = append(a.linked, other)
-	return true
-}
-
 // context returns a context with the acquire's span.
 func (a *acquiring) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
 }
 
-// behindNode is Behind for a contender whose znode was not read yet: that is done
-// while the call waits, and given up when it does not wait any more.
-func (a *acquiring) behindNode(ctx context.Context, c *framework.Client, path string) {
-	if a == nil || a.wait == nil || !a.wait.IsRecording() || len(a.seen) == maxLinks || slices.Contains(a.seen, path) {
-		return
+// during follows the rest of the call, which get is, to its end.
+func (a *acquiring) during(ctx context.Context, get func() (*Lease, error)) (lease *Lease, err error) {
+	if a == nil {
+		return get()
 	}
-	a.seen = append(a.seen, path)
-	ctx, cancel := context.WithCancel(ctx)
-	if before := a.cancel; before != nil {
-		a.cancel = func() { before(); cancel() }
-	} else {
-		a.cancel = cancel
-	}
-	a.reads.Go(func() {
-		if data, _, err := c.Get(ctx, path); err == nil { // an error costs the link alone
-			a.Behind(data)
-		}
-	})
-}
-
-// waited ends the wait, if there was one.
-func (a *acquiring) waited(err error) {
-	if a.wait == nil {
-		return
-	}
-	if a.cancel != nil {
-		a.cancel()
-		a.reads.Wait()
-	}
-	failSpan(a.wait, err)
-	a.wait.End()
-	if a.counts() {
-		a.count.Add(a.context(), -1, a.waitCount...)
-	}
+	err = errPanicked // if get does not return
+	defer func() { a.end(ctx, lease, err) }()
+	return get()
 }
 
 // end ends the acquire, with the lease or with err.

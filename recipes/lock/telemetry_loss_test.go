@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/worlds"
@@ -65,6 +67,41 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 		}
 		if attr(hold, framework.AttrErrorType) != "" || attr(hold, lock.AttrLossReason) != "" {
 			t.Errorf("hold %+v, want it to have ended well", hold)
+		}
+	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
+
+// TestPanicEndsTheAcquire has a user's function panic while Lock is about to return:
+// nobody waits any more, and the spans say so.
+func TestPanicEndsTheAcquire(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
+		m := newMutex(t, a.client, "/panic", lock.WithQueuePosition(func(position int) {
+			if position == 0 {
+				panic("the user's")
+			}
+		}))
+		recovered := make(chan any)
+		go func() {
+			defer func() { recovered <- recover() }()
+			_, _ = m.Lock(t.Context()) // it does not return
+		}()
+		w.Settle()
+		mustRelease(t, theirs)
+		if got := receive(t, recovered, "the panic"); got != "the user's" {
+			t.Errorf("recovered %v, want the user's panic", got)
+		}
+		acquires := spansNamed(a, "lock.acquire")
+		if len(acquires) != 1 || attr(acquires[0], lock.AttrOutcome) != "error" || len(spansNamed(a, "lock.wait")) != 1 {
+			t.Errorf("acquires %+v, want one that failed, with its wait", acquires)
+		}
+		for _, m := range only(measuredOf(t, a, "mutex"), lock.MetricCount) {
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				if p.Value != 0 {
+					t.Errorf("%v: %d, want 0", p.Attributes.ToSlice(), p.Value)
+				}
+			}
 		}
 	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
 }
