@@ -93,7 +93,6 @@ vet:
 .PHONY: tidy-check
 tidy-check: ## Fail if go.mod or go.sum is not tidy
 	go mod tidy -diff
-	scripts/nested go mod tidy -diff
 
 .PHONY: imports
 imports:
