@@ -11,7 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/docent-go/docent/testing/zktest"
 )
+
+func TestMain(m *testing.M) { zktest.Main(m) }
 
 // TestTree runs the program and holds the trees that it prints against what they
 // have to be, the numbers aside.
@@ -20,6 +24,17 @@ func TestTree(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	worlds := map[string]func(*testing.T) []string{
+		"embedded": func(*testing.T) []string { return nil },
+		"real":     func(t *testing.T) []string { return []string{"-connect", zktest.Shared(t).Addr() + "/chroot"} },
+	}
+	for name, args := range worlds {
+		t.Run(name, func(t *testing.T) { runAndCheck(t, program, args(t)) })
+	}
+}
+
+func runAndCheck(t *testing.T, program string, args []string) {
+	t.Helper()
 	var sent atomic.Int32
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/traces" {
@@ -29,7 +44,7 @@ func TestTree(t *testing.T) {
 	defer collector.Close()
 
 	var errOut strings.Builder
-	cmd := exec.CommandContext(t.Context(), program, "-hold", "50ms")
+	cmd := exec.CommandContext(t.Context(), program, append(args, "-hold", "50ms")...)
 	cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
 	cmd.Stderr = &errOut
 	out, err := cmd.Output()
@@ -49,7 +64,7 @@ func TestTree(t *testing.T) {
 
 // operation is the line of an operation of the client: how many there are may
 // differ from run to run.
-var operation = regexp.MustCompile(`(?m)^.*─ (create|delete|watch|getChildren|getData|sync)  .*\n`)
+var operation = regexp.MustCompile(`(?m)^.*─ (create|delete|watch|getChildren|getData|sync)( /chroot)?  .*\n`)
 
 func checkTree(t *testing.T, out string) {
 	t.Helper()
