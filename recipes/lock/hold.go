@@ -204,7 +204,7 @@ func (h *hold) lose(cause error) {
 	for _, l := range leases {
 		l.endContexts(h.err)
 	}
-	h.held.lost(lost)
+	h.tellLost(lost)
 	for _, multi := range joined {
 		multi.lose(h.err)
 	}
@@ -219,7 +219,7 @@ func (h *hold) discard() {
 	}
 	h.stop()
 	h.grant.Client.Discard(h.grant.Node, h.means...)
-	h.held.released(nil)
+	h.tellGivenUp()
 	h.leave()
 }
 

@@ -27,14 +27,16 @@ type holdKey struct {
 }
 
 // call runs fn, which calls a user's function, on a goroutine of its own.
-// Client.Close waits for it, as it does for a state listener: not for ever.
-func (r *registry) call(c *framework.Client, fn func()) {
+// Client.Close waits for it, as it does for a state listener: not for ever. It
+// reports false where it is too late for that.
+func (r *registry) call(c *framework.Client, fn func()) bool {
 	r.awaiting.Do(func() { c.OnState(r.awaitCalls) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
 		r.calls.Go(fn)
 	}
+	return !r.closed
 }
 
 // awaitCalls is a listener whose work at the client's end is to wait.

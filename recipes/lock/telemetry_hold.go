@@ -113,26 +113,30 @@ func (h *holding) released(err error) {
 	}
 	var lost *LostError
 	if errors.As(err, &lost) {
-		h.lost(lost)
+		if h.ends() {
+			h.tellLost(lost, time.Now())
+		}
 		return
 	}
-	if h.ended.Swap(true) {
-		return
+	if h.ends() {
+		h.tellReleased(time.Now())
 	}
-	ctx, held := h.context(), time.Since(h.start)
+}
+
+// ends reports whether the hold ends now: it does so once.
+func (h *holding) ends() bool { return h != nil && !h.ended.Swap(true) }
+
+func (h *holding) tellReleased(at time.Time) {
+	ctx, held := h.context(), at.Sub(h.start)
 	h.holds.Record(ctx, held.Seconds(), h.holdEnded...)
-	h.end(ctx)
+	h.end(ctx, at)
 	if line := h.log.Check(zapcore.DebugLevel, "released"); line != nil {
 		line.Write(h.fields(zap.Duration("duration", held), zapctx.Field(ctx))...)
 	}
 }
 
-// lost ends the hold, for err.
-func (h *holding) lost(err *LostError) {
-	if h == nil || h.ended.Swap(true) {
-		return
-	}
-	ctx, held, reason := h.context(), time.Since(h.start), lossReason(err)
+func (h *holding) tellLost(err *LostError, at time.Time) {
+	ctx, held, reason := h.context(), at.Sub(h.start), lossReason(err)
 	why := attribute.String(AttrLossReason, reason)
 	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
 	if h.counts() {
@@ -140,16 +144,40 @@ func (h *holding) lost(err *LostError) {
 	}
 	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
 	h.span.SetStatus(codes.Error, err.Error())
-	h.end(ctx)
+	h.end(ctx, at)
 	h.log.Warn("lost", h.fields(zap.String(AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)
 }
 
-func (h *holding) end(ctx context.Context) {
+func (h *holding) end(ctx context.Context, at time.Time) {
 	if h.counts() {
 		h.count.Add(ctx, -1, h.heldCount...)
 	}
 	h.span.SetAttributes(attribute.Int64(AttrHoldCount, h.most.Load()))
-	h.span.End()
+	h.span.End(trace.WithTimestamp(at))
+}
+
+// tellLost ends the hold for telemetry, for err. Providers and loggers are the
+// user's, and may be slow, while other holds are about to be lost, too: so it
+// goes on elsewhere.
+func (h *hold) tellLost(err *LostError) {
+	if h.held.ends() {
+		at := time.Now()
+		h.tell(func() { h.held.tellLost(err, at) })
+	}
+}
+
+// tellGivenUp is tellLost for a hold that was not lost itself.
+func (h *hold) tellGivenUp() {
+	if h.held.ends() {
+		at := time.Now()
+		h.tell(func() { h.held.tellReleased(at) })
+	}
+}
+
+func (h *hold) tell(fn func()) {
+	if !h.registry.call(h.grant.Client, fn) {
+		fn() // the client is closed, so nobody waits for what comes after this
+	}
 }
 
 // context returns a context with the hold's span: the hold outlives every

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -104,4 +106,35 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 			}
 		}
 	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+}
+
+// A stuck is a processor of spans that does not come back from the end of a hold.
+type stuck struct {
+	sdktrace.SpanProcessor
+	until chan struct{}
+}
+
+func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
+	if span.Name() == "lock.hold" {
+		<-s.until
+	}
+}
+
+// TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
+func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, until := w.Way(t), make(chan struct{})
+		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))
+		c := way.Client(t, framework.WithTracerProvider(slow))
+		t.Cleanup(func() { close(until) }) // before the client is closed
+		leases := []*lock.Lease{
+			mustLock(t, newMutex(t, c, "/slow/a")),
+			mustLock(t, newExclusive(t, c, "/slow/b")),
+			mustLock(t, newMulti(t, newMutex(t, c, "/slow/c"), newMutex(t, c, "/slow/d"))),
+		}
+		way.Expire(t)
+		for _, lease := range leases {
+			receive(t, lease.Lost(), "the loss of "+lease.Path())
+		}
+	}, worlds.Only("the order of things is the same in all worlds", worlds.Embedded))
 }
