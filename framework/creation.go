@@ -146,7 +146,8 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 // Curator it looks from below for the first that exists, since it may not be
 // allowed to read further up. It returns the request for the last, the parent,
 // as soon as that is sent: the create that follows it closely leaves nobody the
-// time to find the parent empty.
+// time to find the parent empty. Parents hold an empty array, as Curator's do: there
+// are clients that can't read a znode that holds null.
 func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pending[string], err error) {
 	var missing []string
 	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
@@ -165,7 +166,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 			return nil, err
 		}
 		left, forget := s.tap.Leaving(dir)
-		p := begin(s, func(w *wire) (string, error) { return w.create(dir, nil, flagContainer, acl) })
+		p := begin(s, func(w *wire) (string, error) { return w.create(dir, []byte{}, flagContainer, acl) })
 		select {
 		case <-left:
 		case <-p.done:

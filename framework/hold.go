@@ -57,8 +57,9 @@ func (h *SessionHold) Deadline() time.Time { return h.session.tap.Deadline() }
 // Secure binds the hold to the session's deadline: once it returned nil,
 // [SessionHold.Lost] is closed when the deadline passes, and was not closed
 // before. Where the deadline has passed already, since nothing was proven for a
-// while, it asks the ensemble first. If ctx ends before that is answered, the hold is
-// not secured and the error wraps ctx's. Once the session is over it returns
+// while, it asks the ensemble first, and waits as long for the answer as the session
+// can stand. If ctx ends before that, the hold is not secured and the error wraps
+// ctx's. Once the session is over it returns
 // what ended it, which wraps [ErrSessionEnded] or [ErrClosed].
 func (h *SessionHold) Secure(ctx context.Context) error {
 	for {
@@ -66,7 +67,8 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 		if err != nil || fresh {
 			return opError("secure session", "", err)
 		}
-		if err := h.session.prove(ctx); err != nil {
+		err = h.session.prove(ctx)
+		if err != nil && (ctx.Err() != nil || !ctxerr.Is(err, ErrNotConnected)) {
 			return opError("secure session", "", err)
 		}
 	}

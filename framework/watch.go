@@ -74,6 +74,7 @@ type Watch struct {
 	fired    chan struct{} // closed once, with event set first
 	event    EventKind
 	found    nodeState
+	cfg      *config
 }
 
 // Watch reads the znode at path and watches it from that state on: a change
@@ -84,46 +85,64 @@ type Watch struct {
 // (with [WatchExists] a path without a znode is none), [ErrNoAuth], and those
 // of every operation.
 func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch, error) {
-	if kind < WatchData || kind > WatchChildren {
-		return nil, opError("watch", path, fmt.Errorf("kind %v: must be WatchData, WatchExists or WatchChildren", kind))
-	}
 	key := watchKey{kind, c.fullPath(path)}
-	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(key.path))); err != nil {
+	if err := c.watchFault(kind, path, key.path); err != nil {
 		return nil, opError("watch", path, err)
 	}
 	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable}, key)
-	if err != nil {
-		return nil, opError("watch", path, err)
+	return w, opError("watch", path, err)
+}
+
+// watchFault returns all that is wrong with a watch of the path, full in full.
+func (c *Client) watchFault(kind WatchKind, path, full string) error {
+	if kind < WatchData || kind > WatchChildren {
+		return fmt.Errorf("kind %v: must be WatchData, WatchExists or WatchChildren", kind)
 	}
-	if w.found.data, err = c.core.cfg.unpack(w.found.data); err != nil {
-		w.Close()
-		return nil, opError("watch", path, err)
-	}
-	return w, nil
+	return errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full)))
 }
 
 func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, error) {
-	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) { return s.watch(ctx, key) })
+	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) { return s.beginWatch(key).wait(ctx) })
 }
 
-// watch registers before it reads, so that no event can come unnoticed. While a
-// watch stands at the server, a plain read will do.
-func (s *session) watch(ctx context.Context, key watchKey) (*Watch, error) {
+// A beginning is a Watch whose read is on its way.
+type beginning struct {
+	watch  *Watch
+	entry  *watchEntry
+	disarm func() // nil where a watch stands at the server
+	read   *pending[nodeState]
+}
+
+// beginWatch registers before it reads, so that no event can come unnoticed.
+// While a watch stands at the server, a plain read will do.
+func (s *session) beginWatch(key watchKey) *beginning {
 	w, entry, armed := s.watches.join(key)
+	w.cfg = &s.core.cfg
+	b := &beginning{watch: w, entry: entry}
 	if !armed {
-		defer s.tap.Arm(key.kind.read(), key.path)()
+		b.disarm = s.tap.Arm(key.kind.read(), key.path)
 	}
+	b.read = begin(s, key.ask)
+	return b
+}
+
+// wait returns the Watch once its read has been answered.
+func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 	var err error
-	w.found, err = call(ctx, s, key.ask)
+	b.watch.found, err = b.read.wait(ctx)
+	if b.disarm != nil {
+		b.disarm()
+	}
+	key := b.watch.key
 	if key.kind == WatchExists && ctxerr.Is(err, ErrNoNode) {
 		err = nil
 	}
 	if err != nil {
-		w.Close()
+		b.watch.Close()
 		return nil, err
 	}
-	s.watches.setArmed(key, entry)
-	return w, nil
+	b.watch.registry.setArmed(key, b.entry)
+	return b.watch, nil
 }
 
 func (k WatchKind) read() tap.Read {
@@ -165,8 +184,15 @@ func (w *Watch) Event() EventKind {
 // there was a znode.
 func (w *Watch) Stat() (Stat, bool) { return w.found.stat, w.found.exists }
 
-// Data returns the data that a znode watched by [WatchData] had when the Watch was set.
-func (w *Watch) Data() []byte { return w.found.data }
+// Data returns the data that a znode watched by [WatchData] had when the Watch
+// was set. Of a client [WithCompression] it returns what is not compressed as it
+// is: a Watch tells of changes, whoever made them. [Client.Get] refuses that.
+func (w *Watch) Data() []byte {
+	if data, err := w.cfg.unpack(w.found.data); err == nil {
+		return data
+	}
+	return w.found.data
+}
 
 // Children returns the names of the children that a znode watched by
 // [WatchChildren] had when the Watch was set.

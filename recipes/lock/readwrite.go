@@ -40,6 +40,7 @@ func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite,
 		registry: registryOf(c),
 		queue: &queue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl, Ahead: readWriteAhead, Place: cfg.position,
+			Heirs: writersHeirs,
 		},
 		kind:  readKind,
 		other: writeKind,
@@ -68,6 +69,15 @@ func readWriteAhead(nodes []queue.Node, own int) int {
 		}
 	}
 	return -1
+}
+
+// writersHeirs says where a contender can come to stand ahead of others that
+// stand already. A writer that takes the read side gets a node of the writer's own
+// number, and keeps that when the writer's goes, so another writer behind it has to
+// look again. A reader need not: it shares the lock with that one. And no node of a
+// writer is ever made so.
+func writersHeirs(gone, waiting queue.Node) bool {
+	return gone.Kind == writeKind && waiting.Kind == writeKind
 }
 
 // Read returns the side for those who may share the lock.

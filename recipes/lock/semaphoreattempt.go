@@ -261,15 +261,18 @@ func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, rest <-chan struct{
 	closeWatch(a.own)
 	closeWatch(a.turn.Own)
 	gone := make(chan struct{})
-	go leave(a.turn.Client, a.turn.Node, gone)
+	go leave(a.turn, gone)
 	return &queue.Grant{Client: a.turn.Client, Hold: a.turn.Hold, Node: a.lease, Stat: a.stat}, gone
 }
 
-// leave deletes the znode and closes gone. It is started by leaveQueue, ends
+// leave deletes the turn's znode and closes gone. It is started by leaveQueue, ends
 // with the answer to the deletion, at the latest with the client or the session,
 // and the release waits for it.
-func leave(client *framework.Client, node string, gone chan<- struct{}) {
+func leave(turn *queue.Grant, gone chan<- struct{}) {
 	defer close(gone)
 	// Where this fails, the client goes on by itself until the znode is gone.
-	_ = client.Delete(context.Background(), node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
+	err := turn.Client.Delete(context.Background(), turn.Node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
+	if err == nil {
+		turn.Left()
+	}
 }

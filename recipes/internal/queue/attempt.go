@@ -28,7 +28,7 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	stat   framework.Stat
 	listed []string         // children that were listed with the creation of the node; nil once used
-	own    *framework.Watch // on the node, since it began to wait
+	wait   *waiting         // since it began to wait
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. data is
@@ -53,8 +53,8 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 		case err == nil:
 			a.tell(0)
 			return a.grant(), nil
-		case ctxerr.Is(err, errGone), ctxerr.Is(err, framework.ErrSessionEnded):
-			a.leave()
+		case Anew(err):
+			a.restart(err)
 		default:
 			return nil, err
 		}
@@ -68,10 +68,10 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
 	for {
 		grant, err := a.try(ctx)
-		if !ctxerr.Is(err, errGone) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+		if !Anew(err) {
 			return grant, err
 		}
-		a.leave()
+		a.restart(err)
 	}
 }
 
@@ -84,11 +84,11 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	if err := a.enter(ctx); err != nil {
 		return nil, err
 	}
-	_, ahead, err := a.look(ctx)
+	pos, err := a.look(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case ahead >= 0:
+	case pos.ahead != "":
 		return nil, a.GiveUp(ctx)
 	}
 	if err := a.hold.Secure(ctx); err != nil {
@@ -188,30 +188,49 @@ func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
 	return name, opts
 }
 
-// look lists the queue and returns which node the attempt's waits for, or -1.
-// A node that is not listed is gone: the list is no older than the node, since
-// it was read by the session that created it.
-func (a *Attempt) look(ctx context.Context) (nodes []Node, ahead int, err error) {
-	if a.listed != nil {
-		nodes, a.listed = Sort(a.listed, a.queue.Kinds...), nil
-	} else if nodes, err = a.queue.list(ctx, a.client); err != nil {
-		return nil, 0, err
+// look lists the queue and returns where the attempt's node stands. A node that
+// is not listed is gone: the list is no older than the node, since it was read by
+// the session that created it.
+func (a *Attempt) look(ctx context.Context) (position, error) {
+	nodes, err := a.list(ctx)
+	if err != nil {
+		return position{}, err
 	}
-	_, name := framework.SplitPath(a.node)
-	own := Index(nodes, name)
+	own := Index(nodes, a.name())
 	if own < 0 {
-		return nil, 0, errGone
+		return position{}, errGone
 	}
+	counted := nodes[own].Sequence != lastSequence
 	if nodes, err = a.settle(ctx, nodes, own); err != nil {
-		return nil, 0, err
+		return position{}, err
 	}
-	if own = Index(nodes, name); own < 0 {
-		return nil, 0, errGone
+	if own = Index(nodes, a.name()); own < 0 {
+		return position{}, errGone
 	}
 	if a.beside != nil {
-		return nodes, -1, a.checkBeside(nodes)
+		return position{place: own}, a.checkBeside(nodes)
 	}
-	return nodes, a.queue.Ahead(nodes, own), nil
+	pos := a.queue.position(nodes, own)
+	if counted && pos.ahead != "" {
+		a.waits().view.renew(nodes)
+	}
+	return pos, nil
+}
+
+// list returns the queue, as listed with the creation of the node or anew.
+func (a *Attempt) list(ctx context.Context) ([]Node, error) {
+	if a.listed == nil {
+		return a.queue.list(ctx, a.client)
+	}
+	nodes := Sort(a.listed, a.queue.Kinds...)
+	a.listed = nil
+	return nodes, nil
+}
+
+// name returns the name of the attempt's node.
+func (a *Attempt) name() string {
+	_, name := framework.SplitPath(a.node)
+	return name
 }
 
 // tell tells the attempt's place in the queue, if it is another than before.
@@ -220,77 +239,6 @@ func (a *Attempt) tell(place int) {
 		a.place = place
 		a.queue.Place(place)
 	}
-}
-
-// await returns nil when nobody is ahead. An outage that the session survives
-// costs time and not the place.
-func (a *Attempt) await(ctx context.Context) error {
-	for {
-		nodes, ahead, err := a.look(ctx)
-		if err == nil && ahead < 0 {
-			return nil
-		}
-		if err == nil {
-			_, own := framework.SplitPath(a.node)
-			a.tell(Index(nodes, own))
-			a.observeWait(Index(nodes, own))
-			err = a.awaitNode(ctx, nodes[ahead])
-		}
-		if err != nil && (ctx.Err() != nil || !disconnected(err)) {
-			return err
-		}
-	}
-}
-
-// disconnected reports whether err is only for lack of a connection.
-func disconnected(err error) bool {
-	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
-}
-
-// awaitNode returns when it is time to look again: the node ahead is gone, or
-// may be. Data watches are used, as by Curator: they leave nothing behind on a
-// node that does not exist.
-func (a *Attempt) awaitNode(ctx context.Context, ahead Node) error {
-	watch, err := a.client.Watch(ctx, framework.JoinPath(a.queue.Dir, ahead.Name), framework.WatchData)
-	if ctxerr.Is(err, framework.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer watch.Close()
-	a.observeAhead(watch)
-	if err := a.watchOwn(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-watch.Fired():
-		return nil
-	case <-a.own.Fired():
-		return nil
-	case <-a.hold.Lost():
-		return a.hold.Err()
-	case <-ctx.Done():
-		return ctxerr.Of(ctx)
-	}
-}
-
-// watchOwn keeps a watch on the attempt's own node: should an operator delete
-// it, the attempt is to queue again, not to wait for its turn without a place.
-func (a *Attempt) watchOwn(ctx context.Context) error {
-	if a.own != nil && a.own.Event() == 0 {
-		return nil
-	}
-	a.closeOwn()
-	own, err := a.client.Watch(ctx, a.node, framework.WatchData)
-	if ctxerr.Is(err, framework.ErrNoNode) {
-		return errGone
-	}
-	if err != nil {
-		return err
-	}
-	a.own = own
-	return nil
 }
 
 // Withdraw gives the attempt up: its node is deleted in the background until it
@@ -302,25 +250,38 @@ func (a *Attempt) Withdraw() {
 	a.leave()
 }
 
+// restart leaves the queue because of err, to enter it again. A node that is not
+// seen to contend may stand all the same, as where it stands beside another that
+// has gone.
+func (a *Attempt) restart(err error) {
+	if ctxerr.Is(err, errGone) {
+		a.Withdraw()
+	} else {
+		a.leave()
+	}
+}
+
 // leave forgets the node and the session.
 func (a *Attempt) leave() {
-	a.closeOwn()
+	if a.wait != nil {
+		if own := a.wait.end(); own != nil {
+			own.Close()
+		}
+	}
 	if a.hold != nil {
 		a.hold.Release()
 	}
-	a.hold, a.client, a.node, a.listed, a.beside = nil, nil, "", nil, nil
-}
-
-func (a *Attempt) closeOwn() {
-	if a.own != nil {
-		a.own.Close()
-		a.own = nil
-	}
+	a.hold, a.client, a.node, a.listed, a.beside, a.wait = nil, nil, "", nil, nil, nil
 }
 
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	return &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Own: a.own, Beside: a.beside}
+	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside}
+	if w := a.wait; w != nil {
+		g.Own, g.views, g.key = w.end(), w.views, w.view.key
+		a.wait = nil
+	}
+	return g
 }
 
 // GiveUp deletes the node that came second, and returns ErrBusy. The next Try is

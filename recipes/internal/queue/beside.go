@@ -29,6 +29,5 @@ func (a *Attempt) checkBeside(nodes []Node) error {
 	if Index(nodes, a.besideNode().Name) >= 0 {
 		return nil
 	}
-	a.client.Discard(a.node)
 	return errGone
 }

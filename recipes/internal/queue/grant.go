@@ -11,6 +11,18 @@ type Grant struct {
 	Stat   framework.Stat
 	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
 	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
+
+	views *views // of the attempt, which had to wait; nil if it had not
+	key   viewKey
+}
+
+// Left takes note that the node was seen to have gone: attempts of the session
+// that wait behind it need not find that out.
+func (g *Grant) Left() {
+	if g.views != nil {
+		_, name := framework.SplitPath(g.Node)
+		g.views.passed(g.key, name)
+	}
 }
 
 // Fence returns a number that grows from grant to grant: the czxid of the node.

@@ -21,8 +21,8 @@ func (n Node) digits() string {
 	return n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]
 }
 
-// sequenceDigits is the least number of digits of a sequence number: the server
-// pads it to ten.
+// sequenceDigits is the least length of a sequence number: the server pads it to
+// ten, the sign of a negative one included.
 const sequenceDigits = 10
 
 // parse returns the contender that name means. The kind is what stands before
@@ -36,7 +36,7 @@ func parse(name string, kinds []string) (Node, bool) {
 			continue
 		}
 		digits := name[i+len(kind):]
-		if len(strings.TrimPrefix(digits, "-")) < sequenceDigits || strings.HasPrefix(digits, "+") {
+		if len(digits) < sequenceDigits || digits[0] == '+' {
 			continue
 		}
 		seq, err := strconv.ParseInt(digits, 10, 32)
@@ -60,10 +60,15 @@ func Sort(names []string, kinds ...string) []Node {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(a.Sequence-b.Sequence, 0), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(nodes, compare)
 	return nodes
+}
+
+func compare(a, b Node) int {
+	if d := a.Sequence - b.Sequence; d != 0 {
+		return cmp.Compare(d, 0)
+	}
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
 }
 
 // Index returns where the node with the name stands, or -1.

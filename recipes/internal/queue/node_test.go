@@ -34,6 +34,10 @@ func TestSort(t *testing.T) {
 			kinds: []string{"lock-"},
 			names: []string{"lock-2147483646", "lock-2147483647", "lock--2147483648", "lock--2147483647"},
 		},
+		"a negative number is padded with its sign": {
+			kinds: []string{"lock-"},
+			names: []string{"lock--2147483648", "lock--000000002", "lock--000000001", "lock-0000000000"},
+		},
 		"whatever has no kind or no number is left out (kazoo 309)": {
 			kinds: []string{"lock-"},
 			names: []string{"lock-0000000001"},

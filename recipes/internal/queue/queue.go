@@ -25,6 +25,11 @@ type Queue struct {
 	ACL    []framework.ACL                 // of contenders and missing parents; nil for the client's
 	Ahead  func(nodes []Node, own int) int // which node the one at own waits for; -1 for none
 	Place  func(position int)              // told how many stand ahead of a waiting attempt; nil for nobody
+
+	// Heirs reports whether gone, when it left, can have left another node in its
+	// place that waiting has to wait for; nil for never. All other nodes come
+	// behind those that stand.
+	Heirs func(gone, waiting Node) bool
 }
 
 // Next is the Ahead of a queue whose first contender alone has the lock.

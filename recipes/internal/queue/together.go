@@ -111,8 +111,8 @@ func (a *Attempt) Arrive() { a.tell(0) }
 
 // obstacle looks once and returns what stands against a grant.
 func (a *Attempt) obstacle(ctx context.Context) error {
-	_, ahead, err := a.look(ctx)
-	if err == nil && ahead >= 0 {
+	pos, err := a.look(ctx)
+	if err == nil && pos.ahead != "" {
 		return ErrBusy
 	}
 	return err

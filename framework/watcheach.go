@@ -1,0 +1,74 @@
+package framework
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// WatchEach sets a watch of one kind on each of the paths, as [Client.Watch]
+// does, within the time of one: all reads are on their way before any is waited
+// for. It returns a Watch or an error for each path, in their order; an outage
+// fails all of them.
+func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
+	faults := make([]error, len(paths))
+	keys := make([]watchKey, len(paths))
+	for i, path := range paths {
+		keys[i] = watchKey{kind, c.fullPath(path)}
+		faults[i] = c.watchFault(kind, path, keys[i].path)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return make([]*Watch, len(paths)), wrapEach(paths, faults)
+	}
+	found, err := do(ctx, c.core, request{op: "watch", session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
+		return s.watchEach(ctx, keys)
+	})
+	ws := make([]*Watch, len(paths))
+	for i := range paths {
+		if faults[i] = err; err == nil {
+			ws[i], faults[i] = found[i].watch, found[i].err
+		}
+	}
+	return ws, wrapEach(paths, faults)
+}
+
+// wrapEach wraps the faults, for the paths that have one.
+func wrapEach(paths []string, faults []error) []error {
+	for i, err := range faults {
+		faults[i] = opError("watch", paths[i], err)
+	}
+	return faults
+}
+
+// An outcomeOfWatch is a Watch, or what stood against it.
+type outcomeOfWatch struct {
+	watch *Watch
+	err   error
+}
+
+// watchEach returns an error only if the connection failed one of the reads; then
+// none is left.
+func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWatch, error) {
+	begun := make([]*beginning, len(keys))
+	for i, key := range keys {
+		begun[i] = s.beginWatch(key)
+	}
+	found := make([]outcomeOfWatch, len(keys))
+	var outage error
+	for i, b := range begun {
+		found[i].watch, found[i].err = b.wait(ctx)
+		if err := found[i].err; err != nil && (Retryable(err) || ctx.Err() != nil || ctxerr.Is(err, ErrClosed)) {
+			outage = err
+		}
+	}
+	if outage == nil {
+		return found, nil
+	}
+	for _, f := range found {
+		if f.watch != nil {
+			f.watch.Close()
+		}
+	}
+	return nil, outage
+}

@@ -1,0 +1,97 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// TestWatchEachAsksForAllAtOnce sets watches on znodes that exist and on one that
+// doesn't, where every reply takes a second, and the first try is cut off.
+func TestWatchEachAsksForAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each/a", "1")
+		mustCreate(t, c, "/each/b", "2")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/b", Action: fault.DropReply})
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever, Skip: 1})
+		start := time.Now()
+		ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a", "/each/none", "/each/b")
+		if took := time.Since(start); took > 2500*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if errs[0] != nil || !errors.Is(errs[1], framework.ErrNoNode) || errs[2] != nil || ws[1] != nil {
+			t.Fatalf("%v, %q", ws, errs)
+		}
+		if string(ws[0].Data()) != "1" || string(ws[2].Data()) != "2" {
+			t.Errorf("data %q and %q", ws[0].Data(), ws[2].Data())
+		}
+		if err := c.Delete(t.Context(), "/each/b"); err != nil {
+			t.Fatal(err)
+		}
+		<-ws[2].Fired()
+		if got := ws[2].Event(); got != framework.EventDeleted || ws[0].Event() != 0 {
+			t.Errorf("events %v and %v, want deleted alone", got, ws[0].Event())
+		}
+	})
+}
+
+func TestWatchEachRefusesAndIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
+			t.Error("an invalid path was accepted")
+		}
+		if _, errs := c.WatchEach(t.Context(), 0, "/"); errs[0] == nil {
+			t.Error("an invalid kind was accepted")
+		}
+		srv.Freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for _, err := range second(c.WatchEach(ctx, framework.WatchData, "/", "/x")) {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want the context's error", err)
+			}
+		}
+		srv.Thaw()
+	})
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+// TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
+func TestParentsHoldAnEmptyArray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
+		for _, path := range []string{"/parents", "/parents/of"} {
+			if data, _, err := c.Get(t.Context(), path); err != nil || data == nil || len(data) != 0 {
+				t.Errorf("%s holds %#v (%v), want an empty array", path, data, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package queue
+
+import (
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A watched is the node with the name, "" for none, and a watch on it. Data
+// watches are used, as by Curator: they leave nothing behind on a node that does
+// not exist.
+type watched struct {
+	name  string
+	watch *framework.Watch // nil while there is none
+	gone  bool             // the node was gone when the watch was to be set
+}
+
+// fired returns a channel that never delivers where there is no watch.
+func (one *watched) fired() <-chan struct{} {
+	if one.watch == nil {
+		return nil
+	}
+	return one.watch.Fired()
+}
+
+// turn turns to the node with the name and reports whether a watch on it is to be
+// set. One that stands is kept, and so is one that has told of the node's end.
+func (one *watched) turn(v *view, name string) (missing bool) {
+	if one.name == name && one.watch != nil && (one.watch.Event() == 0 || one.watch.Event() == framework.EventDeleted) {
+		return false
+	}
+	one.close(v)
+	one.name = name
+	return name != ""
+}
+
+// set takes over the watch, or what came in its place. A node that is gone is no error.
+func (one *watched) set(v *view, watch *framework.Watch, err error) error {
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		one.gone = true
+		return nil
+	}
+	if err == nil {
+		one.watch = watch
+		v.cover(one.name)
+	}
+	return err
+}
+
+func (one *watched) close(v *view) {
+	if one.watch != nil {
+		one.watch.Close()
+		v.uncover(one.name)
+	}
+	*one = watched{}
+}

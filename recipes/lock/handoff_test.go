@@ -1,0 +1,346 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// TestHandOffAsksNothing has holders release one after another, and counts what
+// the waiters ask between the end of one lease and the next grant.
+func TestHandOffAsksNothing(t *testing.T) {
+	tests := map[string]struct {
+		clients, waiters int
+		list             int // listings in all of a drain that go unnoticed by who is granted
+	}{
+		"one waiter":                               {clients: 2, waiters: 1},
+		"many waiters of one session":              {clients: 1, waiters: 8},
+		"waiters of two sessions in turn":          {clients: 2, waiters: 8},
+		"waiters that know nothing of one another": {clients: 6, waiters: 5, list: 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/handoff/mutex"
+				srv := virtualServer(t)
+				var clients []*framework.Client
+				for range tt.clients {
+					clients = append(clients, virtualClient(t, srv))
+				}
+				held := mustLock(t, newMutex(t, clients[0], path))
+				var queued []<-chan result
+				for i := range tt.waiters {
+					m := newMutex(t, clients[(i+1)%len(clients)], path)
+					queued = append(queued, lockLater(t.Context(), m))
+					synctest.Wait()
+				}
+				list := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.Pass, Times: fault.Forever})
+				for i, next := range queued {
+					// Whatever is asked from here on takes a minute to be answered.
+					slow := srv.Rules().Add(fault.Rule{
+						Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Minute, Times: fault.Forever,
+					})
+					mustRelease(t, held)
+					synctest.Wait()
+					select {
+					case got := <-next:
+						if got.err != nil {
+							t.Fatal(got.err)
+						}
+						held = got.lease
+					default:
+						t.Fatalf("waiter %d was not granted by the end of the lease alone", i)
+					}
+					slow.Release()
+					synctest.Wait()
+				}
+				mustRelease(t, held)
+				if n := list.Hits(); n > tt.list {
+					t.Errorf("%d listings, want at most %d", n, tt.list)
+				}
+			})
+		})
+	}
+}
+
+// TestHandOffWhenAnOperatorDeletesBoth takes the waiter's znode away together with
+// the holder's, in either order: it has no place any more.
+func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
+	for _, ownFirst := range []bool{true, false} {
+		for _, together := range []bool{true, false} {
+			t.Run(fmt.Sprintf("own first %v, together %v", ownFirst, together), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const path = "/handoff/operator"
+					srv := virtualServer(t)
+					operator := virtualClient(t, srv)
+					held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+					waiter := newMutex(t, virtualClient(t, srv), path)
+					done := lockLater(t.Context(), waiter)
+					synctest.Wait()
+					found, err := waiter.Participants(t.Context())
+					if err != nil || len(found) != 2 {
+						t.Fatal(found, err)
+					}
+					deletes := []framework.TxnOp{
+						framework.OpDelete(found[0].Path, framework.AnyVersion), framework.OpDelete(found[1].Path, framework.AnyVersion),
+					}
+					if ownFirst {
+						deletes[0], deletes[1] = deletes[1], deletes[0]
+					}
+					if together {
+						_, err = operator.Txn(t.Context(), deletes...)
+					} else {
+						for _, op := range deletes {
+							_, err = operator.Txn(t.Context(), op)
+						}
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					got := <-done
+					if got.err != nil {
+						t.Fatal(got.err)
+					}
+					// It was granted by a new znode, or before it heard of the end of its own,
+					// which is as if that had come a moment after the grant.
+					_, stands, err := operator.Exists(t.Context(), got.lease.Node())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := got.lease.Err(); stands != (err == nil) || !stands && !errors.Is(err, lock.ErrNodeDeleted) {
+						t.Errorf("the lease's znode stands: %v; the lease: %v", stands, err)
+					}
+					if ownFirst && !stands {
+						t.Error("granted though the end of the own znode was heard of before")
+					}
+					_ = got.lease.Release(t.Context())
+					<-held.Lost()
+					_ = held.Release(t.Context())
+				})
+			})
+		}
+	}
+}
+
+// TestHandOffWhenTheEventComesLate delays the event that tells of the holder's
+// end, or cuts the connection in its place.
+func TestHandOffWhenTheEventComesLate(t *testing.T) {
+	for _, rule := range []fault.Rule{
+		{Op: fault.Event, Action: fault.DelayReply, Delay: time.Second},
+		{Op: fault.Event, Action: fault.CutBefore},
+	} {
+		t.Run(rule.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/handoff/late"
+				srv := virtualServer(t)
+				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+				c := virtualClient(t, srv)
+				done := lockLater(t.Context(), newMutex(t, c, path))
+				synctest.Wait()
+				rule.Session = c.Session().ID
+				srv.Rules().Add(rule)
+				mustRelease(t, held)
+				got := receive(t, done, "the grant")
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				if err := got.lease.Err(); err != nil {
+					t.Error(err)
+				}
+				mustRelease(t, got.lease)
+			})
+		})
+	}
+}
+
+// TestHandOffAtTheEndOfTheSession has the waiter's connection die without a word and
+// the holder release at moments around the end of the waiter's session. Whether
+// it is granted or not: no two hold the lock at once.
+func TestHandOffAtTheEndOfTheSession(t *testing.T) {
+	const session, step = 4 * time.Second, 100 * time.Millisecond
+	for moment := time.Duration(0); moment < session+time.Second; moment += step {
+		synctest.Test(t, func(t *testing.T) {
+			const path = "/handoff/session"
+			srv := virtualServer(t)
+			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+			way := &line{srv: srv, conns: map[*lineConn]struct{}{}}
+			c := newClient(t, srv.ConnectString(), framework.WithDialer(way.dial), framework.WithSessionTimeout(session))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := lockLater(ctx, newMutex(t, c, path))
+			synctest.Wait()
+			second := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
+			synctest.Wait()
+			way.set(true, true)
+			lostAt := make(chan time.Time, 1)
+			go func() {
+				defer close(lostAt)
+				if got := <-first; got.err == nil {
+					<-got.lease.Lost()
+					lostAt <- time.Now()
+				}
+			}()
+			await(moment)
+			mustRelease(t, held)
+			got := <-second
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			cancel()
+			if lost, granted := <-lostAt; granted && !lost.Before(got.at) {
+				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.at))
+			}
+			mustRelease(t, got.lease)
+			way.set(false, false)
+			way.cut()
+		})
+	}
+}
+
+// TestHandOffOnALaggingFollower has the waiter hear of everything late, in the order
+// in which it happened.
+func TestHandOffOnALaggingFollower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/handoff/lagging"
+		srv := virtualServer(t, zkserver.WithFrontends(3))
+		at := func(i int) *framework.Client {
+			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
+		}
+		operator, holder, c := at(0), at(1), at(2)
+		held := mustLock(t, newMutex(t, holder, path))
+		waiter := newMutex(t, c, path)
+		done := lockLater(t.Context(), waiter)
+		synctest.Wait()
+		found, err := newMutex(t, operator, path).Participants(t.Context())
+		if err != nil || len(found) != 2 {
+			t.Fatal(found, err)
+		}
+		srv.Frontend(2).LagBy(200 * time.Millisecond)
+		if err := operator.Delete(t.Context(), found[1].Path); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, held)
+		next := mustLock(t, newMutex(t, holder, path))
+		select {
+		case got := <-done:
+			t.Fatalf("granted without a place: %+v", got)
+		case <-time.After(time.Second):
+		}
+		mustRelease(t, next)
+		got := receive(t, done, "the grant")
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		mustRelease(t, got.lease)
+		srv.Frontend(2).CatchUp()
+	})
+}
+
+// TestHandOffWhereTheCounterWraps has a server whose numbers go on with negative ones.
+func TestHandOffWhereTheCounterWraps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/handoff/wraps"
+		srv := virtualServer(t, zkserver.WithSequenceWrap())
+		c := virtualClient(t, srv)
+		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		if err := srv.SetNextSequence(path, math.MaxInt32-2); err != nil {
+			t.Fatal(err)
+		}
+		held := mustLock(t, newMutex(t, c, path))
+		var queued []<-chan result
+		for range 6 {
+			queued = append(queued, lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path)))
+			synctest.Wait()
+		}
+		for i, next := range queued {
+			mustRelease(t, held)
+			got := receive(t, next, fmt.Sprint("the grant to ", i))
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			held = got.lease
+		}
+		mustRelease(t, held)
+	})
+}
+
+// TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
+// znode of its own number, while another writer and a reader wait.
+func TestHandOffBehindADowngrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/handoff/downgrade"
+		srv := virtualServer(t)
+		curator := virtualClient(t, srv)
+		create := func(name string, more ...framework.CreateOption) string {
+			t.Helper()
+			node, err := curator.Create(t.Context(), path+"/"+name, nil,
+				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return node
+		}
+		writing := create("__WRIT__", framework.Sequential())
+		c := virtualClient(t, srv)
+		rw := newReadWrite(t, c, path)
+		reader := lockLater(t.Context(), rw.Read())
+		synctest.Wait()
+		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		synctest.Wait()
+		first := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		_ = first
+		synctest.Wait()
+		reading := create("__READ__" + digits(writing))
+		if err := curator.Delete(t.Context(), writing); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, receive(t, reader, "the reader behind").lease)
+		synctest.Wait()
+		select {
+		case got := <-writer:
+			t.Fatalf("a writer is granted beside a reader: %+v", got)
+		default:
+		}
+		if err := curator.Delete(t.Context(), reading); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, receive(t, writer, "the writer").lease)
+		mustRelease(t, receive(t, first, "the next writer").lease)
+	})
+}
+
+// TestHandOffBehindADowngradeOfTheOnlyOneAhead is the one where nothing but the
+// writer was listed ahead.
+func TestHandOffBehindADowngradeOfTheOnlyOneAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/handoff/downgrade-alone"
+		srv := virtualServer(t)
+		rw := newReadWrite(t, virtualClient(t, srv), path)
+		one := asOwner(t, "one")
+		writing := mustLockAs(one, t, rw.Write())
+		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		synctest.Wait()
+		reading := mustLockAs(one, t, rw.Read())
+		mustRelease(t, writing)
+		synctest.Wait()
+		select {
+		case got := <-writer:
+			t.Fatalf("a writer is granted beside a reader: %+v", got)
+		default:
+		}
+		mustRelease(t, reading)
+		mustRelease(t, receive(t, writer, "the writer").lease)
+	})
+}
