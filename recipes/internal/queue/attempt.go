@@ -27,8 +27,8 @@ type Attempt struct {
 	hold   *framework.SessionHold
 	node   string // path of the node; "" if there is none
 	stat   framework.Stat
-	listed []string         // children that were listed with the creation of the node; nil once used
-	wait   *waiting         // since it began to wait
+	listed []string // children that were listed with the creation of the node; nil once used
+	wait   *waiting // since it began to wait
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. data is
