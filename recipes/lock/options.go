@@ -86,7 +86,7 @@ func WithName(name string) Option {
 
 // WithQueuePosition has fn told how many contenders stand ahead while Lock
 // waits, whenever that is seen to have changed, and 0 at the grant. It costs no
-// request: what changes further ahead than what the lock waits for stays unseen. The number
+// request: much of what changes further ahead than what the lock waits for stays unseen. The number
 // can also grow, as when the session ended and the lock had to queue again. fn
 // is called by a goroutine that is in Lock, and delays it; calls of one attempt
 // follow one another.
