@@ -90,6 +90,13 @@ func (h *SessionHold) OnLost(fn func(cause error)) { h.session.onLost(h, fn) }
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded]
 // or [ErrClosed]. A deadline that has just passed is noticed by this call itself.
 func (h *SessionHold) Err() error {
+	if h.session.tap.Stands() {
+		select {
+		case <-h.lost:
+		default:
+			return nil
+		}
+	}
 	h.session.expireIfDue()
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()

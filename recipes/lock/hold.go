@@ -259,7 +259,9 @@ func (r *registry) leaveLocked(h *hold) {
 
 // dropLocked takes a lease off h, and reports whether it was the last.
 func (r *registry) dropLocked(h *hold, l *Lease) (last bool) {
-	h.leases = slices.DeleteFunc(h.leases, func(other *Lease) bool { return other == l })
+	if i := slices.Index(h.leases, l); i >= 0 {
+		h.leases = slices.Delete(h.leases, i, i+1)
+	}
 	if len(h.leases) > 0 {
 		return false
 	}

@@ -157,8 +157,11 @@ func (l *Lease) drop() (last bool, err error) {
 	l.released = true
 	last = h.registry.dropLocked(h, l)
 	err = h.err
+	inUse := l.contexts != nil
 	h.registry.mu.Unlock()
-	l.endContexts(ErrReleased)
+	if inUse {
+		l.endContexts(ErrReleased)
+	}
 	if h.joint != nil {
 		h.joint.multi.forget(h.joint.party, l)
 	}

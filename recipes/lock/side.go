@@ -85,8 +85,8 @@ func (s *side) take(ctx context.Context, key holdKey, awaited *hold, try bool) (
 	for {
 		found := s.join(key, awaited, try)
 		switch {
-		case found.lease != nil && found.lease.Err() != nil:
-			_ = found.lease.Release(ctx) // it says only that it was lost
+		case found.lease != nil && found.hold.grant.Hold.Err() != nil:
+			_ = found.lease.Release(ctx) // it says only that it was lost, and takes note of that
 		case found.upgrade != nil && found.upgrade.grant.Hold.Err() == nil:
 			return place{}, ErrUpgrade
 		case found.upgrade != nil:

@@ -149,6 +149,7 @@ func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (opcode i
 		return rq.opcode
 	}
 	t.clock.answered(rq.sent, throughLeader(rq.opcode))
+	t.settleLocked()
 	switch {
 	case rq.opcode == opSetAuth && code == 0:
 		c.accepted++

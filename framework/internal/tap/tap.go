@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,9 @@ var (
 type Tap struct {
 	marginFor func(timeout time.Duration) time.Duration // immutable
 	onAuth    func()                                    // immutable
+	born      time.Time                                 // immutable
+
+	certain atomic.Int64 // the deadline, since born; written under mu
 
 	mu       sync.Mutex // guards following; never held across I/O or a callback
 	id       int64
@@ -58,6 +62,7 @@ func New(marginFor func(timeout time.Duration) time.Duration, onAuth func()) *Ta
 	return &Tap{
 		marginFor: marginFor,
 		onAuth:    onAuth,
+		born:      time.Now(),
 		arming:    make(map[watchKey]int),
 		wanted:    make(map[string]int),
 		leaving:   make(map[string]chan struct{}),
@@ -116,6 +121,16 @@ func (t *Tap) Deadline() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.clock.deadline()
+}
+
+// Stands reports whether the deadline lies ahead. It takes no lock.
+func (t *Tap) Stands() bool { return time.Since(t.born) < time.Duration(t.certain.Load()) }
+
+// settleLocked makes the deadline known to Stands. It needs mu.
+func (t *Tap) settleLocked() {
+	if deadline := t.clock.deadline(); !deadline.IsZero() {
+		t.certain.Store(int64(deadline.Sub(t.born)))
+	}
 }
 
 // Presumed returns until when the session may be presumed to stand, going by
@@ -198,5 +213,6 @@ func (t *Tap) handshake(sent time.Time, id int64, timeout time.Duration, passwor
 	}
 	t.id, t.timeout, t.password = id, timeout, password
 	t.clock.handshake(sent, timeout, t.marginFor(timeout))
+	t.settleLocked()
 	return nil
 }
