@@ -28,6 +28,7 @@ type hold struct {
 	path     string // of the lock, as its user gave it
 	policy   LossPolicy
 	revoked  func(*Lease) // told of requests to let go; nil for nobody
+	handoff  int          // how often its znode may be passed on in a row; 0 for never
 
 	attempt *queue.Attempt // only for the goroutine that drives
 	seen    *acquiring     // what telemetry follows of the attempt; likewise
@@ -42,14 +43,20 @@ type hold struct {
 	watched chan struct{} // closed when the watchdog has ended
 
 	// guarded by registry.mu
-	driven  bool
-	trying  bool          // the attempt waits for nobody
-	changed chan struct{} // closed and replaced when the driver leaves; closed when the attempt is given up
-	waiting int           // goroutines of the party that wait for the driver
-	grant   *queue.Grant
-	held    *holding // what telemetry follows of the grant; set with it
-	leases  []*Lease // in the order of their locking
-	err     error
+	driven    bool
+	trying    bool          // the attempt waits for nobody
+	changed   chan struct{} // closed and replaced when the driver leaves; closed when the attempt is given up
+	waiting   int           // goroutines of the party that wait for the driver
+	grant     *queue.Grant
+	held      *holding      // what telemetry follows of the grant; set with it
+	unwatched time.Duration // how long there may be no watch on the znode
+	leases    []*Lease      // in the order of their locking
+	err       error
+
+	// guarded by registry.mu, too, and zero without local hand-off
+	relay    *relay       // where it has the turn; nil if it has none
+	passed   *queue.Grant // what was passed on to it
+	numbered bool         // its fence or guard is in use
 }
 
 // leaseLocked adds a lease. It needs registry.mu.
@@ -63,6 +70,10 @@ func (h *hold) leaseLocked() *Lease {
 // grantedLocked takes the grant and starts the watchdog. It needs registry.mu.
 func (h *hold) grantedLocked(g *queue.Grant) {
 	h.grant = g
+	h.unwatched = h.ownWatchDelay()
+	if h.relay != nil {
+		h.unwatched = h.relay.left(h.unwatched, h.passed == nil)
+	}
 	ctx, stop := context.WithCancel(context.Background()) // the hold's own life
 	h.stop, h.watched = stop, make(chan struct{})
 	g.Hold.OnLost(h.lose) // at once; the watchdog has to be woken first
@@ -87,10 +98,10 @@ func (h *hold) watchdog(ctx context.Context) {
 		defer h.onSuspend(suspended)()
 	}
 	own := h.grant.Own
-	defer func() { closeWatch(own) }()
+	defer func() { h.leaveWatch(own) }()
 	requests := &revocation{hold: h}
-	requests.heed(ctx, own)                 // one that came while it waited
-	due := time.NewTimer(h.ownWatchDelay()) // counts while there is no watch
+	requests.heed(ctx, own)           // one that came while it waited
+	due := time.NewTimer(h.unwatched) // counts while there is no watch
 	defer due.Stop()
 	if own != nil {
 		due.Stop()
@@ -225,6 +236,7 @@ func (h *hold) discard() {
 
 // leave ends what outlives the leases.
 func (h *hold) leave() {
+	h.leaveRelay()
 	h.grant.Hold.Release()
 	if h.left != nil {
 		h.left()
@@ -279,6 +291,13 @@ func (r *registry) dropLocked(h *hold, l *Lease) (last bool) {
 // could not be confirmed.
 func (h *hold) release(ctx context.Context) error {
 	h.stopWatching()
+	if h.passOn() {
+		return nil
+	}
+	h.leaveRelay() // the next one here goes to the end of the queue, behind this very znode
+	if h.handoff > 0 {
+		closeWatch(h.grant.Own)
+	}
 	err := h.grant.Client.Delete(ctx, h.grant.Node, append(h.means, framework.Guaranteed())...)
 	return h.deleted(ctx, err)
 }

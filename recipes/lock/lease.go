@@ -109,8 +109,13 @@ func (h *hold) check() {
 // holders that lost the lock and do not know yet. It grows also when the lock's
 // directory was removed and created again. A read lock that its owner took while it
 // had the write lock has the write lock's. Today it is known from the creation,
-// so ctx is not used and the error is nil.
-func (l *Lease) Fence(context.Context) (int64, error) { return l.hold.grant.Fence(), nil }
+// so ctx is not used, and the error is nil but with [WithLocalHandoff].
+func (l *Lease) Fence(context.Context) (int64, error) {
+	if err := l.number(); err != nil {
+		return 0, opError("fence of", l.hold.path, err)
+	}
+	return l.hold.grant.Fence(), nil
+}
 
 // Guard returns an operation that makes a transaction of the lock's client (see
 // [framework.Client.Txn]) fail unless the lease's znode still stands: what
@@ -120,6 +125,9 @@ func (l *Lease) Guard() framework.TxnOp {
 	if l.hold.means != nil {
 		return framework.OpNever(ErrNoGuard)
 	}
+	if err := l.number(); err != nil {
+		return framework.OpNever(err)
+	}
 	return framework.OpCheck(l.hold.grant.Node, framework.AnyVersion)
 }
 
@@ -128,7 +136,8 @@ func (l *Lease) Guard() framework.TxnOp {
 //
 // Release waits until the znode is gone. If ctx ends before that is confirmed,
 // or has ended already, the error wraps ctx's and the deletion goes on in the
-// background until the znode is gone or its session has ended. A lease that
+// background until the znode is gone or its session has ended. With
+// [WithLocalHandoff] it may pass the lock on instead, which takes no time. A lease that
 // was lost gives its [*LostError], one that was released already [ErrReleased].
 func (l *Lease) Release(ctx context.Context) error {
 	last, err := l.drop()

@@ -14,6 +14,8 @@ import (
 // See the package's sections on holding and losing a lock, and on owners.
 type Mutex struct{ side side } // immutable
 
+const mutexName = "mutex" // in errors
+
 // mutexKind is what precedes the number in the name of a mutex's znode.
 const mutexKind = "lock-"
 
@@ -23,7 +25,7 @@ const mutexKind = "lock-"
 // path are the same lock, and agree about its owners. Where arguments are faulty
 // NewMutex returns all faults.
 func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) {
-	cfg, err := newConfig("mutex", c, path, opts)
+	cfg, err := newConfig(mutexName, c, path, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type config struct {
 	lossPolicy LossPolicy
 	revoked    func(*Lease)
 	position   func(int)
+	handoff    int // how often a znode may be passed on in a row; 0 for never
 	acl        []framework.ACL
 	name       string
 	faults     []error
@@ -121,6 +122,9 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 	}
 	if p := cfg.lossPolicy; p != AtDeadline && p != OnSuspend {
 		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", p))
+	}
+	if cfg.handoff != 0 && kind != mutexName {
+		faults = append(faults, errors.New("local handoff: only a mutex has it"))
 	}
 	if len(faults)+len(cfg.faults) == 0 {
 		return cfg, nil

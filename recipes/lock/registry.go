@@ -14,6 +14,8 @@ type registry struct {
 	holds map[holdKey]*hold   // at most one live hold per key
 	lost  map[holdKey][]*hold // lost ones that still have leases, for Unlock to tell
 
+	relays map[string]*relay // of mutexes with local hand-off, by path in the ensemble
+
 	calls    sync.WaitGroup // of users' functions, added to under mu
 	awaiting sync.Once      // Client.Close has been made to wait for them
 	closed   bool           // it waits: there are no further ones; guarded by mu
@@ -55,6 +57,6 @@ type registryKey struct{}
 // registryOf returns the registry of c's client.
 func registryOf(c *framework.Client) *registry {
 	return c.Shared(registryKey{}, func() any {
-		return &registry{holds: make(map[holdKey]*hold), lost: make(map[holdKey][]*hold)}
+		return &registry{holds: make(map[holdKey]*hold), lost: make(map[holdKey][]*hold), relays: make(map[string]*relay)}
 	}).(*registry)
 }

@@ -152,6 +152,7 @@ func (s *side) newHold(key holdKey, beside *hold) *hold {
 		path:     s.path,
 		policy:   s.cfg.lossPolicy,
 		revoked:  s.cfg.revoked,
+		handoff:  s.cfg.handoff,
 		lost:     make(chan struct{}),
 		changed:  make(chan struct{}),
 	}
@@ -183,7 +184,11 @@ func (s *side) drive(ctx context.Context, h *hold, try bool) (*Lease, error) {
 			_, _ = s.conclude(ctx, h, nil, errPanicked)
 		}
 	}()
-	grant, err := s.run(ctx, h, try)
+	run := s.run
+	if h.handoff > 0 {
+		run = s.runLocally
+	}
+	grant, err := run(ctx, h, try)
 	returned = true
 	return s.conclude(ctx, h, grant, err)
 }
@@ -203,6 +208,9 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 	defer s.registry.mu.Unlock()
 	h.undrivenLocked()
 	if err != nil {
+		if h.passed != nil {
+			s.registry.returnLocked(h)
+		}
 		s.abandonLocked(h)
 		return nil, err
 	}
@@ -230,6 +238,7 @@ func (s *side) run(ctx context.Context, h *hold, try bool) (*queue.Grant, error)
 func (s *side) abandonLocked(h *hold) {
 	if s.registry.unwantedLocked(h) {
 		h.attempt.Withdraw()
+		s.registry.leaveRelayLocked(h, nil)
 	}
 }
 

@@ -37,6 +37,9 @@ func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
 	return &Attempt{queue: q, kind: kind, data: data, place: -1}
 }
 
+// Entered reports whether the attempt has a node. It is for who drives it.
+func (a *Attempt) Entered() bool { return a.node != "" }
+
 // Run drives the attempt until it is granted, ctx ends or there is an error.
 // With an error the attempt keeps what it has, its place included: Run again, or
 // Withdraw.

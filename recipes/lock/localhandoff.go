@@ -1,0 +1,235 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/queue"
+)
+
+// WithLocalHandoff has the owners of one client that contend for a [Mutex] pass its
+// znode on among themselves: a release gives the lock to who has waited longest for
+// it here, without any request, and to somebody elsewhere only when nobody here waits
+// or it was passed on max times in a row. Then the znode goes, and the next one
+// here queues behind all who wait elsewhere by then.
+//
+// It bends the order: who came later may go first if it is here, though by no more
+// than max leases for each time that somebody from here comes to the head of the
+// queue. It is off by default for that reason. max has to be at least 1.
+//
+// Fence and Guard keep what they promise: a lease that either was asked of is not
+// passed on, since its successor would have the same; its znode goes at the
+// release. Ask for them early, and not where they are not needed. They have to be
+// asked for before the release: afterwards [Lease.Fence] returns [ErrReleased], and what
+// Lease.Guard returns always fails with it. A lock that the client knows to be asked for
+// by [Revoke] is not passed on either.
+//
+// All values of a mutex with the option on one path and client take part; those
+// without queue for themselves, as the members of a [Multi] do in most cases. The
+// znode shows the data, and has the ACL, of who created it, and [WithQueuePosition]
+// tells nothing while its owner waits for others here.
+func WithLocalHandoff(max int) Option {
+	return optionFunc(func(cfg *config) {
+		if max < 1 {
+			cfg.faults = append(cfg.faults, errors.New("local handoff: must be at least 1 lease"))
+		}
+		cfg.handoff = max
+	})
+}
+
+// A relay is where the parties of one client wait for their turn at a mutex with
+// local hand-off. Whoever has the turn has the lock's znode, or makes an attempt
+// for one; the others have none. It exists as long as somebody has the turn.
+type relay struct {
+	path    string // of the lock, in the ensemble
+	waiting []*runner
+	passes  int       // how often the present znode was passed on
+	since   time.Time // when it was granted
+}
+
+// left returns how much is left of the time d since the znode was granted, which
+// was just now where fresh says so.
+func (rl *relay) left(d time.Duration, fresh bool) time.Duration {
+	if fresh {
+		rl.since = time.Now()
+	}
+	return max(0, d-time.Since(rl.since))
+}
+
+// A runner is a party that waits in a relay.
+type runner struct {
+	hold  *hold
+	turn  chan struct{} // closed when its turn has come, with grant set first
+	grant *queue.Grant  // that was passed on to it; nil if it has to get its own
+}
+
+// runLocally waits for the party's turn, and makes its attempt unless it was passed
+// a grant. An attempt that has a znode already, as a member of a Multi's, goes on with
+// that: to wait for others that queue behind it would be for ever.
+func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant, error) {
+	waits, err := s.registry.takeTurn(h, try)
+	if err != nil {
+		return nil, err
+	}
+	if waits != nil {
+		select {
+		case <-waits.turn:
+		case <-ctx.Done():
+			if s.registry.quitRelay(waits) {
+				return nil, ctxerr.Of(ctx)
+			} // else its turn has just come: to be passed on in the end
+		}
+		if waits.grant != nil && waits.grant.Hold.Err() == nil {
+			return waits.grant, nil
+		}
+		h.setPassed(nil) // its session has ended, and the znode with that
+	}
+	return s.run(ctx, h, try)
+}
+
+// takeTurn takes the turn for h, or puts it behind those who wait for that. It
+// returns nil where h is to go on by itself.
+func (r *registry) takeTurn(h *hold, try bool) (*runner, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rl := r.relays[h.key.path]
+	switch {
+	case h.relay != nil || h.attempt.Entered():
+		return nil, nil
+	case rl == nil:
+		rl = &relay{path: h.key.path}
+		r.relays[rl.path] = rl
+		h.relay = rl
+		return nil, nil
+	case try:
+		return nil, ErrHeld
+	}
+	waits := &runner{hold: h, turn: make(chan struct{})}
+	rl.waiting = append(rl.waiting, waits)
+	return waits, nil
+}
+
+// quitRelay takes w out of those who wait, unless its turn has come.
+func (r *registry) quitRelay(w *runner) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rl := r.relays[w.hold.key.path]
+	if w.hold.relay != nil || rl == nil {
+		return false
+	}
+	i := slices.Index(rl.waiting, w)
+	rl.waiting = slices.Delete(rl.waiting, i, i+1)
+	return true
+}
+
+// leaveRelayLocked gives h's turn, if it has that, to the next one, together with the
+// grant, nil for none. It reports whether somebody took the grant. It needs mu.
+func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) bool {
+	rl := h.relay
+	if rl == nil {
+		return false
+	}
+	h.relay, h.passed = nil, nil
+	if len(rl.waiting) == 0 {
+		delete(r.relays, rl.path)
+		return false
+	}
+	next := rl.waiting[0]
+	rl.waiting = slices.Delete(rl.waiting, 0, 1)
+	rl.passes++
+	if grant == nil {
+		rl.passes = 0
+	}
+	next.grant, next.hold.relay, next.hold.passed = grant, rl, grant
+	close(next.turn)
+	return grant != nil
+}
+
+func (h *hold) setPassed(grant *queue.Grant) {
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	h.passed = grant
+}
+
+// leaveWatch leaves the watch on the znode, with the grant, to who ends the hold:
+// the next one may need it. Otherwise it closes it.
+func (h *hold) leaveWatch(own *framework.Watch) {
+	if h.handoff > 0 {
+		h.registry.mu.Lock()
+		defer h.registry.mu.Unlock()
+		if h.err == nil {
+			h.grant.Own = own
+			return
+		}
+	}
+	closeWatch(own)
+}
+
+// leaveRelay is leaveRelayLocked without a grant.
+func (h *hold) leaveRelay() {
+	if h.handoff == 0 {
+		return
+	}
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	h.registry.leaveRelayLocked(h, nil)
+}
+
+// returnLocked gives back what was passed on to somebody who has gone meanwhile.
+// It needs mu; what is left to be done with the znode is handed to the client.
+func (r *registry) returnLocked(h *hold) {
+	grant := h.passed
+	if r.leaveRelayLocked(h, grant) || grant == nil {
+		return
+	}
+	closeWatch(grant.Own)
+	grant.Client.Discard(grant.Node)
+	grant.Hold.Release()
+}
+
+// passOn gives the lock to the next one of the relay, if that may be. The watchdog
+// has ended, so what it knew of the znode is in the grant.
+func (h *hold) passOn() bool {
+	if h.handoff == 0 || h.grant.Hold.Err() != nil {
+		return false
+	}
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	if h.relay == nil || len(h.relay.waiting) == 0 || h.relay.passes >= h.handoff || h.numbered || !untouched(h.grant.Own) {
+		return false
+	}
+	return h.registry.leaveRelayLocked(h, h.grant)
+}
+
+// untouched reports whether nobody is known to have written to what w watches, as
+// to ask its holder to let go, or to have deleted it.
+func untouched(w *framework.Watch) bool {
+	if w == nil {
+		return true
+	}
+	st, _ := w.Stat()
+	return w.Event() == 0 && st.Version == 0
+}
+
+// number notes that the lease's number is in use: its znode is not to be passed on. It
+// returns ErrReleased where it may have been by now.
+func (l *Lease) number() error {
+	h := l.hold
+	switch {
+	case h.joint != nil:
+		return h.joint.members[0].number()
+	case h.handoff == 0:
+		return nil
+	}
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	if len(h.leases) == 0 && !h.numbered {
+		return ErrReleased
+	}
+	h.numbered = true
+	return nil
+}
