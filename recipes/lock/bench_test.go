@@ -2,9 +2,12 @@ package lock_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -43,6 +46,61 @@ func BenchmarkReentry(b *testing.B) {
 			mu.Unlock() //nolint:staticcheck // the bare cost is what is measured
 		}
 	})
+}
+
+// BenchmarkUncontendedInSteps measures, in turn, what Lock and Release of a free mutex
+// consist of, and reports medians as multiples of the bare create and delete.
+func BenchmarkUncontendedInSteps(b *testing.B) {
+	c := newClient(b, zktest.Shared(b).Addr())
+	ctx := b.Context()
+	m := newMutex(b, c, "/bench/steps")
+	const dir = "/bench/steps-bare"
+	if _, err := c.Create(ctx, dir, nil, framework.WithParents()); err != nil {
+		b.Fatal(err)
+	}
+	node := []framework.CreateOption{framework.Ephemeral(), framework.Sequential(), framework.Protected()}
+	var names []string
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"bare", func() error { return createAndDelete(ctx, c, dir+"/bare-") }},
+		{"node", func() error { return createAndDelete(ctx, c, dir+"/lock-", node...) }},
+		{"listed", func() error {
+			return createAndDelete(ctx, c, dir+"/lock-", append(node[:len(node):len(node)], framework.ListTo(&names))...)
+		}},
+		{"mutex", func() error {
+			lease, err := m.Lock(ctx)
+			if err != nil {
+				return err
+			}
+			return lease.Release(ctx)
+		}},
+	}
+	took := make([][]time.Duration, len(steps))
+	for b.Loop() {
+		for i, step := range steps {
+			start := time.Now()
+			if err := step.do(); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = append(took[i], time.Since(start))
+		}
+	}
+	median := func(ds []time.Duration) float64 { slices.Sort(ds); return float64(ds[len(ds)/2]) }
+	bare := median(took[0])
+	b.ReportMetric(bare/1e3, "bare-µs")
+	for i, step := range steps[1:] {
+		b.ReportMetric(median(took[i+1])/bare, step.name+"/bare")
+	}
+}
+
+func createAndDelete(ctx context.Context, c *framework.Client, path string, opts ...framework.CreateOption) error {
+	created, err := c.Create(ctx, path, []byte("data"), opts...)
+	if err != nil {
+		return err
+	}
+	return c.Delete(ctx, created)
 }
 
 // BenchmarkUncontended measures Lock and Release of a free mutex, beside the
