@@ -28,6 +28,7 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	stat   framework.Stat
 	listed []string // children that were listed with the creation of the node; nil once used
+	head   int64    // of the queue\'s trail, if the listing was left out for it; else 0
 	wait   *waiting // since it began to wait
 }
 
@@ -178,7 +179,10 @@ func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
 	name = a.kind
 	opts = []framework.CreateOption{
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(),
-		framework.StatTo(&a.stat), framework.ListTo(&a.listed),
+		framework.StatTo(&a.stat),
+	}
+	if a.head = a.queue.Trail.head(); a.head == 0 {
+		opts = append(opts, framework.ListTo(&a.listed))
 	}
 	if a.beside == nil {
 		opts = append(opts, framework.Sequential())
@@ -195,6 +199,12 @@ func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
 // is not listed is gone: the list is no older than the node, since it was read by
 // the session that created it.
 func (a *Attempt) look(ctx context.Context) (position, error) {
+	if head := a.head; head != 0 {
+		a.head = 0
+		if a.queue.Trail.follows(head, a.stat.Czxid) {
+			return position{}, nil
+		}
+	}
 	nodes, err := a.list(ctx)
 	if err != nil {
 		return position{}, err
@@ -279,7 +289,7 @@ func (a *Attempt) leave() {
 
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside}
+	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside, trail: a.queue.Trail}
 	if w := a.wait; w != nil {
 		g.Own, g.views, g.key = w.end(), w.views, w.view.key
 		a.wait = nil

@@ -12,6 +12,7 @@ type Grant struct {
 	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
 	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
 
+	trail *Trail // of the queue; or nil
 	views *views // of the attempt, which had to wait; nil if it had not
 	key   viewKey
 }
@@ -19,6 +20,7 @@ type Grant struct {
 // Left takes note that the node was seen to have gone: attempts of the session
 // that wait behind it need not find that out.
 func (g *Grant) Left() {
+	g.trail.left(g.Stat.Czxid)
 	if g.views != nil {
 		_, name := framework.SplitPath(g.Node)
 		g.views.passed(g.key, name)

@@ -26,6 +26,8 @@ type Queue struct {
 	Ahead  func(nodes []Node, own int) int // which node the one at own waits for; -1 for none
 	Place  func(position int)              // told how many stand ahead of a waiting attempt; nil for nobody
 
+	Trail *Trail // of a queue whose Ahead is Next, to spare listings; or nil
+
 	// Heirs reports whether gone, when it left, can have left another node in its
 	// place that waiting has to wait for; nil for never. All other nodes come
 	// behind those that stand.
