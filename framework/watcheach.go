@@ -18,10 +18,10 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 		keys[i] = watchKey{kind, c.fullPath(path)}
 		faults[i] = c.watchFault(kind, path, keys[i].path)
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), wrapEach(paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "watch", session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
+	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
 		return s.watchEach(ctx, keys)
 	})
 	ws := make([]*Watch, len(paths))
