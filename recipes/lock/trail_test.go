@@ -46,6 +46,7 @@ func TestAFreeLockIsNotListedWhereNothingHappened(t *testing.T) {
 				for range 3 {
 					mustRelease(t, mustLock(t, m))
 				}
+				synctest.Wait() // the listing behind the first creation, which failed for want of parents, may be late
 				lists := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.Pass, Times: fault.Forever})
 				tt.meanwhile(t, other)
 				done := lockLater(t.Context(), m)
@@ -98,6 +99,7 @@ func TestAFreeLockIsListedWhereOthersWrite(t *testing.T) {
 			mustRelease(t, mustLock(t, m))
 			mustWrite(t, other)
 		}
+		synctest.Wait()
 		held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
 		lists := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.Pass})
 		done := lockLater(t.Context(), m)
