@@ -225,7 +225,9 @@ func (a *Attempt) look(ctx context.Context) (position, error) {
 	}
 	pos := a.queue.position(nodes, own)
 	if counted && pos.ahead != "" {
-		a.waits().view.renew(nodes)
+		v := a.waits().view
+		v.renew(nodes)
+		pos.nextCovered = v.covers(pos.next)
 	}
 	return pos, nil
 }

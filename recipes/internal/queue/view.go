@@ -120,6 +120,13 @@ func (v *view) find(q *Queue, name string) (p position, ok bool) {
 	return p, true
 }
 
+// covers reports whether somebody that waits will see the end of the node.
+func (v *view) covers(name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.covered[name] > 0
+}
+
 // cover takes note that somebody that waits will see the end of the node.
 func (v *view) cover(name string) {
 	v.mu.Lock()
