@@ -102,7 +102,9 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 }
 
 func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, error) {
-	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) { return s.beginWatch(key).wait(ctx) })
+	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) {
+		return s.beginWatch(key, key.ask).wait(ctx)
+	})
 }
 
 // A beginning is a Watch whose read is on its way.
@@ -115,14 +117,14 @@ type beginning struct {
 
 // beginWatch registers before it reads, so that no event can come unnoticed.
 // While a watch stands at the server, a plain read will do.
-func (s *session) beginWatch(key watchKey) *beginning {
+func (s *session) beginWatch(key watchKey, ask func(*wire) (nodeState, error)) *beginning {
 	w, entry, armed := s.watches.join(key)
 	w.cfg = &s.core.cfg
 	b := &beginning{watch: w, entry: entry}
 	if !armed {
 		b.disarm = s.tap.Arm(key.kind.read(), key.path)
 	}
-	b.read = begin(s, key.ask)
+	b.read = begin(s, ask)
 	return b
 }
 

@@ -48,18 +48,27 @@ type outcomeOfWatch struct {
 }
 
 // watchEach returns an error only if the connection failed one of the reads; then
-// none is left.
+// none is left. It returns as soon as that is known, since a retry waits for the
+// next connection, and a read that had not been sent yet may be answered by that.
 func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWatch, error) {
+	all, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	begun := make([]*beginning, len(keys))
 	for i, key := range keys {
-		begun[i] = s.beginWatch(key)
+		begun[i] = s.beginWatch(key, func(w *wire) (nodeState, error) {
+			found, err := key.ask(w)
+			if Retryable(err) {
+				fail(err)
+			}
+			return found, err
+		})
 	}
 	found := make([]outcomeOfWatch, len(keys))
 	var outage error
 	for i, b := range begun {
-		found[i].watch, found[i].err = b.wait(ctx)
-		if err := found[i].err; err != nil && (Retryable(err) || ctx.Err() != nil || ctxerr.Is(err, ErrClosed)) {
-			outage = err
+		found[i].watch, found[i].err = b.wait(all)
+		if err := found[i].err; all.Err() != nil || ctxerr.Is(err, ErrClosed) {
+			outage = errors.Join(outage, err)
 		}
 	}
 	if outage == nil {
@@ -68,6 +77,12 @@ func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWa
 	for _, f := range found {
 		if f.watch != nil {
 			f.watch.Close()
+		}
+	}
+	if cause := context.Cause(all); ctx.Err() == nil && cause != nil {
+		outage = cause
+		if s.core.ctx.Err() != nil {
+			outage = ErrClosed
 		}
 	}
 	return nil, outage

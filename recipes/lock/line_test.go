@@ -75,4 +75,3 @@ func (c *lineConn) Write(p []byte) (int, error) {
 	}
 	return c.Conn.Write(p)
 }
-
