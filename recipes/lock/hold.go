@@ -292,6 +292,7 @@ func (r *registry) dropLocked(h *hold, l *Lease) (last bool) {
 func (h *hold) release(ctx context.Context) error {
 	h.stopWatching()
 	if h.passOn() {
+		h.held.released(nil)
 		return nil
 	}
 	h.leaveRelay() // the next one here goes to the end of the queue, behind this very znode
