@@ -22,12 +22,16 @@ func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode
 	p := begin(s, create)
 	select {
 	case <-left:
-		dir, _ := SplitPath(cr.path)
-		return p, &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
 	case <-p.done:
 	case <-ctx.Done():
 	}
-	return p, nil
+	select {
+	case <-left: // even if it is answered by now
+		dir, _ := SplitPath(cr.path)
+		return p, &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
+	default:
+		return p, nil
+	}
 }
 
 // A listing is what was asked for behind a create; nil if nothing was.
