@@ -224,11 +224,12 @@ func TestTLSWithClientCertificatesOnTheSecurePort(t *testing.T) {
 		{"no TLS at all", "zk.test:2281", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			opts := []framework.Option{lead, framework.WithConnectTimeout(time.Second)}
+			t.Parallel()
+			opts := []framework.Option{lead, framework.WithConnectTimeout(patience / 4), framework.WithRetry(retry.Never())}
 			if tc.config != nil {
 				opts = append(opts, framework.WithTLS(tc.config))
 			}
-			_, _, err := newClient(t, tc.host, opts...).Get(within(t, time.Second), "/")
+			_, _, err := newClient(t, tc.host, opts...).Get(within(t, patience), "/")
 			wantErr(t, "get", err, framework.ErrNotConnected)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want it to say %q", err, tc.want)

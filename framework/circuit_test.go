@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -42,27 +43,27 @@ func TestCircuitBreakingFoldsAFlappingConnectionIntoOneSuspension(t *testing.T) 
 }
 
 func TestCircuitBreakingPassesALossOn(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var folded, removed trail
-	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(time.Second))
-	if _, err := framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add); err != nil {
-		t.Fatal(err)
-	}
-	remove, err := framework.CircuitBreaking(c, retry.Never(), removed.add)
-	if err != nil {
-		t.Fatal(err)
-	}
-	removed.await(t, connected)
-	remove()
-	proxy.Refuse()
-	proxy.Cut()
-	folded.await(t, connected, suspended, lost)
-	proxy.Heal()
-	folded.await(t, connected, suspended, lost, connected)
-	if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
-		t.Errorf("the removed listener saw %v", got)
-	}
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var folded, removed trail
+		c := virtual(t, srv)
+		if _, err := framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add); err != nil {
+			t.Fatal(err)
+		}
+		remove, err := framework.CircuitBreaking(c, retry.Never(), removed.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed.await(t, connected)
+		remove()
+		srv.Refuse()
+		srv.Cut()
+		folded.await(t, connected, suspended, lost)
+		srv.Accept()
+		folded.await(t, connected, suspended, lost, connected)
+		if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
+			t.Errorf("the removed listener saw %v", got)
+		}
+	})
 }
 
 func TestCircuitBreakingWithoutWaitsPassesEverythingOn(t *testing.T) {

@@ -74,20 +74,6 @@ func TestAHoldKeepsTheDeadlineFreshAndEndsWithItsRelease(t *testing.T) {
 	wantErr(t, "hold of a closed client", next.Err(), framework.ErrClosed)
 }
 
-// Without holds the deadline may have passed while the session is well: Secure asks.
-func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr(), framework.WithSessionTimeout(time.Second))
-	zktest.Eventually(t, patience, "the deadline passes", func() bool { return time.Now().After(c.Session().Deadline) })
-	if c.State() != connected {
-		t.Fatalf("state %v", c.State())
-	}
-	h := mustHold(t, c)
-	if left := time.Until(h.Deadline()); left <= 0 {
-		t.Errorf("secured with %v left", left)
-	}
-}
-
 func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 	t.Parallel()
 	slow := func(ctx context.Context, network, addr string) (net.Conn, error) {

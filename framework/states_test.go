@@ -25,7 +25,7 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var seen trail
-	c := newClient(t, proxy.Addr(), framework.WithSessionTimeout(2*time.Second), framework.WithStateListener(seen.add))
+	c := newClient(t, proxy.Addr(), framework.WithSessionTimeout(6*time.Second), framework.WithStateListener(seen.add))
 	seen.await(t, connecting, connected)
 	first := c.Session().ID
 	proxy.Cut()

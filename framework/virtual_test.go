@@ -98,3 +98,18 @@ func TestLostIsDeclaredByTheOwnClockWhileTheServerIsFrozen(t *testing.T) {
 		})
 	}
 }
+
+// Without holds the deadline may have passed while the session is well: Secure asks.
+func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		<-time.After(time.Until(c.Session().Deadline) + time.Second)
+		if c.State() != connected {
+			t.Fatalf("state %v", c.State())
+		}
+		h := mustHold(t, c)
+		if left := time.Until(h.Deadline()); left <= 0 {
+			t.Errorf("secured with %v left", left)
+		}
+	})
+}
