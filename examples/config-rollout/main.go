@@ -23,7 +23,6 @@ import (
 
 const settings = "/examples/rollout/settings"
 
-// A service is one instance, with a client of its own.
 type service struct {
 	client *framework.Client
 	config *lock.ReadWrite

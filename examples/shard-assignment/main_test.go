@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/framework"
+)
+
+func TestShardsFollowTheWorkers(t *testing.T) {
+	t.Parallel()
+	want := `anna comes
+  anna: s1 s2 s3 s4 s5 s6 s7 s8 s9
+bert comes
+  anna: s3 s4 s5 s7
+  bert: s1 s2 s6 s8 s9
+carla comes
+  anna: s3 s4 s5
+  bert: s1 s6 s8 s9
+  carla: s2 s7
+anna goes
+  bert: s1 s6 s8 s9
+  carla: s2 s3 s4 s5 s7
+`
+	if got := example.RunInBubble(t, run); got != want {
+		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Who has lost its session has stopped, by its own clock, and comes back.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		zk, err := example.Embedded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer zk.Embedded.Close()
+		b := newBoard(9)
+		members := []string{"anna", "bert"}
+		for _, name := range members {
+			leave, err := b.start(t.Context(), zk, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+		}
+		if _, err := b.settle(t.Context(), members); err != nil {
+			t.Fatal(err)
+		}
+		b.mu.Lock()
+		before := b.puts
+		b.mu.Unlock()
+		zk.Embedded.Refuse()
+		zk.Embedded.Cut()
+		<-time.After(time.Minute)
+		b.mu.Lock()
+		for shard, name := range b.at {
+			if name != "" {
+				t.Errorf("%s is still at %s", name, shard)
+			}
+		}
+		b.mu.Unlock()
+		zk.Embedded.Accept()
+		if _, err := b.settle(t.Context(), members); err != nil {
+			t.Error(err)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if got := b.puts - before; got < 2*9 {
+			t.Errorf("%d comings and goings, want at least those of each shard", got)
+		}
+	})
+}
+
+func TestOnlyShardsOfWhoGoesMove(t *testing.T) {
+	t.Parallel()
+	all, rest := []string{"anna", "bert", "carla"}, []string{"bert", "carla"}
+	for i := range 100 {
+		shard := fmt.Sprint("shard ", i)
+		if was, is := owner(shard, all), owner(shard, rest); was != "anna" && is != was {
+			t.Errorf("%s went from %s to %s", shard, was, is)
+		}
+	}
+	if got := owner("shard", nil); got != "" {
+		t.Errorf("owner without members: %q, want none", got)
+	}
+}
+
+// A worker whose work can't go on says so, and has left.
+func TestAClosedClientEndsItsWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		zk, err := example.Embedded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer zk.Embedded.Close()
+		client, err := framework.NewClient(zk.Connect, zk.Dialer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBoard(3)
+		result := make(chan error)
+		w := &worker{client, "anna", b.shards, b.workOf("anna")}
+		go func() { result <- w.run(t.Context()) }()
+		if _, err := b.settle(t.Context(), []string{"anna"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-result; err == nil {
+			t.Error("the worker ended without an error")
+		}
+		if shown := b.at["s1"] + b.at["s2"] + b.at["s3"]; shown != "" {
+			t.Errorf("still at work: %s", shown)
+		}
+	})
+}
