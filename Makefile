@@ -150,7 +150,7 @@ spec: ## Check the model of the queue protocol exhaustively, and its broken vari
 
 .PHONY: examples
 examples: setup ## Build and run every example
-	@set -e; for example in examples/*/; do echo "== $$example"; (cd "$$example" && go run .); done
+	@set -e; for main in examples/*/main.go; do echo "== $${main%/main.go}"; go -C "$${main%/main.go}" run .; done
 
 .PHONY: setup
 setup: ## Install ZooKeeper for the tests, where apt-get can
