@@ -25,6 +25,19 @@
 // everybody who holds it, the moment the deadline passes. [Client.InSession]
 // binds operations to one session.
 //
+// # Paths
+//
+// A path is absolute ("/a/b") and lies below the chroot of the connect string and
+// the namespace of the client: [Client.Namespace], [Client.Root], and
+// [Client.AbsolutePath], which tells where that is. [ValidatePath] has the rules.
+//
+// # Watches and transactions
+//
+// [Client.Watch] reads a znode, its existence or its children, and tells once that
+// the answer is out of date, or may be; then one reads again. It never
+// misses a change and doesn't count them. [Client.Txn] does several operations or
+// none.
+//
 // # Retries
 //
 // An operation is retried by the client's policy ([WithRetry]) for as long as

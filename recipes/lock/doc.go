@@ -19,7 +19,7 @@
 //
 // Anybody may ask a holder to let go, with [Revoke]; a lock heeds it by [WithRevocation].
 //
-// # Owners
+// # Reentrancy
 //
 // A [Mutex] is reentrant: the owner of a call is the [Owner] that its context
 // carries and, if it carries none, the calling goroutine. An owner that has the

@@ -11,7 +11,7 @@ import (
 // A Mutex is a fair, reentrant lock: Curator's InterProcessMutex, with which it
 // can share a path. Its methods may be called concurrently.
 //
-// See the package's sections on holding and losing a lock, and on owners.
+// See the package's sections on holding and losing a lock, and on reentrancy.
 type Mutex struct{ side side } // immutable
 
 const mutexName = "mutex" // in errors

@@ -17,7 +17,7 @@ import (
 // it releases the write side: no other writer gets in between. The other way
 // round is impossible, and refused with [ErrUpgrade].
 //
-// See the package's sections on holding and losing a lock, and on owners.
+// See the package's sections on holding and losing a lock, and on reentrancy.
 type ReadWrite struct{ read, write Side } // immutable
 
 // What precedes the number in the names of the contenders' znodes.

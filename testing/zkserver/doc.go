@@ -5,7 +5,10 @@
 //	srv, err := zkserver.Start()
 //	...
 //	defer srv.Close()
-//	conn, _, err := zk.Connect([]string{srv.ConnectString()}, 10*time.Second, zk.WithDialer(srv.Dialer()))
+//	client, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial))
+//
+// [Server.Dialer] is for clients of go-zookeeper's, and [Server.Listen] for those that come
+// by TCP, in any language.
 //
 // # What it is not
 //

@@ -1,0 +1,45 @@
+package zkserver_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A client of docent reaches the server by its dialer.
+func ExampleStart() {
+	srv, err := zkserver.Start(zkserver.WithSessionTimeouts(time.Second, time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	client, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+
+	path, err := client.Create(context.Background(), "/task-", nil, framework.Ephemeral(), framework.Sequential())
+	fmt.Println(path, err)
+	for _, session := range srv.Sessions() {
+		fmt.Println(session.Timeout, session.Ephemerals)
+	}
+	// Output:
+	// /task-0000000000 <nil>
+	// 30s [/task-0000000000]
+}
+
+// All that is wrong with the options is said at once.
+func ExampleStart_faults() {
+	_, err := zkserver.Start(zkserver.WithFrontends(0), zkserver.WithTick(0))
+	fmt.Println(err)
+	// Output:
+	// zkserver: tick 0s: must be at least 1ms
+	// zkserver: session timeouts 0s to 0s: must be at least 1ms and in order
+	// zkserver: frontends 0: must be 1 to 100
+}
