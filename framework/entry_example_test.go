@@ -16,11 +16,11 @@ func exampleClient() (client *framework.Client, server *zkserver.Server, closeAl
 	server, dialer := exampleServer()
 	client, err := framework.NewClient(server.ConnectString(), dialer)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return client, server, func() {
 		if err := errors.Join(client.Close(), server.Close()); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 }

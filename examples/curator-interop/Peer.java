@@ -17,6 +17,7 @@ public final class Peer {
                 }
                 try {
                     String old = new String(client.getData().forPath(args[2]), StandardCharsets.UTF_8);
+                    Thread.sleep(10); // time enough for somebody to come in between
                     String now = Integer.toString(Integer.parseInt(old) + 1);
                     client.setData().forPath(args[2], now.getBytes(StandardCharsets.UTF_8)); // of any version
                     System.out.println("Curator counts " + now);

@@ -12,14 +12,12 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/docent-go/docent/examples/internal/example"
 	"github.com/docent-go/docent/framework"
@@ -31,9 +29,6 @@ const (
 	counter  = "/examples/interop/counter"
 	rounds   = 10
 )
-
-//go:embed Peer.java
-var peer []byte
 
 // count counts as the Java side does: see Peer.java.
 func count(ctx context.Context, client *framework.Client, out io.Writer) error {
@@ -47,6 +42,7 @@ func count(ctx context.Context, client *framework.Client, out io.Writer) error {
 			if err != nil {
 				return err
 			}
+			<-time.After(10 * time.Millisecond) // time enough for somebody to come in between
 			if _, err := client.Set(ctx, counter, []byte(strconv.Itoa(old+1)), framework.AnyVersion); err != nil {
 				return err
 			}
@@ -66,35 +62,6 @@ func counted(ctx context.Context, client *framework.Client) (int, error) {
 		return 0, err
 	}
 	return strconv.Atoi(string(data))
-}
-
-// classpath returns where Curator is, with all that it needs: "" for nowhere.
-func classpath() string {
-	if home := os.Getenv("CURATOR_HOME"); home != "" {
-		return filepath.Join(home, "*")
-	}
-	const debian = "/usr/share/java/curator-recipes.jar" // its manifest names the others
-	if _, err := os.Stat(debian); err != nil {
-		return ""
-	}
-	return debian + string(os.PathListSeparator) + "/usr/share/java/slf4j-simple.jar"
-}
-
-// runCurator runs the Java side.
-func runCurator(ctx context.Context, connect string, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "curator-interop")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	source := filepath.Join(dir, "Peer.java")
-	if err := os.WriteFile(source, peer, 0o600); err != nil {
-		return err
-	}
-	java := exec.CommandContext(ctx, "java", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR",
-		"-cp", classpath(), source, connect, lockPath, counter, strconv.Itoa(rounds))
-	java.Stdout, java.Stderr = out, os.Stderr
-	return java.Run()
 }
 
 // awaitCurator waits until the Java side has counted once: from then on the two contend.

@@ -2,7 +2,7 @@
 // ephemeral znode for each worker; all compute the same assignment from the list of
 // members, and nobody negotiates. Lists may differ for a moment, so each shard has a lock
 // besides: who works on a shard holds its lock, and there are never two. That is in
-// worker.go; this file lets workers come and go, and shows who works on what.
+// worker.go; this file lets workers come and go, and a board shows who works on what.
 //
 //	go run ./examples/shard-assignment                          on a server within the program
 //	go run ./examples/shard-assignment -connect localhost:2181  on yours
@@ -13,98 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/docent-go/docent/examples/internal/example"
 	"github.com/docent-go/docent/framework"
 )
-
-// A board knows who works on what, beside ZooKeeper and across all workers.
-type board struct {
-	shards  []string
-	changed chan struct{} // of capacity 1: a change to look at
-
-	mu    sync.Mutex // guards following
-	at    map[string]string
-	puts  int
-	fault error // two at one shard
-}
-
-func newBoard(shards int) *board {
-	b := &board{changed: make(chan struct{}, 1), at: make(map[string]string)}
-	for i := range shards {
-		b.shards = append(b.shards, fmt.Sprintf("s%d", i+1))
-	}
-	return b
-}
-
-// workOf returns what a worker does: it has its name on the board.
-func (b *board) workOf(name string) func(context.Context, string) {
-	return func(ctx context.Context, shard string) {
-		b.put(shard, "", name)
-		<-ctx.Done()
-		b.put(shard, name, "")
-	}
-}
-
-func (b *board) put(shard, before, after string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if got := b.at[shard]; got != before {
-		b.fault = errors.Join(b.fault, fmt.Errorf("%s: %q beside %q", shard, got, before+after))
-	}
-	b.at[shard] = after
-	b.puts++
-	b.changedLocked()
-}
-
-// report is for a worker that has ended: not well, if err is not nil.
-func (b *board) report(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.fault = errors.Join(b.fault, err)
-	b.changedLocked()
-}
-
-func (b *board) changedLocked() {
-	select {
-	case b.changed <- struct{}{}:
-	default: // somebody is about to look
-	}
-}
-
-// settle waits until each shard is worked on by the member that it falls to.
-func (b *board) settle(ctx context.Context, members []string) (string, error) {
-	for {
-		if shown, settled, err := b.show(members); settled || err != nil {
-			return shown, err
-		}
-		select {
-		case <-b.changed:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-}
-
-func (b *board) show(members []string) (shown string, settled bool, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	settled = true
-	var lines strings.Builder
-	for _, member := range members {
-		fmt.Fprintf(&lines, "  %s:", member)
-		for _, shard := range b.shards {
-			if owner(shard, members) == member {
-				settled = settled && b.at[shard] == member
-				fmt.Fprintf(&lines, " %s", shard)
-			}
-		}
-		lines.WriteString("\n")
-	}
-	return lines.String(), settled, b.fault
-}
 
 // start has a worker take part, as a process of its own would, until leave is called.
 func (b *board) start(ctx context.Context, zk example.ZooKeeper, name string) (leave func() error, err error) {

@@ -56,7 +56,7 @@ func TestSessionsEnd(t *testing.T) {
 		b.mu.Unlock()
 		zk.Embedded.Refuse()
 		zk.Embedded.Cut()
-		<-time.After(time.Minute)
+		<-time.After(10 * time.Minute) // longer than the client tries by its own policy
 		b.mu.Lock()
 		for shard, name := range b.at {
 			if name != "" {

@@ -100,18 +100,17 @@ func (w *worker) keep(ctx context.Context, shard string) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for ctx.Err() == nil {
 		err := lock.Do(ctx, mutex, func(ctx context.Context) error {
 			w.work(ctx, shard)
 			return nil
 		})
-		if ctx.Err() != nil {
-			return nil // the release goes on in the background, where it has to
-		}
-		if err != nil && !errors.Is(err, lock.ErrLost) && !framework.Retryable(err) {
+		passes := errors.Is(err, lock.ErrLost) || framework.Retryable(err)
+		if err != nil && !passes && ctx.Err() == nil {
 			return err
 		}
 	}
+	return nil // where the release failed, it goes on in the background
 }
 
 // owner returns the member that a shard falls to, by rendezvous hashing: where a

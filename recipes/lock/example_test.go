@@ -15,15 +15,15 @@ import (
 func exampleClient() (client *framework.Client, closeAll func()) {
 	server, err := zkserver.Start()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	client, err = framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return client, func() {
 		if err := errors.Join(client.Close(), server.Close()); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func exampleMutex(path string, opts ...lock.Option) (mutex *lock.Mutex, closeAll
 	client, closeAll := exampleClient()
 	mutex, err := lock.NewMutex(client, path, opts...)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return mutex, closeAll
 }
