@@ -14,6 +14,14 @@ import (
 //go:embed Peer.java
 var peer []byte
 
+// command returns where a program of the JDK is looked for.
+func command(program string) string {
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		return filepath.Join(home, "bin", program)
+	}
+	return program
+}
+
 // classpath returns where Curator is, with all that it needs: "" for nowhere.
 func classpath() string {
 	if home := os.Getenv("CURATOR_HOME"); home != "" {
@@ -37,7 +45,7 @@ func runCurator(ctx context.Context, connect string, out io.Writer) (err error) 
 	if err := os.WriteFile(source, peer, 0o600); err != nil {
 		return err
 	}
-	java := exec.CommandContext(ctx, "java", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR",
+	java := exec.CommandContext(ctx, command("java"), "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR",
 		"-cp", classpath(), source, connect, lockPath, counter, strconv.Itoa(rounds))
 	java.Stdout, java.Stderr = out, os.Stderr
 	return java.Run()

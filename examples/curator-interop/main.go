@@ -6,7 +6,7 @@
 //	go run ./examples/curator-interop                          on a server within the program
 //	go run ./examples/curator-interop -connect localhost:2181  on yours
 //
-// It needs a JDK 11 or newer, and Debian's package libcurator-recipes-java or a directory of
+// It needs a JDK 11 or newer, in PATH or at JAVA_HOME, and Debian's package libcurator-recipes-java or a directory of
 // jars at CURATOR_HOME. Without, the Go side goes alone, and says so.
 package main
 
@@ -99,7 +99,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	}
 
 	want, curator := rounds, make(chan error, 1) // what came of the Java side
-	if _, missing := exec.LookPath("javac"); missing != nil || classpath() == "" {
+	if _, missing := exec.LookPath(command("javac")); missing != nil || classpath() == "" {
 		fmt.Fprintln(out, "*** NO JAVA OR NO CURATOR HERE: docent counts alone, which shows nothing about the two.")
 		fmt.Fprintln(out, "*** Debian: apt-get install default-jdk-headless libcurator-recipes-java; elsewhere set CURATOR_HOME.")
 		curator <- nil

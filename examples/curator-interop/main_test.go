@@ -48,6 +48,7 @@ func TestNoCountIsLostBetweenTheTwo(t *testing.T) {
 
 func TestWithoutJavaItSaysSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv("JAVA_HOME", "")
 	zk, err := example.Embedded()
 	if err != nil {
 		t.Fatal(err)

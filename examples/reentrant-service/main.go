@@ -51,7 +51,7 @@ func start(ctx context.Context, zk example.ZooKeeper, addr string) (*instance, e
 
 // stop lets the requests end that run, and then the client, which their locks need.
 func (i *instance) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	return errors.Join(i.server.Shutdown(ctx), i.client.Close())
 }
