@@ -40,6 +40,11 @@ func (s *Server) Sessions() []SessionInfo {
 // are gone, watches on them told, and its connection closed, when Expire returns,
 // on every front end that is up to date. It returns ErrNoSession if there is no
 // such session.
+//
+// The client hears of it only then, as one does that was stopped: what the session held
+// may be somebody else's before. To see a client give up in time by its own clock, as
+// it does when its network fails, let it live through that: [Server.Refuse] and
+// [Server.Cut], or package zkproxy for one client of several.
 func (s *Server) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
