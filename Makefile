@@ -156,6 +156,10 @@ examples: setup ## Build and run every example
 setup: ## Install ZooKeeper for the tests, where apt-get can
 	scripts/setup-zookeeper
 
+.PHONY: drawings
+drawings: ## Make the drawings of docs/img anew
+	go run ./docs/drawings
+
 .PHONY: doc
 doc: ## Show the documentation in a browser
 	go doc -http
