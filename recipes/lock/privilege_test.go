@@ -1,0 +1,104 @@
+package lock_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// digest returns the ACL entry of a user and password, as docs/security.md has it.
+func digest(user, password string, perms framework.Permission) framework.ACL {
+	sum := sha1.Sum([]byte(user + ":" + password))
+	return framework.ACL{Perms: perms, Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// A service that may read, create and delete in a lock's directory, and do nothing
+// anywhere else, can use the lock with znodes that only it can read. Each of the three is needed.
+func TestTheLeastPrivilegeOfALock(t *testing.T) {
+	t.Parallel()
+	const all = framework.PermRead | framework.PermCreate | framework.PermDelete
+	cases := map[string]struct {
+		perms framework.Permission
+		want  error
+	}{
+		"with all three":        {all, nil},
+		"without create":        {all &^ framework.PermCreate, framework.ErrNoAuth},
+		"without read":          {all &^ framework.PermRead, framework.ErrNoAuth},
+		"without delete":        {all &^ framework.PermDelete, framework.ErrNoAuth},
+		"with write and admin":  {framework.PermWrite | framework.PermAdmin, framework.ErrNoAuth},
+		"with one of the three": {framework.PermCreate, framework.ErrNoAuth},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				first, second := restricted(t, c.perms)
+				if err := useOnce(t, first); !errors.Is(err, c.want) {
+					t.Errorf("first: %v, want %v", err, c.want)
+				}
+				if c.want != nil {
+					return // what can't be deleted stands in the second's way
+				}
+				if err := useOnce(t, second); err != nil {
+					t.Errorf("second: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// restricted returns a mutex of each of two clients that have the permissions in its directory.
+func restricted(t *testing.T, perms framework.Permission) (first, second *lock.Mutex) {
+	t.Helper()
+	server, err := zkserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	connect := func(user, password string) *framework.Client {
+		c, err := framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial),
+			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	operator := connect("operator", "secret")
+	_, err = operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", framework.PermAll)))
+	if err == nil {
+		_, err = operator.Create(t.Context(), "/locks/report", nil,
+			framework.WithACL(digest("operator", "secret", framework.PermAll), digest("service", "word", perms)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutex := func() *lock.Mutex {
+		m, err := lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(framework.CreatorACL()...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	return mutex(), mutex()
+}
+
+// useOnce locks the mutex, looks who has it, and releases it.
+func useOnce(t *testing.T, m *lock.Mutex) error {
+	t.Helper()
+	return lock.Do(t.Context(), m, func(ctx context.Context) error {
+		participants, err := m.Participants(ctx)
+		if err == nil && (len(participants) != 1 || !participants[0].Holder || participants[0].Metadata == nil) {
+			t.Errorf("participants %v, want the holder with its metadata", participants)
+		}
+		return err
+	})
+}
