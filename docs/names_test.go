@@ -1,0 +1,114 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)[`/]")
+
+// The documentation names the test behind each guarantee, so the tests have to exist.
+func TestTheTestsThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	tests := testsBelow(t, root)
+	named := 0
+	for _, p := range pages(t) {
+		for _, match := range namedTest.FindAllStringSubmatch(p.prose, -1) {
+			named++
+			if !tests[match[1]] {
+				t.Errorf("%s: there is no test %s", p.path, match[1])
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d tests named; the pattern has come to miss them", named)
+	}
+}
+
+// testsBelow returns the names of all tests, fuzz targets and benchmarks of the module.
+func testsBelow(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != "..":
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, match := range declared.FindAllStringSubmatch(string(source), -1) {
+			tests[match[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
+}
+
+var telemetry = regexp.MustCompile("`(zookeeper\\.(?:lock|client)\\.[a-z_.]+)`")
+
+// Metrics and attributes that pages name are in docs/observability.md, whose tables are held
+// against what the code emits.
+func TestTheMetricsThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	emitted := read(t, "docs/observability.md").prose
+	for _, p := range pages(t) {
+		for _, match := range telemetry.FindAllStringSubmatch(p.prose, -1) {
+			if !strings.Contains(emitted, "`"+match[1]+"`") {
+				t.Errorf("%s: docs/observability.md has no %s", p.path, match[1])
+			}
+		}
+	}
+}
+
+// member is a method or a field, as in `Lease.Fence`, of a type whose package goes without saying.
+var member = regexp.MustCompile(`^(?:(Client|StateChange|SessionHold)|(Lease|Mutex|ReadWrite|Side|Multi|Exclusive|SemaphoreMutex|Participant))\.([A-Z]\w*)`)
+
+var qualified = regexp.MustCompile(`^(framework|lock|retry|listeners|zkserver|zktest|zkproxy|fault|worlds|locktest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+
+// What pages call framework.X, lock.X.Y and so on is exported under that name.
+func TestTheNamesThatPagesUseExist(t *testing.T) {
+	t.Parallel()
+	universe := load(t)
+	named := 0
+	for _, p := range pages(t) {
+		for _, span := range codeSpan.FindAllString(p.prose, -1) {
+			pkg, name, field := parts(strings.Trim(span, "`"))
+			if pkg == "" {
+				continue
+			}
+			named++
+			if !universe.exports(pkg, name, field) {
+				t.Errorf("%s: %s: there is no such name", p.path, span)
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("%d qualified names found; the pattern has come to miss them", named)
+	}
+}
+
+// parts takes a name of this module apart, and returns nothing for any other code.
+func parts(code string) (pkg, name, field string) {
+	if match := qualified.FindStringSubmatch(code); match != nil {
+		return match[1], match[2], match[3]
+	}
+	switch match := member.FindStringSubmatch(code); {
+	case match == nil:
+		return "", "", ""
+	case match[1] != "":
+		return "framework", match[1], match[3]
+	default:
+		return "lock", match[2], match[3]
+	}
+}

@@ -1,0 +1,100 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A universe is the packages that the documentation's Go may import, as the
+// compiler sees them.
+type universe struct {
+	importer types.Importer
+	paths    map[string]string // import path by package name
+}
+
+const module = "github.com/docent-go/docent"
+
+// known lists the packages that fragments may use without importing them. Whole
+// programs import what they say.
+func known() []string {
+	list := []string{
+		"bytes", "context", "crypto/tls", "crypto/x509", "database/sql", "errors", "fmt", "iter", "log", "math/rand/v2", "net", "net/http",
+		"os", "strconv", "sync", "testing", "testing/synctest", "time",
+		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
+	}
+	for _, own := range []string{
+		"framework", "listeners", "recipes/lock", "retry", "testing/fault", "testing/locktest",
+		"testing/worlds", "testing/zkproxy", "testing/zkserver", "testing/zktest",
+	} {
+		list = append(list, module+"/"+own)
+	}
+	return list
+}
+
+// build compiles what is known, which the build cache mostly has, and returns where
+// the export data of each package lies.
+var build = sync.OnceValues(func() (map[string]string, error) {
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, known()...)...)
+	list.Dir = root
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if name, file, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			files[name] = file
+		}
+	}
+	return files, nil
+})
+
+// load returns a universe of the caller's own: importers are not safe for concurrent use.
+func load(t *testing.T) *universe {
+	t.Helper()
+	files, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup := func(path string) (io.ReadCloser, error) {
+		file, ok := files[path]
+		if !ok {
+			return nil, fmt.Errorf("%s is not among the packages that pages may import: see known", path)
+		}
+		return os.Open(file)
+	}
+	u := &universe{
+		importer: importer.ForCompiler(token.NewFileSet(), "gc", lookup),
+		paths:    map[string]string{"backoff": "github.com/cenkalti/backoff/v4", "rand": "math/rand/v2"},
+	}
+	for _, p := range known() {
+		if name := path.Base(p); name != "v4" && name != "v2" {
+			u.paths[name] = p
+		}
+	}
+	return u
+}
+
+// exports reports whether the package exports the name, and that has the member if one is given.
+func (u *universe) exports(pkg, name, member string) bool {
+	imported, err := u.importer.Import(u.paths[pkg])
+	if err != nil {
+		return false
+	}
+	object := imported.Scope().Lookup(name)
+	if object == nil || member == "" {
+		return object != nil
+	}
+	found, _, _ := types.LookupFieldOrMethod(object.Type(), true, imported, member)
+	return found != nil
+}
