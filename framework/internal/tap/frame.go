@@ -31,11 +31,12 @@ const (
 )
 
 const (
-	lengthSize  = 4
-	requestHead = 8  // xid, opcode
-	replyHead   = 16 // xid, zxid, error
-	statSize    = 68
-	oldGreeting = 44 // protocol version, zxid, timeout, session id, password
+	lengthSize   = 4
+	requestHead  = 8  // xid, opcode
+	replyHead    = 16 // xid, zxid, error
+	statSize     = 68
+	passwordSize = 16
+	oldGreeting  = 4 + 8 + 4 + 8 + lengthSize + passwordSize // protocol version, zxid, timeout, session id, password
 )
 
 // flagContainer is the create flag of a container znode.
