@@ -9,7 +9,8 @@ import (
 const closeGrace = 5 * time.Second
 
 // Close ends the session, so that its ephemeral znodes go at once where there
-// is a connection, and within the session timeout where there is none. It
+// is a connection, and within the session timeout where there is none. An earlier
+// session that was given up, and is not closed yet, gets one more attempt. It
 // returns when the client's goroutines and sockets are gone, which takes about
 // a second at the most, and the listeners have been told; one that is still at work
 // after five seconds is left to itself. Operations in progress end with

@@ -115,6 +115,7 @@ func (c *core) run() {
 		if c.ctx.Err() == nil && c.current() == s {
 			c.transition(Lost, s, cause)
 		}
+		c.bury(s, cause)
 		if c.ctx.Err() != nil {
 			s.retire() // Close waits for the session to be closed
 			return

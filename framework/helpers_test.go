@@ -164,17 +164,26 @@ func (g *gate) open() {
 }
 
 func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := g.pass(ctx); err != nil {
+		return nil, err
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
+}
+
+// pass waits until the gate is open.
+func (g *gate) pass(ctx context.Context) error {
 	g.mu.Lock()
 	closed := g.closed
 	g.mu.Unlock()
-	if closed != nil {
-		select {
-		case <-closed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	if closed == nil {
+		return nil
 	}
-	return new(net.Dialer).DialContext(ctx, network, addr)
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // within returns a context that ends after d.

@@ -1,0 +1,137 @@
+package framework
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Bounds of the pause between attempts to close a session that was given up. It
+// doubles with each; a part of it is drawn at random.
+const (
+	minBurialPause = 50 * time.Millisecond
+	maxBurialPause = 2 * time.Second
+)
+
+// A burial closes a session that the client gave up while the ensemble may still
+// have it. Its ephemeral znodes, locks among them, would otherwise stand for up to a
+// session timeout more, and for longer where frames that the network held up arrive
+// late and renew it. The connection for that is the burial's own and carries nothing
+// else; the lease clock does not see it.
+type burial struct {
+	core    *core
+	session *session // which has ended
+}
+
+// bury closes s at the ensemble, in the background, unless the ensemble itself said
+// that s is over, or s is closed in order by the client's Close. The caller is run,
+// after whatever it has to tell of the end of s.
+func (c *core) bury(s *session, cause error) {
+	if c.current() != s || !ctxerr.Is(cause, ErrSessionDeadline) && !ctxerr.Is(cause, ErrSessionReplaced) {
+		return // one that never served has no znodes
+	}
+	c.wg.Go((&burial{core: c, session: s}).run)
+}
+
+// run tries until the session is over. It rests while the client has no connection:
+// servers that are in trouble are not to be dialled by two loops of each client.
+// core.run starts it; it ends by itself when the ensemble has had a session timeout,
+// and a margin, to expire the session, and within wireGrace of Close, which waits
+// for it and leaves it one attempt where there is a connection.
+func (b *burial) run() {
+	<-b.session.ctx.Done() // whoever lost something with the session has been told
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
+	defer cancel()
+	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(wireGrace, cancel) })
+	defer stop()
+	var limit time.Time
+	for attempt := 0; b.awaitServer(); attempt++ {
+		if limit.IsZero() {
+			timeout := b.session.timeout()
+			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
+		}
+		closing := b.core.ctx.Err() != nil
+		err := b.attempt(ctx, b.server(attempt))
+		expired := time.Now().After(limit)
+		b.log(err, expired)
+		if err == nil || closing || ctx.Err() != nil || expired {
+			return
+		}
+		b.pause(attempt)
+	}
+}
+
+// awaitServer waits until the client is Connected, and returns false if it is closed
+// before that.
+func (b *burial) awaitServer() bool {
+	for {
+		b.core.mu.Lock()
+		state, up := b.core.state, b.core.up
+		b.core.mu.Unlock()
+		if state == Connected {
+			return true
+		}
+		select {
+		case <-up:
+		case <-b.core.ctx.Done():
+			return false
+		}
+	}
+}
+
+// server returns which server to try: at first the one that the client has just
+// reached, then by turns any of them, and that one.
+func (b *burial) server(attempt int) string {
+	if s := b.core.current(); attempt%2 == 0 && s != nil {
+		return s.serverAddr()
+	}
+	return shuffled(b.core.currentServers())[0]
+}
+
+// attempt makes one attempt at one server, of the length that an attempt to
+// reconnect has.
+func (b *burial) attempt(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
+	defer cancel()
+	conn, err := b.core.cfg.connect(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // what it was for is known by then
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	id, password, _ := b.session.tap.Session()
+	return tap.CloseSession(conn, id, password)
+}
+
+// pause waits before the next attempt, until Close at most.
+func (b *burial) pause(attempt int) {
+	limit := min(minBurialPause<<min(attempt, 10), maxBurialPause)
+	timer := time.NewTimer(limit/2 + rand.N(limit/2))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.core.ctx.Done():
+	}
+}
+
+// log tells of an attempt: at level warn of one that failed and was the last because
+// the ensemble has had its time.
+func (b *burial) log(err error, last bool) {
+	session := zap.String(AttrSessionID, sessionKey(b.session.id()))
+	if err == nil {
+		b.core.log.Debug("closed the session that was given up", session)
+		return
+	}
+	level := zap.DebugLevel
+	if last {
+		level = zap.WarnLevel
+	}
+	b.core.log.Log(level, "cannot close the session that was given up", session,
+		zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+}
