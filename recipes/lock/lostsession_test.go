@@ -1,0 +1,57 @@
+package lock_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// A holder that gives its session up by its own clock is back, in a new session, as soon
+// as the network is. Nobody waits for the server to expire the old one.
+func TestNobodyWaitsForASessionThatItsClientGaveUp(t *testing.T) {
+	t.Parallel()
+	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/given-up"
+				srv := virtualServer(t)
+				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
+					return srv.Dial(ctx, "tcp", srv.ConnectString())
+				})
+				holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
+				next := holder
+				if !itself {
+					next = virtualClient(t, srv)
+				}
+				lease := mustLock(t, newMutex(t, holder, path))
+				var told time.Time
+				ended, cancel := lease.Context(t.Context())
+				defer cancel()
+				context.AfterFunc(ended, func() { told = time.Now() })
+
+				proxy.Blackhole(zkproxy.Both)
+				receive(t, lease.Lost(), "the loss")
+				synctest.Wait()
+				proxy.Heal()
+				healed := time.Now()
+				got := receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				if took := got.at.Sub(healed); took > time.Second {
+					t.Errorf("granted %v after the network was back", took)
+				}
+				if told.IsZero() || told.After(got.at) {
+					t.Errorf("told of the loss at %v, the next was granted at %v", told, got.at)
+				}
+				mustRelease(t, got.lease)
+				_ = lease.Release(t.Context()) // lost long ago
+			})
+		})
+	}
+}
