@@ -38,13 +38,16 @@ func (c *core) bury(s *session, cause error) {
 	c.wg.Go((&burial{core: c, session: s}).run)
 }
 
-// run tries until the session is over. It rests while the client has no connection:
+// run tries until the session is over. It begins a lease margin after the end, not
+// before the ensemble could have expired the session by itself: whoever lost a lock has
+// that long to stop before the next one gets it. It rests while the client has no connection:
 // servers that are in trouble are not to be dialled by two loops of each client.
 // core.run starts it; it ends by itself when the ensemble has had a session timeout,
 // and a margin, to expire the session, and within wireGrace of Close, which waits
 // for it and leaves it one attempt where there is a connection.
 func (b *burial) run() {
 	<-b.session.ctx.Done() // whoever lost something with the session has been told
+	b.wait(b.core.cfg.margin(b.session.timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
 	defer cancel()
 	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(wireGrace, cancel) })
@@ -112,7 +115,12 @@ func (b *burial) attempt(ctx context.Context, addr string) error {
 // pause waits before the next attempt, until Close at most.
 func (b *burial) pause(attempt int) {
 	limit := min(minBurialPause<<min(attempt, 10), maxBurialPause)
-	timer := time.NewTimer(limit/2 + rand.N(limit/2))
+	b.wait(limit/2 + rand.N(limit/2))
+}
+
+// wait returns after d, or when Close has begun.
+func (b *burial) wait(d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -98,7 +98,7 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		g := digGrave(t, srv, framework.WithLogger(zap.New(core)))
 		cut := g.proxy.Rules().Add(fault.Rule{Session: g.ghost, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
 		g.heal()
-		const limit = mourned + mourned/3 // the margin
+		const limit = mourned + respite
 		g.rests(t, limit+2*time.Second+2*zkserver.DefaultTick)
 		if n := cut.Hits(); n < 3 || n > 30 {
 			t.Errorf("%d attempts", n)
@@ -128,7 +128,7 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := digGrave(t, srv)
-		g.rests(t, mourned)
+		g.ends(t, mourned)
 		g.proxy.ResetRequests()
 		g.heal()
 		<-time.After(time.Minute)

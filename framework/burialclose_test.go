@@ -48,7 +48,7 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 				if err := g.client.AwaitConnected(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				<-time.After(time.Millisecond) // in virtual time: as far as it gets by itself
+				<-time.After(respite + time.Millisecond) // in virtual time: as far as it gets by itself
 				if !g.haunts() {
 					t.Fatal("the session has ended before Close")
 				}

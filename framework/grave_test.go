@@ -19,6 +19,9 @@ import (
 // mourned is the session timeout of the tests below.
 const mourned = 6 * time.Second
 
+// respite is the lease margin of that timeout.
+const respite = mourned / 3
+
 // A grave is a client that has given its session up by its own clock, behind a
 // network that lets nothing through, while the server still has the session. The
 // network holds handshakes that would resume it.
@@ -78,8 +81,20 @@ func (g *grave) haunts() bool {
 	return slices.ContainsFunc(g.srv.Sessions(), func(s zkserver.SessionInfo) bool { return s.ID == g.ghost })
 }
 
-// rests fails the test unless the session ends at the server within the limit.
+// rests fails the test unless the session ends at the server within the limit, after the
+// lease margin.
 func (g *grave) rests(t *testing.T, within time.Duration) {
+	t.Helper()
+	start := time.Now()
+	<-time.After(respite - time.Millisecond)
+	g.ends(t, within+time.Millisecond)
+	if took := time.Since(start); took < respite {
+		t.Errorf("the session ended after %v, before the lease margin of %v", took, respite)
+	}
+}
+
+// ends fails the test unless the session ends at the server within the limit.
+func (g *grave) ends(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()
 	zktest.Eventually(t, patience, "the session has ended at the server", func() bool { return !g.haunts() })
