@@ -12,6 +12,9 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) }
+	relayed := func(t testing.TB, c *framework.Client, path string) lock.Locker {
+		return newMutex(t, c, path, lock.WithLocalHandoff(3))
+	}
 	semaphore := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newSemaphoreMutex(t, c, path) }
 	exclusive := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newExclusive(t, c, path) }
 	read := func(t testing.TB, c *framework.Client, path string) lock.Locker {
@@ -29,6 +32,7 @@ func TestContract(t *testing.T) {
 		opts      []locktest.Option
 	}{
 		{"mutex", mutex, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
+		{"mutex with local hand-off", relayed, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
 		{"semaphore mutex", semaphore, []locktest.Option{locktest.Fair()}},
 		{"exclusive", exclusive, []locktest.Option{locktest.Unguarded()}},
 		{"read side", read, []locktest.Option{locktest.Reentrant(), locktest.Shared(write)}},

@@ -75,7 +75,9 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		kind, _, _ := ranks(member.Node())
 		s.shared = kind == "read"
 		s.node = w.identify(member)
-		s.fence = w.fenceOf(member)
+		if s.fence = s.node.czxid; at.kind != "mutex" || k.c.plan.handoff == 0 || k.r.IntN(2) == 0 {
+			s.fence = w.fenceOf(member) // else it may be passed on
+		}
 		t.stakes = append(t.stakes, s)
 		w.admitLocked(s)
 	}
@@ -119,10 +121,14 @@ func (w *world) admitLocked(s *stake) {
 		return
 	}
 	w.checkSession(s)
-	if _, again := t.granted[s.node]; again && t.reentrant() {
+	before, again := t.granted[s.node]
+	t.granted[s.node] = s.party
+	if again && t.reentrant() {
+		if t.kind == "mutex" && before != s.party {
+			w.counts["passed on"]++
+		}
 		return
 	}
-	t.granted[s.node] = struct{}{}
 	w.checkOrder(s)
 	w.checkFence(s)
 }

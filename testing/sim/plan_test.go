@@ -28,6 +28,7 @@ type clientPlan struct {
 	onLoss   bool // OnSuspend
 	revoked  bool // heeds requests to let go
 	position bool // wants to know its place in the queue
+	handoff  int  // how often a mutex may be passed on; 0 for never
 	workers  []workerPlan
 }
 
@@ -81,6 +82,7 @@ func (p *plan) client(r *rand.Rand) clientPlan {
 		onLoss:   r.IntN(4) == 0,
 		revoked:  r.IntN(3) == 0,
 		position: r.IntN(4) == 0,
+		handoff:  pick(r, 0, 1, 3),
 	}
 	for range 1 + r.IntN(2) {
 		k := workerPlan{seed: r.Uint64(), owned: r.IntN(2) == 0}

@@ -39,7 +39,7 @@ func TestSimulation(t *testing.T) {
 func mustHaveMet(t *testing.T, total map[string]int) {
 	t.Helper()
 	needed := []string{
-		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired",
+		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired", "passed on",
 		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
 	}
 	for _, kind := range fateKinds() {

@@ -17,10 +17,10 @@ type target struct {
 
 	// guarded by world.mu
 	stakes    []*stake
-	granted   map[nodeKey]struct{}
-	highest   fence // of all holders so far
-	exclusive fence // of those that were to be alone
-	register  int64 // fence of the latest guarded write, as the server has applied it
+	granted   map[nodeKey]string // to which party, at last
+	highest   fence              // of all holders so far
+	exclusive fence              // of those that were to be alone
+	register  int64              // fence of the latest guarded write, as the server has applied it
 }
 
 // A fence is a number and the party that had it.
@@ -36,7 +36,7 @@ type nodeKey struct {
 }
 
 func newTarget(path, kind string) *target {
-	return &target{path: path, kind: kind, granted: map[nodeKey]struct{}{}}
+	return &target{path: path, kind: kind, granted: map[nodeKey]string{}}
 }
 
 // uses returns in which ways the lock can be had: see the kinds of a handle.
@@ -98,7 +98,11 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	switch kind {
 	case "mutex":
 		var m *lock.Mutex
-		if m, err = lock.NewMutex(f, at, k.c.options(true)...); err == nil {
+		opts := k.c.options(true)
+		if max := k.c.plan.handoff; max > 0 {
+			opts = append(opts, lock.WithLocalHandoff(max))
+		}
+		if m, err = lock.NewMutex(f, at, opts...); err == nil {
 			h.locker, h.unlock, h.held, h.list = m, m.Unlock, m.Held, m.Participants
 		}
 	case "read", "write":
