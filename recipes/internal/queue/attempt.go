@@ -28,7 +28,7 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	stat   framework.Stat
 	listed []string // children that were listed with the creation of the node; nil once used
-	head   int64    // of the queue\'s trail, if the listing was left out for it; else 0
+	head   int64    // of the queue's trail, if the listing was left out for it; else 0
 	wait   *waiting // since it began to wait
 }
 
@@ -181,7 +181,7 @@ func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(),
 		framework.StatTo(&a.stat),
 	}
-	if a.head = a.queue.Trail.head(); a.head == 0 {
+	if a.head = a.queue.Trail.head(a.hold.Session()); a.head == 0 {
 		opts = append(opts, framework.ListTo(&a.listed))
 	}
 	if a.beside == nil {

@@ -20,7 +20,7 @@ type Grant struct {
 // Left takes note that the node was seen to have gone: attempts of the session
 // that wait behind it need not find that out.
 func (g *Grant) Left() {
-	g.trail.left(g.Stat.Czxid)
+	g.trail.left(g.Hold.Session(), g.Stat.Czxid)
 	if g.views != nil {
 		_, name := framework.SplitPath(g.Node)
 		g.views.passed(g.key, name)
