@@ -97,7 +97,7 @@ func (h *hold) watchdog(ctx context.Context) {
 	if h.policy == OnSuspend {
 		defer h.onSuspend(suspended)()
 	}
-	own := h.grant.Own
+	own, told := h.grant.Own, fired(h.grant.Own)
 	defer func() { h.leaveWatch(own) }()
 	requests := &revocation{hold: h}
 	requests.heed(ctx, own)           // one that came while it waited
@@ -116,12 +116,14 @@ func (h *hold) watchdog(ctx context.Context) {
 		case <-suspended:
 			h.lose(ErrSuspended)
 			return
-		case <-fired(own):
+		case <-told:
 		case <-due.C:
 		}
 		closeWatch(own)
-		var err error
-		own, err = h.watchOwn(ctx, suspended)
+		next, err := h.watchOwn(ctx, suspended)
+		if told = fired(next); err == nil {
+			own = next // else it stays: what it told of has still to be looked into
+		}
 		if ctxerr.Is(err, framework.ErrNoNode) || err == nil && !h.owns(own) {
 			h.lose(ErrNodeDeleted)
 			return
@@ -129,7 +131,7 @@ func (h *hold) watchdog(ctx context.Context) {
 		if err != nil {
 			due.Reset(ownWatchRetry) // that the session is over is told by the hold
 		}
-		requests.heed(ctx, own)
+		requests.heed(ctx, next)
 	}
 }
 
@@ -258,6 +260,7 @@ func (r *registry) unwantedLocked(h *hold) bool {
 		return false
 	}
 	r.leaveLocked(h)
+	r.leaveRelayLocked(h, nil)
 	close(h.changed) // for those of the lock's other side
 	return true
 }

@@ -45,11 +45,20 @@ func WithLocalHandoff(max int) Option {
 // local hand-off. Whoever has the turn has the lock's znode, or makes an attempt
 // for one; the others have none. It exists as long as somebody has the turn.
 type relay struct {
-	path    string // of the lock, in the ensemble
+	key     relayKey
 	waiting []*runner
 	passes  int       // how often the present znode was passed on
 	since   time.Time // when it was granted
 }
+
+// A relayKey names whose relay it is: leases mean paths in their own view of the
+// client, so there is one for each view of a lock.
+type relayKey struct {
+	path  string // of the lock, in the ensemble
+	given string // as the view has it
+}
+
+func (h *hold) relayKey() relayKey { return relayKey{h.key.path, h.path} }
 
 // left returns how much is left of the time d since the znode was granted, which
 // was just now where fresh says so.
@@ -96,13 +105,13 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 func (r *registry) takeTurn(h *hold, try bool) (*runner, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rl := r.relays[h.key.path]
+	rl := r.relays[h.relayKey()]
 	switch {
 	case h.relay != nil || h.attempt.Entered():
 		return nil, nil
 	case rl == nil:
-		rl = &relay{path: h.key.path}
-		r.relays[rl.path] = rl
+		rl = &relay{key: h.relayKey()}
+		r.relays[rl.key] = rl
 		h.relay = rl
 		return nil, nil
 	case try:
@@ -117,7 +126,7 @@ func (r *registry) takeTurn(h *hold, try bool) (*runner, error) {
 func (r *registry) quitRelay(w *runner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rl := r.relays[w.hold.key.path]
+	rl := r.relays[w.hold.relayKey()]
 	if w.hold.relay != nil || rl == nil {
 		return false
 	}
@@ -135,7 +144,7 @@ func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) bool {
 	}
 	h.relay, h.passed = nil, nil
 	if len(rl.waiting) == 0 {
-		delete(r.relays, rl.path)
+		delete(r.relays, rl.key)
 		return false
 	}
 	next := rl.waiting[0]
@@ -201,6 +210,9 @@ func (h *hold) passOn() bool {
 	defer h.registry.mu.Unlock()
 	if h.relay == nil || len(h.relay.waiting) == 0 || h.relay.passes >= h.handoff || h.numbered || !untouched(h.grant.Own) {
 		return false
+	}
+	if h.relay.waiting[0].hold.policy == OnSuspend && h.grant.Client.State() != framework.Connected {
+		return false // it would have it without a connection, and not be told
 	}
 	return h.registry.leaveRelayLocked(h, h.grant)
 }

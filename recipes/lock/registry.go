@@ -14,7 +14,7 @@ type registry struct {
 	holds map[holdKey]*hold   // at most one live hold per key
 	lost  map[holdKey][]*hold // lost ones that still have leases, for Unlock to tell
 
-	relays map[string]*relay // of mutexes with local hand-off, by path in the ensemble
+	relays map[relayKey]*relay // of mutexes with local hand-off
 
 	calls    sync.WaitGroup // of users' functions, added to under mu
 	awaiting sync.Once      // Client.Close has been made to wait for them
@@ -57,6 +57,6 @@ type registryKey struct{}
 // registryOf returns the registry of c's client.
 func registryOf(c *framework.Client) *registry {
 	return c.Shared(registryKey{}, func() any {
-		return &registry{holds: make(map[holdKey]*hold), lost: make(map[holdKey][]*hold), relays: make(map[string]*relay)}
+		return &registry{holds: make(map[holdKey]*hold), lost: make(map[holdKey][]*hold), relays: make(map[relayKey]*relay)}
 	}).(*registry)
 }

@@ -238,7 +238,6 @@ func (s *side) run(ctx context.Context, h *hold, try bool) (*queue.Grant, error)
 func (s *side) abandonLocked(h *hold) {
 	if s.registry.unwantedLocked(h) {
 		h.attempt.Withdraw()
-		s.registry.leaveRelayLocked(h, nil)
 	}
 }
 
