@@ -85,6 +85,7 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 		return nil, err
 	}
 	if waits != nil {
+		h.seen.Waits(noQueue)
 		select {
 		case <-waits.turn:
 		case <-ctx.Done():

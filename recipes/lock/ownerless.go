@@ -31,9 +31,11 @@ func (o *ownerless) lease(ctx context.Context, seen *acquiring, g *queue.Grant, 
 	set(h)
 	h.held = seen.granted(ctx, g)
 	o.registry.mu.Lock()
-	defer o.registry.mu.Unlock()
 	h.grantedLocked(g)
-	return h.leaseLocked()
+	lease := h.leaseLocked()
+	o.registry.mu.Unlock()
+	h.check() // a session that ended before the grant could not tell the hold
+	return lease
 }
 
 // named returns who a call is shown to be made by: the owner that its context

@@ -204,6 +204,14 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 		held = h.seen.granted(ctx, grant)
 		h.follow(nil)
 	}
+	lease, err := s.settle(h, grant, held, err)
+	if err == nil {
+		h.check() // a session that ended before the grant could not tell the hold
+	}
+	return lease, err
+}
+
+func (s *side) settle(h *hold, grant *queue.Grant, held *holding, err error) (*Lease, error) {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	h.undrivenLocked()
