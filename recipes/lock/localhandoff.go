@@ -28,8 +28,8 @@ import (
 // Lease.Guard returns always fails with it. A lock that the client knows to be asked for
 // by [Revoke] is not passed on either.
 //
-// All values of a mutex with the option on one path and client take part; those
-// without queue for themselves, as the members of a [Multi] do in most cases. The
+// All values of a mutex with the option on one path and client, in one view of that,
+// take part; those without queue for themselves, as the members of a [Multi] do in most cases. The
 // znode shows the data, and has the ACL, of who created it, and [WithQueuePosition]
 // tells nothing while its owner waits for others here.
 func WithLocalHandoff(max int) Option {
