@@ -137,16 +137,16 @@ func (r *registry) quitRelay(w *runner) bool {
 }
 
 // leaveRelayLocked gives h's turn, if it has that, to the next one, together with the
-// grant, nil for none. It reports whether somebody took the grant. It needs mu.
-func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) bool {
+// grant, nil for none. There has to be a next one for a grant. It needs mu.
+func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) {
 	rl := h.relay
 	if rl == nil {
-		return false
+		return
 	}
 	h.relay, h.passed = nil, nil
 	if len(rl.waiting) == 0 {
 		delete(r.relays, rl.key)
-		return false
+		return
 	}
 	next := rl.waiting[0]
 	rl.waiting = slices.Delete(rl.waiting, 0, 1)
@@ -156,7 +156,6 @@ func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) bool {
 	}
 	next.grant, next.hold.relay, next.hold.passed = grant, rl, grant
 	close(next.turn)
-	return grant != nil
 }
 
 func (h *hold) setPassed(grant *queue.Grant) {
@@ -193,9 +192,11 @@ func (h *hold) leaveRelay() {
 // It needs mu; what is left to be done with the znode is handed to the client.
 func (r *registry) returnLocked(h *hold) {
 	grant := h.passed
-	if r.leaveRelayLocked(h, grant) || grant == nil {
+	if h.relay.takesLocked(grant) {
+		r.leaveRelayLocked(h, grant)
 		return
 	}
+	r.leaveRelayLocked(h, nil)
 	closeWatch(grant.Own)
 	grant.Client.Discard(grant.Node)
 	grant.Hold.Release()
@@ -209,13 +210,21 @@ func (h *hold) passOn() bool {
 	}
 	h.registry.mu.Lock()
 	defer h.registry.mu.Unlock()
-	if h.relay == nil || len(h.relay.waiting) == 0 || h.relay.passes >= h.handoff || h.numbered || !untouched(h.grant.Own) {
+	if h.relay == nil || h.relay.passes >= h.handoff || h.numbered || !h.relay.takesLocked(h.grant) {
 		return false
 	}
-	if h.relay.waiting[0].hold.policy == OnSuspend && h.grant.Client.State() != framework.Connected {
-		return false // it would have it without a connection, and not be told
+	h.registry.leaveRelayLocked(h, h.grant)
+	return true
+}
+
+// takesLocked reports whether there is somebody that the grant may be passed on to.
+// It needs the registry's mu.
+func (rl *relay) takesLocked(grant *queue.Grant) bool {
+	if len(rl.waiting) == 0 || !untouched(grant.Own) {
+		return false
 	}
-	return h.registry.leaveRelayLocked(h, h.grant)
+	// Who loses the lock with the connection would lose it at once.
+	return rl.waiting[0].hold.policy != OnSuspend || grant.Client.State() == framework.Connected
 }
 
 // untouched reports whether nobody is known to have written to what w watches, as
