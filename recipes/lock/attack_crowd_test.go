@@ -37,7 +37,7 @@ func TestACrowdInTrouble(t *testing.T) {
 	}
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(10) {
+			for seed := range uint64(4) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t)
 					w := &crowd{t: t, srv: srv, path: path, held: make(map[*lock.Lease]bool), doomed: make(map[string]bool)}
