@@ -47,7 +47,8 @@ func TestARunHasEveryScenarioWithItsRatiosAndSaysWhoIsMissing(t *testing.T) {
 			if s.Kinds()[bench.Wire] != "" && f.OfFloor <= 0 {
 				t.Errorf("%s: %s has no ratio to the floor", got.Name, name)
 			}
-			if !strings.HasPrefix(got.Name, "reentry") && f.Requests < 1 {
+			passedOn := name == bench.Docent && strings.HasSuffix(got.Name, "-local") // most acquires send nothing
+			if !strings.HasPrefix(got.Name, "reentry") && !passedOn && f.Requests < 1 || passedOn && f.Requests <= 0 {
 				t.Errorf("%s: %s has made %v requests an operation", got.Name, name, f.Requests)
 			}
 		}

@@ -111,6 +111,12 @@ func contended() []scenario {
 			bars:  []bar{rateAtLeast(curator, 1.5)},
 		},
 		{
+			name: "path-16-local", title: "16 workers of one process on one path, docent with local hand-off", load: "shared", workers: 16, ops: 2000, byRate: true,
+			kinds: map[string]string{wire: "listed", docent: "mutex-local", gozk: "mutex", curator: "mutex", kazoo: "mutex"}, floorLoad: "sequence",
+			floor: "create, children, delete, one after another",
+			bars:  []bar{rateAtLeast(curator, 50)},
+		},
+		{
 			name: "readers-16", title: "16 readers on one path", load: "shared", workers: 16, ops: 1500, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "read", curator: "read", kazoo: "read"},
 			floor: "create, children, delete by 16 workers",

@@ -13,6 +13,9 @@ import (
 // multiSize is how many members a multi-lock has.
 const multiSize = 10
 
+// localHandoffs is how often in a row a mutex goes from goroutine to goroutine.
+const localHandoffs = 100
+
 // docent is the library whose benchmark this is, with its defaults.
 type docent struct{}
 
@@ -34,8 +37,8 @@ type docentSession struct{ client *framework.Client }
 
 func (s docentSession) Close() error { return s.client.Close() }
 
-// Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner), read,
-// write, semaphore and multi.
+// Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner),
+// mutex-local (with local hand-off), read, write, semaphore and multi.
 func (s docentSession) Lock(kind, path string) (Lock, error) {
 	locker, err := s.locker(kind, path)
 	if err != nil {
@@ -52,6 +55,8 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 	switch kind {
 	case "mutex", "mutex-owner":
 		return lock.NewMutex(s.client, path)
+	case "mutex-local":
+		return lock.NewMutex(s.client, path, lock.WithLocalHandoff(localHandoffs))
 	case "semaphore":
 		return lock.NewSemaphoreMutex(s.client, path)
 	case "read", "write":
