@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 )
@@ -14,6 +15,12 @@ type nodeState struct {
 	data     []byte
 	children []string
 	acl      []ACL
+}
+
+// clone returns a state that shares nothing with n.
+func (n nodeState) clone() nodeState {
+	n.data, n.children, n.acl = slices.Clone(n.data), slices.Clone(n.children), slices.Clone(n.acl)
+	return n
 }
 
 // read does one kind of read, retried as its outcome does not matter.

@@ -103,7 +103,7 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 
 func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, error) {
 	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) {
-		return s.beginWatch(key, key.ask).wait(ctx)
+		return s.beginWatch(key, key.ask, false).wait(ctx)
 	})
 }
 
@@ -111,16 +111,21 @@ func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, err
 type beginning struct {
 	watch  *Watch
 	entry  *watchEntry
-	disarm func() // nil where a watch stands at the server
-	read   *pending[nodeState]
+	disarm func()              // nil where a watch stands at the server
+	read   *pending[nodeState] // nil where none is needed
+	shared bool                // what is found may be told to others
 }
 
 // beginWatch registers before it reads, so that no event can come unnoticed.
-// While a watch stands at the server, a plain read will do.
-func (s *session) beginWatch(key watchKey, ask func(*wire) (nodeState, error)) *beginning {
+// While a watch stands at the server, a plain read will do, and none is needed
+// where shared says so and one has been made before.
+func (s *session) beginWatch(key watchKey, ask func(*wire) (nodeState, error), shared bool) *beginning {
 	w, entry, armed := s.watches.join(key)
 	w.cfg = &s.core.cfg
-	b := &beginning{watch: w, entry: entry}
+	b := &beginning{watch: w, entry: entry, shared: shared}
+	if armed && shared && s.watches.known(w, entry) {
+		return b
+	}
 	if !armed {
 		b.disarm = s.tap.Arm(key.kind.read(), key.path)
 	}
@@ -130,6 +135,9 @@ func (s *session) beginWatch(key watchKey, ask func(*wire) (nodeState, error)) *
 
 // wait returns the Watch once its read has been answered.
 func (b *beginning) wait(ctx context.Context) (*Watch, error) {
+	if b.read == nil {
+		return b.watch, nil
+	}
 	var err error
 	b.watch.found, err = b.read.wait(ctx)
 	if b.disarm != nil {
@@ -143,7 +151,11 @@ func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 		b.watch.Close()
 		return nil, err
 	}
-	b.watch.registry.setArmed(key, b.entry)
+	var found *nodeState
+	if b.shared {
+		found = &b.watch.found
+	}
+	b.watch.registry.setArmed(key, b.entry, found)
 	return b.watch, nil
 }
 

@@ -10,7 +10,9 @@ import (
 // WatchEach sets a watch of one kind on each of the paths, as [Client.Watch]
 // does, within the time of one: all reads are on their way before any is waited
 // for. It returns a Watch or an error for each path, in their order; an outage
-// fails all of them.
+// fails all of them. What an earlier call has read, and still watches, is not read again:
+// what a watch of the kind tells of is as it was, while other fields of the Stat, as
+// the number of children of a znode whose data are watched, may be older.
 func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
 	faults := make([]error, len(paths))
 	keys := make([]watchKey, len(paths))
@@ -61,7 +63,7 @@ func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWa
 				fail(err)
 			}
 			return found, err
-		})
+		}, true)
 	}
 	found := make([]outcomeOfWatch, len(keys))
 	var outage error

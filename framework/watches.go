@@ -20,7 +20,8 @@ type watches struct {
 // comes, since a watch can't be taken back.
 type watchEntry struct {
 	subscribers map[*Watch]struct{}
-	armed       bool // the server has it
+	armed       bool       // the server has it
+	found       *nodeState // what a read of WatchEach found; nil for none. See known
 }
 
 func newWatches() *watches { return &watches{entries: make(map[watchKey]*watchEntry)} }
@@ -51,12 +52,31 @@ func (r *watches) armed() (n int) {
 	return n
 }
 
-// setArmed notes that the server has the watch, unless that has fired since.
-func (r *watches) setArmed(key watchKey, entry *watchEntry) {
+// known gives w what an earlier read of what it watches found, if there was one and
+// the watch has not fired since. Then what is watched has not changed as far as
+// the session knows: a server tells of a change before it answers from the new state.
+func (r *watches) known(w *Watch, entry *watchEntry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entries[key] == entry {
-		entry.armed = true
+	if r.entries[w.key] != entry || entry.found == nil {
+		return false
+	}
+	w.found = entry.found.clone()
+	return true
+}
+
+// setArmed notes that the server has the watch, unless that has fired since. found is
+// what is to be known to others, or nil.
+func (r *watches) setArmed(key watchKey, entry *watchEntry, found *nodeState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[key] != entry {
+		return
+	}
+	entry.armed = true
+	if found != nil && entry.found == nil {
+		kept := found.clone()
+		entry.found = &kept
 	}
 }
 

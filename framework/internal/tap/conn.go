@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"bufio"
 	"encoding/binary"
 	"net"
 	"sync/atomic"
@@ -22,9 +23,12 @@ type Conn struct {
 	accepted int  // credentials that the server accepted
 	refused  bool // the server refused a credential
 
-	greeted bool        // only for Write: the handshake has been written
-	reader  frameReader // only for Read
-	sentAt  time.Time   // when the handshake was written; set before its answer can be read
+	greeted bool          // only for Write: the handshake has been written
+	reader  frameReader   // only for Read
+	socket  *bufio.Reader // likewise: one call of the system for a frame, or for many
+	sentAt  time.Time     // when the handshake was written; set before its answer can be read
+
+	readBy, writeBy limit // only for who reads, and who writes
 }
 
 // A request is a request that waits for its answer.
@@ -36,33 +40,14 @@ type request struct {
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
-	c := &Conn{Conn: conn, tap: t, deadline: deadline}
+	c := &Conn{Conn: conn, tap: t, deadline: deadline, socket: bufio.NewReader(conn)}
 	c.reader.conn = c
 	return c
 }
 
-// SetReadDeadline sets the deadline for reads; until the handshake is complete
-// only the handshake's own deadline counts. The wire client would wait 6.7
-// session timeouts for the answer, and for ever for its second half.
-func (c *Conn) SetReadDeadline(at time.Time) error {
-	return c.Conn.SetReadDeadline(c.capped(at))
-}
-
-// SetWriteDeadline is to writes what [Conn.SetReadDeadline] is to reads.
-func (c *Conn) SetWriteDeadline(at time.Time) error {
-	return c.Conn.SetWriteDeadline(c.capped(at))
-}
-
-func (c *Conn) capped(at time.Time) time.Time {
-	if !c.established.Load() {
-		return c.deadline
-	}
-	return at
-}
-
 // Read reads what the server sent, having taken note of it.
 func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.socket.Read(p)
 	if n > 0 {
 		if feedErr := c.reader.feed(p[:n]); feedErr != nil {
 			_ = c.Conn.Close() // the error that counts is feedErr
