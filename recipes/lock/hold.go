@@ -39,8 +39,8 @@ type hold struct {
 	left  func()                   // called when it has ended; nil for nobody
 	rest  <-chan struct{}          // closed when what the attempt left behind is gone; nil for nothing
 
-	stop    context.CancelFunc
-	watched chan struct{} // closed when the watchdog has ended
+	stop    func()        // ends the watchdog, or keeps it from being started
+	watched chan struct{} // closed when the watchdog has ended, or will not be started
 
 	// guarded by registry.mu
 	driven    bool
@@ -67,7 +67,9 @@ func (h *hold) leaseLocked() *Lease {
 	return l
 }
 
-// grantedLocked takes the grant and starts the watchdog. It needs registry.mu.
+// grantedLocked takes the grant and has the watchdog started, where that can wait
+// once the hold has lasted as long as it may go without: that its session ends is
+// told by the session. It needs registry.mu.
 func (h *hold) grantedLocked(g *queue.Grant) {
 	h.grant = g
 	h.unwatched = h.ownWatchDelay()
@@ -77,21 +79,33 @@ func (h *hold) grantedLocked(g *queue.Grant) {
 	ctx, stop := context.WithCancel(context.Background()) // the hold's own life
 	h.stop, h.watched = stop, make(chan struct{})
 	g.Hold.OnLost(h.lose) // at once; the watchdog has to be woken first
-	go h.watchdog(ctx)
+	if h.policy == OnSuspend || h.unwatched <= 0 || g.Own != nil {
+		go h.watchdog(ctx, h.unwatched)
+		return
+	}
+	start := time.AfterFunc(h.unwatched, func() { h.watchdog(ctx, 0) })
+	h.stop = func() {
+		stop()
+		if start.Stop() {
+			close(h.watched)
+		}
+	}
 }
 
 // ownWatchDelay is how long a lock that was free is held before a watch is set
 // on its znode, by which an operator's deletion is noticed: a lock that is held
-// shorter is spared the request.
+// shorter is spared the request, and any the watchdog.
 const (
 	ownWatchDelay = 50 * time.Millisecond
 	ownWatchRetry = time.Second // after an error, as where the ACL forbids to read
 )
 
 // watchdog waits for what can cost the hold: the end of its session, the
-// deletion of its znode, a broken connection where that counts. It is started
-// with the grant, ends when the hold is lost or released, and the release waits for it.
-func (h *hold) watchdog(ctx context.Context) {
+// deletion of its znode, a broken connection where that counts. unwatched is how
+// long there may still be no watch on the znode. It is started
+// with the grant or a little later, ends when the hold is lost or released, and the
+// release waits for it.
+func (h *hold) watchdog(ctx context.Context, unwatched time.Duration) {
 	defer close(h.watched)
 	suspended := make(chan struct{})
 	if h.policy == OnSuspend {
@@ -100,8 +114,8 @@ func (h *hold) watchdog(ctx context.Context) {
 	own, told := h.grant.Own, fired(h.grant.Own)
 	defer func() { h.leaveWatch(own) }()
 	requests := &revocation{hold: h}
-	requests.heed(ctx, own)           // one that came while it waited
-	due := time.NewTimer(h.unwatched) // counts while there is no watch
+	requests.heed(ctx, own)         // one that came while it waited
+	due := time.NewTimer(unwatched) // counts while there is no watch
 	defer due.Stop()
 	if own != nil {
 		due.Stop()
