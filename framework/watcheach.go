@@ -69,7 +69,11 @@ func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWa
 	var outage error
 	for i, b := range begun {
 		found[i].watch, found[i].err = b.wait(all)
-		if err := found[i].err; all.Err() != nil || ctxerr.Is(err, ErrClosed) {
+		err := found[i].err
+		if Retryable(err) {
+			fail(err) // another call's read may have told
+		}
+		if all.Err() != nil || ctxerr.Is(err, ErrClosed) {
 			outage = errors.Join(outage, err)
 		}
 	}

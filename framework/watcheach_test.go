@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +92,93 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 			if data, _, err := c.Get(t.Context(), path); err != nil || data == nil || len(data) != 0 {
 				t.Errorf("%s holds %#v (%v), want an empty array", path, data, err)
 			}
+		}
+	})
+}
+
+// TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, the second one's
+// read refused if there were one, and one more when both have returned.
+func TestWatchEachSharesWhatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each/a", "1")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: time.Second})
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DropReply, Times: fault.Forever})
+		var watches [3]*framework.Watch
+		watch := func(i int) {
+			ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a")
+			if errs[0] != nil {
+				t.Error(errs[0])
+			}
+			watches[i] = ws[0]
+		}
+		var both sync.WaitGroup
+		start := time.Now()
+		both.Go(func() { watch(0) })
+		both.Go(func() { watch(1) })
+		both.Wait()
+		watch(2)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want one read's second", took)
+		}
+		watches[0].Data()[0] = 'x' // is nobody else's
+		if _, err := c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range watches {
+			<-w.Fired()
+			if st, ok := w.Stat(); !ok || st.Version != 0 || w.Event() != framework.EventChanged || i > 0 && string(w.Data()) != "1" {
+				t.Errorf("watch %d: %+v, %v, %v, data %q", i, st, ok, w.Event(), w.Data())
+			}
+		}
+	})
+}
+
+// TestWatchEachGoesOnWhereAnotherGivesUp has the call end whose read another one shares,
+// and the znode be created meanwhile that the read has not found.
+func TestWatchEachGoesOnWhereAnotherGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zkserver.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each", "")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, errs := c.WatchEach(ctx, framework.WatchData, "/each/a"); !errors.Is(errs[0], context.DeadlineExceeded) {
+				t.Errorf("error %v, want the deadline's", errs[0])
+			}
+		})
+		var ws []*framework.Watch
+		both.Go(func() {
+			synctest.Wait()
+			var errs []error
+			if ws, errs = c.WatchEach(t.Context(), framework.WatchData, "/each/a"); errs[0] != nil {
+				t.Error(errs[0])
+			}
+		})
+		other := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer other.Close()
+		mustCreate(t, other, "/each/a", "1")
+		both.Wait()
+		if err := other.Delete(t.Context(), "/each/a"); err != nil {
+			t.Fatal(err)
+		}
+		<-ws[0].Fired()
+		if got := ws[0].Event(); got != framework.EventDeleted {
+			t.Errorf("event %v, want deleted", got)
 		}
 	})
 }

@@ -22,6 +22,10 @@ type watchEntry struct {
 	subscribers map[*Watch]struct{}
 	armed       bool       // the server has it
 	found       *nodeState // what a read of WatchEach found; nil for none. See known
+
+	// reading is WatchEach's read that is to set the watch, while it is on its way and
+	// whoever sent it keeps its path armed; else nil.
+	reading *pending[nodeState]
 }
 
 func newWatches() *watches { return &watches{entries: make(map[watchKey]*watchEntry)} }
@@ -65,6 +69,27 @@ func (r *watches) known(w *Watch, entry *watchEntry) bool {
 	return true
 }
 
+// share returns the read on its way that will do for others, or makes it the one that
+// begin begins. own says which.
+func (r *watches) share(entry *watchEntry, begin func() *pending[nodeState]) (read *pending[nodeState], own bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if entry.reading != nil {
+		return entry.reading, false
+	}
+	entry.reading = begin()
+	return entry.reading, true
+}
+
+// unshare takes back the read that share made the entry's.
+func (r *watches) unshare(entry *watchEntry, read *pending[nodeState]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if entry.reading == read {
+		entry.reading = nil
+	}
+}
+
 // setArmed notes that the server has the watch, unless that has fired since. found is
 // what is to be known to others, or nil.
 func (r *watches) setArmed(key watchKey, entry *watchEntry, found *nodeState) {
@@ -73,7 +98,7 @@ func (r *watches) setArmed(key watchKey, entry *watchEntry, found *nodeState) {
 	if r.entries[key] != entry {
 		return
 	}
-	entry.armed = true
+	entry.armed, entry.reading = true, nil
 	if found != nil && entry.found == nil {
 		kept := found.clone()
 		entry.found = &kept
