@@ -75,6 +75,7 @@ type Watch struct {
 	event    EventKind
 	found    nodeState
 	cfg      *config
+	after    func() // of AfterFire; guarded by registry.mu
 }
 
 // Watch reads the znode at path and watches it from that state on: a change
@@ -213,6 +214,27 @@ func (key watchKey) ask(w *wire) (nodeState, error) {
 
 // Fired returns a channel that is closed when the Watch fires.
 func (w *Watch) Fired() <-chan struct{} { return w.fired }
+
+// AfterFire has fn called on a goroutine of its own once the Watch has fired: for who
+// has nothing to do until then. It is called at once if that has happened, and not any
+// more once stop has returned true; stop returns false where it came too late, and
+// when it is called again. There is one fn at a time.
+func (w *Watch) AfterFire(fn func()) (stop func() bool) {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	if w.Event() != 0 {
+		go fn() // ends, and is waited for, as the caller of AfterFire has it
+		return func() bool { return false }
+	}
+	w.after = fn
+	return func() bool {
+		w.registry.mu.Lock()
+		defer w.registry.mu.Unlock()
+		stopped := w.after != nil
+		w.after = nil
+		return stopped
+	}
+}
 
 // Event returns why the Watch fired, and 0 before it has.
 func (w *Watch) Event() EventKind {

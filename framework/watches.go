@@ -161,6 +161,10 @@ func (e *watchEntry) fire(event EventKind) {
 	for w := range e.subscribers {
 		w.event = event
 		close(w.fired)
+		if w.after != nil {
+			go w.after() // see AfterFire
+			w.after = nil
+		}
 	}
 	clear(e.subscribers)
 }

@@ -68,8 +68,8 @@ func (h *hold) leaseLocked() *Lease {
 }
 
 // grantedLocked takes the grant and has the watchdog started, where that can wait
-// once the hold has lasted as long as it may go without: that its session ends is
-// told by the session. It needs registry.mu.
+// once it has something to do: the hold has lasted as long as it may go unwatched, or
+// the watch fires. That its session ends is told by the session. It needs registry.mu.
 func (h *hold) grantedLocked(g *queue.Grant) {
 	h.grant = g
 	h.unwatched = h.ownWatchDelay()
@@ -79,14 +79,22 @@ func (h *hold) grantedLocked(g *queue.Grant) {
 	ctx, stop := context.WithCancel(context.Background()) // the hold's own life
 	h.stop, h.watched = stop, make(chan struct{})
 	g.Hold.OnLost(h.lose) // at once; the watchdog has to be woken first
-	if h.policy == OnSuspend || h.unwatched <= 0 || g.Own != nil {
+	if h.policy == OnSuspend || h.revoked != nil || h.unwatched <= 0 {
 		go h.watchdog(ctx, h.unwatched)
 		return
 	}
-	start := time.AfterFunc(h.unwatched, func() { h.watchdog(ctx, 0) })
+	own := g.Own
+	var prevent func() bool
+	if own == nil {
+		prevent = time.AfterFunc(h.unwatched, func() { h.watchdog(ctx, 0) }).Stop
+	} else {
+		unwatched := h.unwatched
+		prevent = own.AfterFire(func() { h.watchdog(ctx, unwatched) })
+	}
 	h.stop = func() {
 		stop()
-		if start.Stop() {
+		if prevent() {
+			h.leaveWatch(own)
 			close(h.watched)
 		}
 	}
