@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,12 +205,13 @@ func forgetful(listen func(framework.StateChange)) func(framework.StateChange) {
 
 // leaking starts a goroutine at each Lock, that ends after the check.
 func leaking() bug {
-	var stop chan struct{}
+	var (
+		once sync.Once
+		stop chan struct{}
+	)
 	return bug{
 		locker: func(_ *worker, _ *framework.Client, h *handle) lock.Locker {
-			if stop == nil {
-				stop = make(chan struct{}) // in the bubble
-			}
+			once.Do(func() { stop = make(chan struct{}) }) // in the bubble
 			return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
 				go func() { <-stop }()
 				return h.locker.Lock(ctx)
