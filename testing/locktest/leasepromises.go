@@ -137,7 +137,7 @@ func (s *scene) anybodyReleases() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)
-	go func() { done <- s.release(s.Context(), lease) }()
+	s.spawn(func() { done <- s.release(s.Context(), lease) })
 	if err := receive(s, done, "the release"); err != nil {
 		s.Errorf("Release on another goroutine: %v", err)
 	}

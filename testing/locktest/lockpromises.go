@@ -54,7 +54,9 @@ func (s *scene) excludes() {
 				l, enter = s.rival(c), s.grantedAlone
 			}
 			ctx := lock.ContextWithOwner(s.Context(), lock.NewOwner("contender"))
-			wg.Go(func() {
+			wg.Add(1)
+			s.spawn(func() {
+				defer wg.Done()
 				for range rounds {
 					lease, err := enter(l.Lock(ctx))
 					if err != nil {

@@ -51,10 +51,10 @@ func (s *scene) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
 	holder, next := way.Client(s, framework.WithSessionTimeout(sessionAtStake)), s.w.Client(s)
 	lease := s.mustLock(s.locker(holder))
 	done := make(chan outcome, 1)
-	go func() {
+	s.spawn(func() {
 		lease, err := s.grantedAlone(s.rival(next).Lock(s.Context())) // the oracle looks at Lost
 		done <- outcome{lease, err}
-	}()
+	})
 	s.mustWait(done)
 	<-time.After(phase)
 	way.Blackhole(direction)
@@ -158,7 +158,7 @@ func (s *scene) sessionEndsReleasing() {
 		defer way.Rules().Add(fault.Rule{Op: op, Action: fault.HoldRequest}).Release()
 	}
 	done := make(chan error, 1)
-	go func() { done <- s.release(s.Context(), lease) }()
+	s.spawn(func() { done <- s.release(s.Context(), lease) })
 	s.w.Settle()
 	way.Expire(s)
 	if err := receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
@@ -192,10 +192,10 @@ func (s *scene) clientClosed() {
 	lease := s.mustLock(s.locker(holding))
 	l := s.cfg.rival(s, waiting, s.path)
 	done := make(chan error, 1)
-	go func() {
+	s.spawn(func() {
 		_, err := l.Lock(s.Context())
 		done <- err
-	}()
+	})
 	s.w.Settle()
 	if err := waiting.Close(); err != nil {
 		s.Error(err)

@@ -88,7 +88,7 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- s.lockAndRelease(ctx, l) }()
+	s.spawn(func() { done <- s.lockAndRelease(ctx, l) })
 	if m.contended {
 		s.w.Settle()
 		vacate()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type scene struct {
 	path      string
 	oracle    *Oracle
 	ctx       context.Context // of all calls; see sceneLimit
+	running   sync.WaitGroup  // see spawn
 }
 
 // Context returns what shadows the test's: it ends in time where a lock never returns.
@@ -45,9 +47,25 @@ func newScene(t *testing.T, w *worlds.World, newLocker NewLocker, cfg config) *s
 	// The real servers outlive the test, and may have been here before.
 	path := fmt.Sprintf("/locktest/%016x/lock", rand.Uint64())
 	ctx, cancel := context.WithTimeout(t.Context(), sceneLimit)
-	t.Cleanup(cancel)
-	return &scene{t, w, newLocker, cfg, path, NewOracle(t), ctx}
+	s := &scene{T: t, w: w, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		ended := make(chan struct{})
+		go func() {
+			s.running.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(generous):
+			t.Errorf("calls do not return within %v of their context's end", generous)
+		}
+	})
+	return s
 }
+
+// spawn runs fn on a goroutine that the test waits for before it ends, when the context has.
+func (s *scene) spawn(fn func()) { s.running.Go(fn) }
 
 // elsewhere returns a scene with another lock in the same world.
 func (s *scene) elsewhere() *scene { return newScene(s.T, s.w, s.newLocker, s.cfg) }
@@ -164,10 +182,10 @@ type outcome struct {
 // lockLater calls Lock on a goroutine of its own.
 func (s *scene) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
 	done := make(chan outcome, 1)
-	go func() {
+	s.spawn(func() {
 		lease, err := s.lock(ctx, l)
 		done <- outcome{lease, err}
-	}()
+	})
 	return done
 }
 
