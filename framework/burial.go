@@ -40,7 +40,7 @@ func (c *core) bury(s *session, cause error) {
 
 // run tries until the session is over. It begins a lease margin after the end, not
 // before the ensemble could have expired the session by itself: whoever lost a lock has
-// that long to stop before the next one gets it. It rests while the client has no connection:
+// that long to stop before the next one gets it, unless Close comes first. It rests while the client has no connection:
 // servers that are in trouble are not to be dialled by two loops of each client.
 // core.run starts it; it ends by itself when the ensemble has had a session timeout,
 // and a margin, to expire the session, and within wireGrace of Close, which waits

@@ -61,6 +61,25 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 	}
 }
 
+// Whoever closes the client has stopped: nobody needs the respite any more.
+func TestCloseEndsTheRespite(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		g := digGrave(t, srv)
+		g.heal()
+		if err := g.client.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !g.haunts() {
+			t.Fatal("the session has ended before Close")
+		}
+		g.closes(t)
+		if g.haunts() {
+			t.Error("Close has returned, with a connection, and the session has not ended")
+		}
+	})
+}
+
 func TestCloseWaitsForNoServerToCloseAnEarlierSession(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
