@@ -1,0 +1,81 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// awaitSession returns the session once the client is Connected. If that takes
+// longer than the connect timeout it returns ErrNotConnected.
+func (c *core) awaitSession(ctx context.Context) (*session, error) {
+	var found *session
+	err := c.await(ctx, func() (bool, error) {
+		found = c.session
+		return c.state == Connected && found.ended() == nil, nil
+	})
+	return found, err
+}
+
+// awaitLink returns once s is the client's session and has a connection, with
+// what ended it if it is over, or as awaitSession does.
+func (c *core) awaitLink(ctx context.Context, s *session) error {
+	return c.await(ctx, func() (bool, error) {
+		if err := s.ended(); err != nil {
+			return false, err
+		}
+		return c.state == Connected && c.session == s, nil
+	})
+}
+
+// await waits until ready, called with mu held at each transition, says yes or fails.
+func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
+	var timeout <-chan time.Time
+	for {
+		if ctx.Err() != nil {
+			return ctxerr.Of(ctx)
+		}
+		c.mu.Lock()
+		ok, err := ready()
+		changed, state := c.changed, c.state
+		c.mu.Unlock()
+		switch {
+		case c.ctx.Err() != nil: // first: at Close no other state follows at once
+			return ErrClosed
+		case err != nil:
+			return err
+		case ok:
+			return nil
+		case state == AuthFailed:
+			return ErrAuthFailed
+		}
+		if timeout == nil {
+			timer := time.NewTimer(c.cfg.connectTimeout)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return c.notConnected()
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctxerr.Of(ctx), c.notConnected())
+		case <-c.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// notConnected tells what was tried: the last fault is one of the network, so
+// it names addresses and no secret. It is not wrapped: a dial that took too long
+// would match context.DeadlineExceeded although the caller's context stands.
+func (c *core) notConnected() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lastFault == nil {
+		return fmt.Errorf("%w (%v)", ErrNotConnected, c.state)
+	}
+	return fmt.Errorf("%w (%v): %s", ErrNotConnected, c.state, c.lastFault.Error())
+}

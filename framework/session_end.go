@@ -1,0 +1,76 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// end ends the session, for the first cause that is given, and returns that.
+// Holds are lost, and who asked for it is told, before anything else happens.
+func (s *session) end(cause error) error {
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return s.err
+	}
+	s.err = cause
+	serving := s.linked
+	s.up, s.linked = time.Time{}, false
+	s.held = len(s.holds)
+	var told []func(error)
+	for h := range s.holds {
+		h.err = cause
+		close(h.lost)
+		if h.onLost != nil {
+			told = append(told, h.onLost)
+		}
+	}
+	clear(s.holds)
+	s.secured = 0
+	s.mu.Unlock()
+	for _, tell := range told {
+		tell(cause)
+	}
+	s.cancel(cause)
+	s.tap.End(cause)
+	s.hosts.end()
+	if !serving {
+		s.tap.CloseConn() // a handshake that hangs would delay the wire's end
+	}
+	s.watches.fireAll(EventSessionEnded)
+	s.wake()
+	return cause
+}
+
+// heldAtEnd returns how many holds were lost with the session.
+func (s *session) heldAtEnd() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// ended returns what ended the session, or nil. It takes no lock of the
+// session's, so it may be called with the core's.
+func (s *session) ended() error { return context.Cause(s.ctx) }
+
+// retire ends what is left of the session's wire. It blocks for up to two seconds.
+func (s *session) retire() { s.wire.close(s.tap.CloseConn) }
+
+// sessionError translates what the tap says of a session's end.
+func sessionError(err error) error {
+	switch {
+	case ctxerr.Is(err, tap.ErrExpired):
+		return ErrSessionExpired
+	case ctxerr.Is(err, tap.ErrSubstituted):
+		return fmt.Errorf("%w: %s", ErrSessionReplaced, err.Error())
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package framework
+
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// A WatchKind says what a [Watch] looks at.
+type WatchKind int
+
+// The kinds of watches.
+const (
+	// WatchData tells that a znode's data changed or that it was deleted. The
+	// znode has to exist.
+	WatchData WatchKind = iota + 1
+	// WatchExists tells that a znode was created, changed or deleted. It leaves a
+	// watch on the server for a path that does not exist, which stays until
+	// the znode is created or the connection ends.
+	WatchExists
+	// WatchChildren tells that a child was created or deleted, or that the znode
+	// was deleted. The znode has to exist.
+	WatchChildren
+)
+
+// String returns the kind's name, as in "data".
+func (k WatchKind) String() string {
+	switch k {
+	case WatchData:
+		return "data"
+	case WatchExists:
+		return "exists"
+	case WatchChildren:
+		return "children"
+	}
+	return fmt.Sprintf("WatchKind(%d)", int(k))
+}
+
+// An EventKind says why a [Watch] fired.
+type EventKind int
+
+// The reasons for which a watch fires.
+const (
+	EventCreated EventKind = iota + 1
+	EventDeleted
+	EventChanged
+	EventChildrenChanged
+	// EventReconnected means that the connection was away: what is watched may
+	// have changed in the meantime.
+	EventReconnected
+	// EventSessionEnded means that the session is over.
+	EventSessionEnded
+)
+
+// String returns the kind's name, as in "deleted".
+func (k EventKind) String() string {
+	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended"}
+	if k < 1 || int(k) > len(names) {
+		return fmt.Sprintf("EventKind(%d)", int(k))
+	}
+	return names[k-1]
+}
+
+func (k WatchKind) read() tap.Read {
+	switch k {
+	case WatchExists:
+		return tap.ReadExists
+	case WatchChildren:
+		return tap.ReadChildren
+	default:
+		return tap.ReadData
+	}
+}
