@@ -30,7 +30,7 @@ func ID() uint64 { return reader()() }
 
 // reader holds which of the two ways is right in this process: the one fact
 // that is kept, since finding it out costs several stack traces.
-var reader = sync.OnceValue(func() func() uint64 { return choose(fromRecord) })
+var reader = sync.OnceValue(func() func() uint64 { return choose(fromRecord) }) //nolint:gochecknoglobals // a process has one runtime
 
 // choose returns fast if it agrees with the header, and the header's way if not.
 func choose(fast func() uint64) func() uint64 {

@@ -96,18 +96,18 @@ func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
 // isLoss reports whether err tells of a lost lease.
 func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) }
 
-// A shortLived error matches its target n times, so that a loop that goes on
+// A shortLivedError matches its target n times, so that a loop that goes on
 // while it matches comes to an end, and is seen to have gone on.
-type shortLived struct {
+type shortLivedError struct {
 	target error
 	asked  atomic.Int64
 }
 
 const patience = 10_000
 
-func (e *shortLived) Error() string { return e.target.Error() }
+func (e *shortLivedError) Error() string { return e.target.Error() }
 
-func (e *shortLived) Is(target error) bool {
+func (e *shortLivedError) Is(target error) bool {
 	return target == e.target && e.asked.Add(1) < patience
 }
 
@@ -137,7 +137,7 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 						srv.Cut()
 						synctest.Wait()
 						ctx, cancel := context.WithCancelCause(t.Context())
-						cause := &shortLived{target: target}
+						cause := &shortLivedError{target: target}
 						time.AfterFunc(time.Second, func() { cancel(cause) })
 						var lease *lock.Lease
 						if try {

@@ -103,7 +103,7 @@ func (w *crowd) live(r *rand.Rand, kind func(*testing.T, *framework.Client, int)
 		}
 	}
 	for _, s := range w.services {
-		for _, m := range only(s.measured(w.t).Metrics, lock.MetricCount) {
+		for _, m := range counts(s.measured(w.t).Metrics) {
 			for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
 				if point.Value != 0 {
 					w.t.Errorf("%d of %v when all is over", point.Value, point.Attributes.ToSlice())
@@ -172,7 +172,7 @@ func (w *crowd) trouble(r *rand.Rand) {
 // deleteWaiter deletes the znode of somebody who does not have the lock.
 func (w *crowd) deleteWaiter(r *rand.Rand) {
 	operator := virtualClient(w.t, w.srv)
-	defer operator.Close() //nolint:errcheck // virtualClient does it again
+	defer operator.Close() // at once: there is one for each act
 	for _, dir := range []string{w.path, w.path + "/locks"} {
 		names, _, err := operator.Children(w.t.Context(), dir)
 		if err != nil {

@@ -56,7 +56,7 @@ func TestWaitersForAHandoffAreCounted(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			var n int64
-			for _, point := range only(s.measured(t).Metrics, lock.MetricCount)[0].Data.(metricdata.Sum[int64]).DataPoints {
+			for _, point := range counts(s.measured(t).Metrics)[0].Data.(metricdata.Sum[int64]).DataPoints {
 				if is, _ := point.Attributes.Value(lock.AttrState); is.AsString() == state {
 					n += point.Value
 				}

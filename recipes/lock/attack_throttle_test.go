@@ -15,8 +15,8 @@ import (
 )
 
 // A throttlingConn is a connection whose server refuses deletes for a while, as a
-// server does whose request throttling drops stale requests (ZooKeeper 3.7 on):
-// "Operation was throttled and not executed at all. Please, retry!"
+// server does whose request throttling drops stale requests (ZooKeeper 3.7 on). Of its
+// answer Java says "Operation was throttled and not executed at all. Please, retry!", no more.
 type throttlingConn struct {
 	net.Conn
 	refusals *atomic.Int32

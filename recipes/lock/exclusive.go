@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -40,7 +41,7 @@ func NewExclusive(c *framework.Client, path string, opts ...Option) (*Exclusive,
 			cfg.faults = append(cfg.faults, errors.New("queue position: an exclusive lock has no queue"))
 		}
 	})
-	cfg, err := newConfig("exclusive", c, path, append(opts[:len(opts):len(opts)], refuse))
+	cfg, err := newConfig("exclusive", c, path, append(slices.Clip(opts), refuse))
 	if err != nil {
 		return nil, err
 	}

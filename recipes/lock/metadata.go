@@ -71,14 +71,14 @@ func decodeMetadata(data []byte) (*Metadata, bool) {
 	return &m, true
 }
 
-var hostname = sync.OnceValue(func() string {
+var hostname = sync.OnceValue(func() string { //nolint:gochecknoglobals // a process is on one host
 	name, _ := os.Hostname() // a host without a name is shown without one
 	return name
 })
 
 // localAddress returns the host's address as text, or nothing if it does not
 // resolve: Curator's default data.
-var localAddress = sync.OnceValue(func() []byte {
+var localAddress = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // as hostname
 	addrs, err := net.LookupIP(hostname())
 	if err != nil || len(addrs) == 0 {
 		return []byte{}

@@ -25,18 +25,30 @@ func TestOwnerlessNoGhostAfterCancelAtAnyRequest(t *testing.T) {
 			forOwnerless(t, dir, func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 				observer := w.Client(t)
 				for n := range kind.free {
-					cancelOwnerlessAt(t, w, kind, observer, fmt.Sprint(path, "-free-", n), fault.Rule{Action: action, Skip: n}, false)
+					ownerlessFault{w, kind, observer, fmt.Sprint(path, "-free-", n), fault.Rule{Action: action, Skip: n}}.cancel(t, false)
 				}
 				for n := range kind.waiting {
-					cancelOwnerlessAt(t, w, kind, observer, fmt.Sprint(path, "-held-", n), fault.Rule{Action: action, Skip: n}, true)
+					ownerlessFault{w, kind, observer, fmt.Sprint(path, "-held-", n), fault.Rule{Action: action, Skip: n}}.cancel(t, true)
 				}
 			})
 		})
 	}
 }
 
-func cancelOwnerlessAt(t *testing.T, w *worlds.World, kind ownerlessKind, observer *framework.Client, path string, rule fault.Rule, contended bool) {
+// An ownerlessFault is what befalls an acquire of a lock of one kind at a path.
+type ownerlessFault struct {
+	world    *worlds.World
+	kind     ownerlessKind
+	observer *framework.Client
+	path     string
+	rule     fault.Rule // without its path
+}
+
+// cancel ends the context of an acquire at the fault. Where it is contended,
+// somebody else has the lock then.
+func (f ownerlessFault) cancel(t *testing.T, contended bool) {
 	t.Helper()
+	kind, observer, path, rule := f.kind, f.observer, f.path, f.rule
 	kind.createDirs(t, observer, path)
 	others := 0
 	var held *lock.Lease
@@ -44,7 +56,7 @@ func cancelOwnerlessAt(t *testing.T, w *worlds.World, kind ownerlessKind, observ
 		held, others = mustLock(t, kind.lock(t, observer, path)), 1
 		awaitEphemerals(t, observer, path, 1)
 	}
-	c, way := onWay(t, w)
+	c, way := onWay(t, f.world)
 	l := kind.lock(t, c, path)
 	rule.Path = path + kind.requests
 	stuck := way.Rules().Add(rule)
@@ -83,8 +95,8 @@ func TestOwnerlessLostReplies(t *testing.T) {
 				observer := w.Client(t)
 				for n := range kind.cycle {
 					for _, bare := range []bool{false, true} {
-						rule := fault.Rule{Action: action, Skip: n}
-						loseOwnerlessAt(t, w, kind, observer, fmt.Sprintf("%s-%d-%v", path, n, bare), rule, bare)
+						path := fmt.Sprintf("%s-%d-%v", path, n, bare)
+						ownerlessFault{w, kind, observer, path, fault.Rule{Action: action, Skip: n}}.lose(t, bare)
 					}
 				}
 			})
@@ -92,10 +104,12 @@ func TestOwnerlessLostReplies(t *testing.T) {
 	}
 }
 
-func loseOwnerlessAt(t *testing.T, w *worlds.World, kind ownerlessKind, observer *framework.Client, path string, rule fault.Rule, bare bool) {
+// lose locks and releases, with the fault on the way, without metadata where it is bare.
+func (f ownerlessFault) lose(t *testing.T, bare bool) {
 	t.Helper()
+	kind, observer, path, rule := f.kind, f.observer, f.path, f.rule
 	kind.createDirs(t, observer, path)
-	c, way := onWay(t, w)
+	c, way := onWay(t, f.world)
 	session := c.Session().ID
 	l := kind.lock(t, c, path, lock.WithMetadata(!bare))
 	rule.Path = path + kind.requests

@@ -13,13 +13,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// The tests of this file are the scenarios of bugs that users of other lock
+// The tests of this file, and of peers_outage_test.go, are the scenarios of bugs that users of other lock
 // libraries have reported; docs/peer-bugs.md lists all of them, with those that
 // other files answer. Each runs for every kind of lock that it can concern.
 
@@ -133,19 +132,6 @@ func TestPeerWriteUnderALostLock(t *testing.T) {
 	})
 }
 
-func TestPeerSessionIsSubstituted(t *testing.T) {
-	peer(t, "ClickHouse/ClickHouse#116690", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		lease := mustLock(p, p.locker(c))
-		proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-		proxy.Cut()
-		receive(p, lease.Lost(), "the loss by another session")
-		if err := lease.Err(); !errors.Is(err, framework.ErrSessionReplaced) {
-			p.Errorf("lease: %v, want ErrSessionReplaced", err)
-		}
-	})
-}
-
 func TestPeerCancelAtAnyMoment(t *testing.T) {
 	peer(t, "vitessio/vitess#8309, etcd-io/etcd#10111, apache/curator#726", func(p *peerCase) {
 		c := newClient(p, p.server.Addr())
@@ -188,117 +174,6 @@ func TestPeerLostNodeIsNotMadeAgain(t *testing.T) {
 		again := mustLock(p, l) // the object is of use at once
 		mustRelease(p, again)
 		p.awaitLeft(c, 0)
-	})
-}
-
-func TestPeerShortOutageKeepsTheLock(t *testing.T) {
-	peer(t, "apache/curator#655, redisson/redisson#3636", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		lease := mustLock(p, p.locker(c))
-		before := c.Session().ID
-		for range 3 {
-			proxy.Cut()
-			if err := c.AwaitConnected(p.Context()); err != nil {
-				p.Fatal(err)
-			}
-		}
-		if _, err := newMutex(p, c, p.path+"-other").TryLock(p.Context()); err != nil {
-			p.Error(err)
-		}
-		if now := c.Session().ID; now != before || lease.Err() != nil {
-			p.Errorf("session %#x, lease %v after outages; want %#x and nil", now, lease.Err(), before)
-		}
-		mustRelease(p, lease)
-	})
-}
-
-func TestPeerCreateRepliesAreLostAgainAndAgain(t *testing.T) {
-	peer(t, "apache/curator#566, apache/curator#524, samuel/go-zookeeper#237, apache/curator#1018", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		for range 5 {
-			lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.DropReply})
-			lease := mustLock(p, l)
-			if lost.Hits() != 1 {
-				p.Error("the reply was not lost")
-			}
-			if n := len(p.left(c)); n != 1 {
-				p.Errorf("%d znodes while it is held, want 1", n)
-			}
-			mustRelease(p, lease)
-			lost.Remove()
-		}
-		p.awaitLeft(c, 0)
-	})
-}
-
-func TestPeerReleaseDuringAnOutage(t *testing.T) {
-	peer(t, "apache/curator#1193, apache/curator#1006, kalbasit/ncps#913", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		lease := mustLock(p, l)
-		proxy.Refuse()
-		proxy.Cut()
-		ctx, cancel := context.WithTimeout(p.Context(), 100*time.Millisecond)
-		defer cancel()
-		if err := lease.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			p.Errorf("release without a connection: %v, want DeadlineExceeded", err)
-		}
-		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
-			p.Errorf("lease: %v, want ErrReleased whatever Release returned", err)
-		}
-		proxy.Heal()
-		mustRelease(p, mustLock(p, l))
-		p.awaitLeft(c, 0)
-	})
-}
-
-func TestPeerRefusedTriesUnderAFlakyNetwork(t *testing.T) {
-	peer(t, "python-zk/kazoo#732, python-zk/kazoo#429, spring-projects/spring-integration#2557", func(p *peerCase) {
-		observer := newClient(p, p.server.Addr())
-		held := mustLock(p, p.locker(observer))
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		for i := range 100 {
-			if i%12 == 0 {
-				proxy.Cut()
-			}
-			if lease, err := l.TryLock(p.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
-				p.Errorf("TryLock: %v, %v; want ErrHeld", lease, err)
-			}
-		}
-		p.awaitLeft(observer, 1)
-		mustRelease(p, held)
-		p.awaitLeft(observer, 0)
-	})
-}
-
-func TestPeerOneRetryLayer(t *testing.T) {
-	peer(t, "apache/curator#1078", func(p *peerCase) {
-		const retries = 3
-		c, proxy := behindProxy(p, p.server, framework.WithRetry(retry.Times(retries, time.Millisecond)))
-		fails := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.CutBefore, Times: fault.Forever})
-		_, err := p.locker(c).Lock(p.Context())
-		var exhausted *retry.ExhaustedError
-		if !errors.As(err, &exhausted) || exhausted.Attempts != retries+1 {
-			p.Errorf("Lock: %v, want an ExhaustedError after %d attempts", err, retries+1)
-		}
-		if n := fails.Hits(); n > retries+1 {
-			p.Errorf("%d creates, want at most %d", n, retries+1)
-		}
-		fails.Remove()
-		p.awaitLeft(c, 0)
-	})
-}
-
-func TestPeerRetryDoesNotSleepThroughTheReconnection(t *testing.T) {
-	peer(t, "apache/curator#585, apache/curator#705, apache/curator#854", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server, framework.WithRetry(retry.Times(3, time.Hour)))
-		l := p.locker(c)
-		proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.CutBefore})
-		mustRelease(p, mustLock(p, l)) // within an hour
-		expire(p, p.server, proxy, c)
-		mustRelease(p, mustLock(p, l))
 	})
 }
 
@@ -392,51 +267,6 @@ func TestPeerClosedClient(t *testing.T) {
 		for name, call := range map[string]func(context.Context) (*lock.Lease, error){"Lock": l.Lock, "TryLock": l.TryLock} {
 			if _, err := call(p.Context()); !errors.Is(err, framework.ErrClosed) {
 				p.Errorf("%s: %v, want ErrClosed", name, err)
-			}
-		}
-	})
-}
-
-func TestPeerContendersSurviveReconnections(t *testing.T) {
-	peer(t, "python-zk/kazoo#282, python-zk/kazoo#577, apache/dolphinscheduler#2020, zk-ruby/zk#51", func(p *peerCase) {
-		observer := newClient(p, p.server.Addr())
-		inside := make(chan struct{}, 1)
-		var working sync.WaitGroup
-		proxies := make([]*zkproxy.Proxy, 3)
-		done := make(chan struct{})
-		for i := range proxies {
-			var c *framework.Client
-			c, proxies[i] = behindProxy(p, p.server)
-			l := p.locker(c)
-			working.Go(func() {
-				for range 200 {
-					lease, err := l.Lock(p.Context())
-					if err != nil {
-						p.Error(err)
-						return
-					}
-					select {
-					case inside <- struct{}{}:
-						<-inside
-					default:
-						p.Error("two holders at once")
-					}
-					if err := lease.Release(p.Context()); err != nil {
-						p.Error(err)
-					}
-				}
-			})
-		}
-		go func() { working.Wait(); close(done) }()
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-done:
-				p.awaitLeft(observer, 0)
-				return
-			case <-tick.C:
-				proxies[i%len(proxies)].Cut()
 			}
 		}
 	})

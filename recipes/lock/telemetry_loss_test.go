@@ -98,7 +98,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 		if len(acquires) != 1 || attr(acquires[0], lock.AttrOutcome) != "error" || len(spansNamed(a, "lock.wait")) != 1 {
 			t.Errorf("acquires %+v, want one that failed, with its wait", acquires)
 		}
-		for _, m := range only(measuredOf(t, a, "mutex"), lock.MetricCount) {
+		for _, m := range counts(measuredOf(t, a, "mutex")) {
 			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
 				if p.Value != 0 {
 					t.Errorf("%v: %d, want 0", p.Attributes.ToSlice(), p.Value)

@@ -57,7 +57,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 	waiting := lockLater(t.Context(), l)
 	<-time.After(long)
 	if k.name != "multi" {
-		checkMetrics(t, "while it waits", wantCount(k, 0, 1), only(measuredOf(t, a, k.name), lock.MetricCount))
+		checkMetrics(t, "while it waits", wantCount(k, 0, 1), counts(measuredOf(t, a, k.name)))
 	}
 	mustRelease(t, theirs)
 	got := receive(t, waiting, "the lock")
@@ -65,7 +65,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 		t.Fatal(got.err)
 	}
 	if k.name != "multi" {
-		checkMetrics(t, "while it holds", wantCount(k, 1, 0), only(measuredOf(t, a, k.name), lock.MetricCount))
+		checkMetrics(t, "while it holds", wantCount(k, 1, 0), counts(measuredOf(t, a, k.name)))
 	}
 	<-time.After(long)
 	if err := b.client.Delete(t.Context(), got.lease.Node()); err != nil {
@@ -178,10 +178,11 @@ func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
 	return found
 }
 
-func only(metrics []metricdata.Metrics, name string) []metricdata.Metrics {
+// counts returns those that say how many hold a lock, and how many wait for it.
+func counts(metrics []metricdata.Metrics) []metricdata.Metrics {
 	var found []metricdata.Metrics
 	for _, m := range metrics {
-		if m.Name == name {
+		if m.Name == lock.MetricCount {
 			found = append(found, m)
 		}
 	}

@@ -69,6 +69,7 @@ func TestChaos(t *testing.T) {
 // work makes requests on one connection after the other until stop is closed and a last
 // round has succeeded.
 func work(t *testing.T, addr, node string, stop <-chan struct{}) {
+	t.Helper()
 	large := make([]byte, 3*zkproxy.Chunk)
 	for {
 		conn, err := net.DialTimeout("tcp", addr, soon)

@@ -54,6 +54,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 }
 
 func benchmarkRoundTrip(b *testing.B, rtt time.Duration) {
+	b.Helper()
 	server := zktest.Shared(b)
 	addr := server.Addr()
 	if rtt >= 0 {

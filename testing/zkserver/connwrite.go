@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -48,7 +49,7 @@ func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
 		if buf == nil {
 			buf = items[taken].frame
 		} else {
-			buf = append(buf[:len(buf):len(buf)], items[taken].frame...)
+			buf = append(slices.Clip(buf), items[taken].frame...)
 		}
 		taken++
 	}

@@ -23,7 +23,7 @@ func TestDifferentialConnections(t *testing.T) {
 	}{
 		{"a new session", func(t *testing.T, e *edge) {
 			for _, asked := range []time.Duration{0, time.Second / 2, 7 * time.Second, time.Hour, -time.Second} {
-				c := e.connect(t, asked, 0, 0, nil)
+				c := e.connect(t, asked, 0, nil)
 				e.note("asked for %v: %v, session: %v, password of %d bytes", asked, c.timeout, c.session != 0, len(c.password))
 			}
 		}},
@@ -35,21 +35,21 @@ func TestDifferentialConnections(t *testing.T) {
 			e.note("answer of length %x, %v", head, err)
 		}},
 		{"a session resumed", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
-			again := e.connect(t, 9*time.Second, 0, c.session, c.password)
+			c := e.connect(t, 5*time.Second, 0, nil)
+			again := e.connect(t, 9*time.Second, c.session, c.password)
 			e.note("same: %v, timeout %v", again.session == c.session, again.timeout)
 			e.drain(c)
 			e.answer(t, again, ping)
 		}},
 		{"a session resumed with the wrong password", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
-			again := e.connect(t, 5*time.Second, 0, c.session, make([]byte, 16))
+			c := e.connect(t, 5*time.Second, 0, nil)
+			again := e.connect(t, 5*time.Second, c.session, make([]byte, 16))
 			e.note("session %d, timeout %v, password %x", again.session, again.timeout, again.password)
 			e.drain(again)
 			e.drain(c)
 		}},
 		{"a session that is none", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 77, make([]byte, 16))
+			c := e.connect(t, 5*time.Second, 77, make([]byte, 16))
 			e.note("session %d, timeout %v, password %x", c.session, c.timeout, c.password)
 			e.drain(c)
 		}},
@@ -58,12 +58,12 @@ func TestDifferentialConnections(t *testing.T) {
 			e.note("refused: %v", errors.Is(err, io.EOF))
 		}},
 		{"an operation that is none", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
+			c := e.connect(t, 5*time.Second, 0, nil)
 			e.answer(t, c, 99, "whatever")
 			e.drain(c)
 		}},
 		{"authentication", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
+			c := e.connect(t, 5*time.Second, 0, nil)
 			e.answer(t, c, auth, 0, "digest", []byte("ann:pw"))
 			e.answer(t, c, auth, 0, "digest", []byte("nocolon"))
 			e.answer(t, c, auth, 0, "ip", []byte("10.0.0.1"))
@@ -71,15 +71,15 @@ func TestDifferentialConnections(t *testing.T) {
 			e.drain(c)
 		}},
 		{"a frame that is too long", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
+			c := e.connect(t, 5*time.Second, 0, nil)
 			c.nc.Write(body(zkserver.DefaultPacketLimit + 1))
 			e.drain(c)
 		}},
 		{"a session that is closed", func(t *testing.T, e *edge) {
-			c := e.connect(t, 5*time.Second, 0, 0, nil)
+			c := e.connect(t, 5*time.Second, 0, nil)
 			e.answer(t, c, closeSession)
 			e.drain(c)
-			again := e.connect(t, 5*time.Second, 0, c.session, c.password)
+			again := e.connect(t, 5*time.Second, c.session, c.password)
 			e.note("session %d", again.session)
 		}},
 		{"a four-letter word", func(t *testing.T, e *edge) {
@@ -123,9 +123,9 @@ func (e *edge) dial(t *testing.T) net.Conn {
 	return nc
 }
 
-func (e *edge) connect(t *testing.T, asked time.Duration, seen, session int64, password []byte) *client {
+func (e *edge) connect(t *testing.T, asked time.Duration, session int64, password []byte) *client {
 	t.Helper()
-	c, err := handshake(e.dial(t), asked, seen, session, password)
+	c, err := handshake(e.dial(t), asked, 0, session, password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (e *edge) connect(t *testing.T, asked time.Duration, seen, session int64, p
 // answer notes the answer to a request.
 func (e *edge) answer(t *testing.T, c *client, op int32, fields ...any) {
 	t.Helper()
-	got, _ := c.call(t, op, fields...)
+	got := c.call(t, op, fields...)
 	e.note("op %d: xid %d, zxid is 0: %v, error %d, body %x", op, got.xid, got.zxid == 0, got.err, got.body)
 }
 

@@ -69,7 +69,7 @@ func resumeOn(t testing.TB, srv *zkserver.Server, i int, c *client) (*client, er
 // do sends a request, expects it to succeed, and returns its answer's body.
 func (c *client) do(t testing.TB, op int32, fields ...any) []byte {
 	t.Helper()
-	got, _ := c.call(t, op, fields...)
+	got := c.call(t, op, fields...)
 	if got.err != 0 {
 		t.Fatalf("op %d %.60q: error %d", op, fmt.Sprint(fields...), got.err)
 	}
@@ -79,7 +79,7 @@ func (c *client) do(t testing.TB, op int32, fields ...any) []byte {
 // fails sends a request and expects an error.
 func (c *client) fails(t testing.TB, want int32, op int32, fields ...any) {
 	t.Helper()
-	if got, _ := c.call(t, op, fields...); got.err != want {
+	if got := c.call(t, op, fields...); got.err != want {
 		t.Errorf("op %d %.60q: error %d, want %d", op, fmt.Sprint(fields...), got.err, want)
 	}
 }
@@ -93,7 +93,7 @@ func (c *client) node(t testing.TB, path string, flags int) string {
 // has reports whether the client is told that a node exists.
 func (c *client) has(t testing.TB, path string) bool {
 	t.Helper()
-	got, _ := c.call(t, exists, path, false)
+	got := c.call(t, exists, path, false)
 	if got.err != 0 && got.err != errNoNode {
 		t.Fatalf("exists %s: error %d", path, got.err)
 	}

@@ -92,7 +92,7 @@ const (
 )
 
 func (w *watches) remove(path string, c *conn, kind int32) code {
-	removed := false
+	var removed bool
 	switch kind {
 	case watcherChildren:
 		removed = w.child.remove(path, c)
@@ -111,7 +111,7 @@ func (w *watches) remove(path string, c *conn, kind int32) code {
 }
 
 func (w *watches) check(path string, kind int32) code {
-	found := false
+	var found bool
 	switch kind {
 	case watcherChildren:
 		found = w.child.has(path)

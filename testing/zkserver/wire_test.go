@@ -199,25 +199,23 @@ func (c *client) receive() (reply, error) {
 	}, nil
 }
 
-// call sends a request and returns its answer, and the events that came before.
-func (c *client) call(t testing.TB, op int32, fields ...any) (reply, []reply) {
+// call sends a request and returns its answer. Events that come before it are passed over.
+func (c *client) call(t testing.TB, op int32, fields ...any) reply {
 	t.Helper()
 	xid, err := c.send(op, fields...)
 	if err != nil {
 		t.Fatalf("send op %d: %v", op, err)
 	}
-	var events []reply
 	for {
 		got, err := c.receive()
 		if err != nil {
 			t.Fatalf("op %d: %v", op, err)
 		}
 		if got.xid == xid {
-			return got, events
+			return got
 		}
 		if got.xid != -1 {
 			t.Fatalf("op %d: answer to xid %d, want %d", op, got.xid, xid)
 		}
-		events = append(events, got)
 	}
 }

@@ -21,7 +21,4 @@ var (
 
 	// errPortTaken is in the error of a server that could not bind a port.
 	errPortTaken = errors.New("port taken")
-
-	// errUnsupported is in the error of a start where processes can't be managed.
-	errUnsupported = errors.New("zktest: needs a Unix system")
 )

@@ -20,6 +20,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func deadline(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
 	return context.WithTimeout(t.Context(), d)
 }
 

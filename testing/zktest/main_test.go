@@ -52,9 +52,9 @@ func childServer() *zktest.Server {
 	return announced(server, err)
 }
 
-func childShared() *zktest.Server {
+func childShared() {
 	server, err := zktest.SharedServer(context.Background())
-	return announced(server, err)
+	announced(server, err)
 }
 
 // announced tells the parent about the server.

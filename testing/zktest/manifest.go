@@ -28,7 +28,7 @@ func manifestClassPath(jar string) ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for _, path := range strings.Fields(manifestAttribute(string(text), "Class-Path")) {
+	for path := range strings.FieldsSeq(manifestAttribute(string(text), "Class-Path")) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(jar), path)
 		}

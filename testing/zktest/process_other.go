@@ -2,6 +2,11 @@
 
 package zktest
 
+import "errors"
+
+// errUnsupported is in the error of a start: processes can't be managed here.
+var errUnsupported = errors.New("zktest: needs a Unix system")
+
 // A process can't be managed here: no start succeeds, and nothing else is called.
 type process struct {
 	done  chan struct{}

@@ -56,7 +56,7 @@ func (s *Server) awaitReady(ctx context.Context, proc *process, logged int64) er
 		case gone:
 			return fmt.Errorf("process ended: %s\n%s", proc.state, log)
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w; last answer: %v\n%s", ended(ctx), err, log)
+			return fmt.Errorf("%w; last answer: %v\n%s", ended(ctx), err, log) //nolint:errorlint // a probe that timed out is not what ended ctx
 		}
 		select {
 		case <-proc.done:

@@ -81,7 +81,7 @@ func (s *Server) Thaw() error {
 func (s *Server) Kill() error {
 	proc, err := s.running()
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // there is no process: it is done
 	}
 	if err := proc.kill(); err != nil && !errors.Is(err, ErrStopped) {
 		return fmt.Errorf("zktest: kill %s: %w", s.Addr(), err)
@@ -96,7 +96,7 @@ func (s *Server) Kill() error {
 func (s *Server) Stop(ctx context.Context) error {
 	proc, err := s.running()
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // there is no process: it is done
 	}
 	if err := proc.terminate(); err != nil && !errors.Is(err, ErrStopped) {
 		return fmt.Errorf("zktest: stop %s: %w", s.Addr(), err)

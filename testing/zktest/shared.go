@@ -13,7 +13,7 @@ import (
 
 // suite is the servers that the tests of a package share. It is the one variable
 // of the package: between TestMain and the tests there is no other way.
-var suite shared
+var suite shared //nolint:gochecknoglobals // as said
 
 // A shared is one package's run of tests.
 type shared struct {
