@@ -9,7 +9,8 @@
 //
 // # Holding
 //
-// [Do] is the short form: it locks, calls a function, and releases.
+// [Do] is the short form: it locks, calls a function, and releases; what needs the lease
+// under it has [LeaseFromContext].
 // [Mutex.Lock] waits for the mutex, [Mutex.TryLock] does not; both return a
 // Lease. A context bounds the call that it is passed to, never the lease. The two
 // sides of a [ReadWrite] are Lockers like it: many owners read, or one writes. So

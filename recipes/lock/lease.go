@@ -30,9 +30,9 @@ func (l *Lease) Node() string { return l.hold.grant.Node }
 // Context returns a context that is derived from parent and ends when the lease
 // is lost, with the [*LostError] as its cause, or released, with [ErrReleased].
 // It does not make anybody the lock's owner. The CancelFunc has to be called, as
-// with every context.
+// with every context. [LeaseFromContext] finds the lease by it.
 func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(l.hold.held.carriedBy(parent, l))
+	ctx, cancel := context.WithCancelCause(l.carriedBy(parent))
 	lc := &leaseContext{cancel}
 	r := l.hold.registry
 	r.mu.Lock()

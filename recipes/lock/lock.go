@@ -25,7 +25,7 @@ const releaseGrace = 10 * time.Second
 
 // Do calls fn while it holds l, and releases l. fn's context is derived from ctx
 // and ends, with a [*LostError] as its cause, when the lock is lost: fn has to stop
-// then, as somebody else may be about to get it.
+// then, as somebody else may be about to get it. [LeaseFromContext] finds the lease by it.
 //
 // If the lock can't be had before ctx ends, fn is not called, and the error is
 // l.Lock's. Otherwise Do returns fn's error, joined with a LostError if the lock
