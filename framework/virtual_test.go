@@ -14,10 +14,10 @@ import (
 // pipes, in virtual time.
 
 // virtually runs fn in virtual time with a server.
-func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server)) {
+func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
+		srv, err := zkserver.Start(opts...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -249,6 +249,8 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		mustRelease(t, got.lease)
+		awaitQueued(t, operator, path, 0)
+		awaitContenders(t, operator, path+"/leases", 0)
 	})
 }
 
