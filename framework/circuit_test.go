@@ -97,3 +97,62 @@ func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 }
+
+// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: when the policy gives
+// up the circuit closes, however the connection goes on, and the state of that moment is told.
+func TestCuratorCircuitClosesWhenItsPolicyGivesUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy retry.Policy
+		want   []framework.State
+	}{
+		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
+		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var all, folded trail
+				c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
+				if _, err := framework.CircuitBreaking(c, tc.policy, folded.add); err != nil {
+					t.Fatal(err)
+				}
+				const flaps = 5 // one a second, and each is over at once
+				for range flaps {
+					srv.Cut()
+					<-time.After(time.Second)
+				}
+				<-time.After(time.Minute)
+				if n := len(all.states()); n != 2+2*flaps {
+					t.Fatalf("states %v, want %d flaps", all.states(), flaps)
+				}
+				folded.await(t, tc.want...)
+			})
+		})
+	}
+}
+
+// As testSuspendedToLostRatcheting: of a long flapping there is one Suspended, and one Lost.
+func TestCuratorCircuitTellsOneLoss(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var all, folded trail
+		c := virtual(t, srv, framework.WithStateListener(all.add))
+		if _, err := framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add); err != nil {
+			t.Fatal(err)
+		}
+		want := []framework.State{connecting, connected}
+		for range 3 {
+			srv.Cut()
+			want = append(want, suspended, connected)
+			all.await(t, want...)
+			srv.Refuse()
+			srv.Cut()
+			want = append(want, suspended, lost)
+			all.await(t, want...)
+			srv.Accept()
+			want = append(want, connected)
+			all.await(t, want...)
+			folded.await(t, connected, suspended, lost)
+		}
+		<-time.After(2 * time.Minute)
+		folded.await(t, connected, suspended, lost, connected)
+	})
+}

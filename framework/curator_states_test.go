@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -121,65 +122,6 @@ func TestCuratorSessionSurvivesARollingRestart(t *testing.T) {
 	}, zkserver.WithFrontends(3))
 }
 
-// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: when the policy gives
-// up the circuit closes, however the connection goes on, and the state of that moment is told.
-func TestCuratorCircuitClosesWhenItsPolicyGivesUp(t *testing.T) {
-	for name, tc := range map[string]struct {
-		policy retry.Policy
-		want   []framework.State
-	}{
-		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
-		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var all, folded trail
-				c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-				if _, err := framework.CircuitBreaking(c, tc.policy, folded.add); err != nil {
-					t.Fatal(err)
-				}
-				const flaps = 5 // one a second, and each is over at once
-				for range flaps {
-					srv.Cut()
-					<-time.After(time.Second)
-				}
-				<-time.After(time.Minute)
-				if n := len(all.states()); n != 2+2*flaps {
-					t.Fatalf("states %v, want %d flaps", all.states(), flaps)
-				}
-				folded.await(t, tc.want...)
-			})
-		})
-	}
-}
-
-// As testSuspendedToLostRatcheting: of a long flapping there is one Suspended, and one Lost.
-func TestCuratorCircuitTellsOneLoss(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var all, folded trail
-		c := virtual(t, srv, framework.WithStateListener(all.add))
-		if _, err := framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add); err != nil {
-			t.Fatal(err)
-		}
-		want := []framework.State{connecting, connected}
-		for range 3 {
-			srv.Cut()
-			want = append(want, suspended, connected)
-			all.await(t, want...)
-			srv.Refuse()
-			srv.Cut()
-			want = append(want, suspended, lost)
-			all.await(t, want...)
-			srv.Accept()
-			want = append(want, connected)
-			all.await(t, want...)
-			folded.await(t, connected, suspended, lost)
-		}
-		<-time.After(2 * time.Minute)
-		folded.await(t, connected, suspended, lost, connected)
-	})
-}
-
 // As FrameworkEdges.testDeleteChildrenConcurrently: two delete the same tree.
 func TestCuratorTreeIsDeletedByTwoAtOnce(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -223,5 +165,63 @@ func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
 		if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
 			t.Errorf("the znode exists: %v, %v", ok, err)
 		}
+	})
+}
+
+// As SessionFailRetryLoop.testRetry: work that has to be done within one session begins anew
+// in the next, by a loop of the user's.
+func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		var attempts, firsts int
+		work := func(ctx context.Context) error {
+			attempts++
+			if err := c.AwaitConnected(ctx); err != nil {
+				return err
+			}
+			bound := c.InSession(c.Session().ID)
+			if _, err := bound.Create(ctx, fmt.Sprintf("/first-%d", attempts), nil, framework.Ephemeral()); err != nil {
+				return err
+			}
+			firsts++
+			if attempts == 1 {
+				if err := srv.Expire(c.Session().ID); err != nil {
+					return retry.Permanent(err)
+				}
+			}
+			_, err := bound.Create(ctx, "/second", nil)
+			return err
+		}
+		if err := retry.Do(t.Context(), retry.Times(5, time.Second), work); err != nil {
+			t.Fatal(err)
+		}
+		if firsts != 2 {
+			t.Errorf("the first part was done %d times, want 2", firsts)
+		}
+		if _, stands, err := c.Exists(t.Context(), "/first-1"); err != nil || stands {
+			t.Errorf("the ended session's znode exists: %v, %v", stands, err)
+		}
+	})
+}
+
+// As TestTtlNodes: the server removes what nobody has changed for so long, and nothing before.
+func TestCuratorTTLZnodesGo(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
+		stands := func(when string, want bool) {
+			t.Helper()
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
+				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
+			}
+		}
+		<-time.After(50 * time.Minute)
+		if _, err := c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(50 * time.Minute)
+		stands("50 minutes after a change", true)
+		<-time.After(20 * time.Minute)
+		stands("70 minutes after it", false)
 	})
 }

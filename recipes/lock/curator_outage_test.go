@@ -196,3 +196,59 @@ func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 		working.Wait()
 	})
 }
+
+// As LeaderLatch.testCorrectWatching: one in the middle of the queue goes, and nobody is
+// granted anything by that.
+func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		const path = "/curator/middle"
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		middle := virtualClient(t, srv)
+		leaving := lockLater(t.Context(), newMutex(t, middle, path))
+		synctest.Wait()
+		last := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
+		synctest.Wait()
+		if err := middle.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := receive(t, leaving, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("the one that left: %v, %v; want ErrClosed", got.lease, got.err)
+		}
+		mustWait(t, "the last", last)
+		if found := znodesBelow(srv, path); len(found) != 2 {
+			t.Errorf("znodes %q, want those of the holder and the last", found)
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, last, "the last one's grant"))
+	})
+}
+
+// As LeaderLatch.testNoServerAtStart and testProperCloseWithoutConnectionEstablished: a lock
+// that is asked for before there is a server is granted once there is one; and without one,
+// the wait ends with the client.
+func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		srv.Refuse()
+		var clients [2]*framework.Client
+		var waiting [2]<-chan result
+		for i := range clients {
+			c, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			clients[i], waiting[i] = c, lockLater(t.Context(), newMutex(t, c, "/curator/early"))
+		}
+		await(time.Minute)
+		if err := clients[0].Close(); err != nil {
+			t.Error(err)
+		}
+		if got := receive(t, waiting[0], "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("Lock of the closed client: %v, %v; want ErrClosed", got.lease, got.err)
+		}
+		srv.Accept()
+		mustRelease(t, granted(t, waiting[1], "the other's grant"))
+	})
+}
