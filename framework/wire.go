@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/go-zookeeper/zk"
-	"go.uber.org/zap"
 )
 
 // A wire is one connection of the wire client: this file is all that knows it.
@@ -25,27 +24,6 @@ type wire struct {
 	mu    sync.Mutex     // guards following
 	ended bool           // close has begun
 	ttls  sync.WaitGroup // creates with a TTL in progress; see close
-}
-
-// A linkEvent is a change of a wire's connection.
-type linkEvent int
-
-const (
-	linkUp      linkEvent = iota + 1 // the session has a connection
-	linkDown                         // it has none any more
-	linkExpired                      // the server knows the session no more
-)
-
-// A wireConfig is what a wire needs of its session.
-type wireConfig struct {
-	hosts   *hosts
-	timeout time.Duration
-	request int // the longest request, in bytes
-	reply   int // the longest reply
-	dial    func(addr string) (net.Conn, error)
-	logger  *zap.Logger
-	onLink  func(linkEvent)                   // must not block
-	onNode  func(kind EventKind, path string) // must not block
 }
 
 // requestSlack is room in the wire client's buffer beyond the longest request.
@@ -296,9 +274,3 @@ func wireError(err error) error {
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
 }
-
-// wireLogger passes on what the wire client prints: addresses and failures to
-// connect, nothing of a request's content.
-type wireLogger struct{ log *zap.SugaredLogger }
-
-func (l wireLogger) Printf(format string, args ...any) { l.log.Debugf("wire client: "+format, args...) }

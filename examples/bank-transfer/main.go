@@ -25,33 +25,37 @@ var errTooLittle = errors.New("not enough money")
 // A bank keeps its accounts in znodes, and a lock for each.
 type bank struct{ client *framework.Client }
 
-func (b *bank) transfer(ctx context.Context, from, to string, amount int) (err error) {
+func (b *bank) transfer(ctx context.Context, from, to string, amount int) error {
 	both, err := b.lockOf(from, to)
 	if err != nil {
 		return err
 	}
-	lease, err := both.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
-	work, cancel := lease.Context(ctx) // ends when one of the two locks is lost
-	defer cancel()
+	return lock.Do(ctx, both, func(ctx context.Context) error {
+		return b.move(ctx, from, to, amount)
+	})
+}
 
-	source, err := b.balance(work, from)
+// move is the transfer itself. ctx is of the lease of both locks, and ends when one of
+// the two is lost.
+func (b *bank) move(ctx context.Context, from, to string, amount int) error {
+	lease, ok := lock.LeaseFromContext(ctx)
+	if !ok {
+		return errors.New("the accounts are not locked")
+	}
+	source, err := b.balance(ctx, from)
 	if err != nil {
 		return err
 	}
 	if source < amount {
 		return fmt.Errorf("%s has %d: %w", from, source, errTooLittle)
 	}
-	target, err := b.balance(work, to)
+	target, err := b.balance(ctx, to)
 	if err != nil {
 		return err
 	}
 	// The guards refuse the transaction to a process that was stopped after it read the
 	// balances: by the time it goes on, others may have had the accounts.
-	_, err = b.client.Txn(work, append(lease.Guards(),
+	_, err = b.client.Txn(ctx, append(lease.Guards(),
 		framework.OpSet(account(from), money(source-amount), framework.AnyVersion),
 		framework.OpSet(account(to), money(target+amount), framework.AnyVersion))...)
 	return err
