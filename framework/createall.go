@@ -141,7 +141,7 @@ func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	results, err := made.answer.outcome(g.ops, err)
 	paths := make([]string, len(results))
 	for i, cr := range g.creations {
-		listings[i].store(ctx, cr.list, err)
+		listings[i].store(ctx, &cr.createConfig, err)
 		if err == nil {
 			paths[i] = results[i].Path
 			cr.store(Stat{
@@ -184,7 +184,7 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 // tap keeps nothing for it.
 func (g *group) request(s *session, w *wire) (made madeGroup, err error) {
 	first := g.full[0].path // has an id in it: no other transaction begins with it
-	s.tap.WantStat(first)
+	s.tap.WantStat(first, nil)
 	made.answer, err = txnAnswerOf(w.multi(g.full))
 	st, _ := s.tap.TakeStat(first, first)
 	made.zxid = st.Czxid

@@ -10,6 +10,22 @@ func ListTo(names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.list = names })
 }
 
+// ListStatTo stores in st the parent's Stat as the listing of [ListTo] found it,
+// and leaves st as it is where that could not be had.
+func ListStatTo(st *Stat) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.dir = st })
+}
+
+// OnCreated has fn called with the path that the znode got and its Stat, once the
+// reply that tells of them has arrived: before a Watch fires because of what happened
+// after the creation, and in the order in which znodes of the client's session were
+// created. It is not called where the znode was found again after its reply was lost, nor by
+// [Client.CreateAll]. fn is called by what reads from the server, so it must not
+// block, nor call the client.
+func OnCreated(fn func(path string, st Stat)) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.arrived = fn })
+}
+
 // begin sends the create, and behind it the listing if one is wanted: requests of a
 // session are served in the order in which they are sent.
 func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode], *listing) {
@@ -37,16 +53,21 @@ func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode
 // A listing is what was asked for behind a create; nil if nothing was.
 type listing struct{ children *pending[nodeState] }
 
-// store waits for the names and stores them, unless the create failed with err.
-func (l *listing) store(ctx context.Context, names *[]string, err error) {
-	if names == nil {
+// store waits for what was found and stores it, unless the create failed with err.
+func (l *listing) store(ctx context.Context, to *createConfig, err error) {
+	if to.list == nil {
 		return
 	}
-	*names = nil
+	*to.list = nil
 	if l == nil || err != nil {
 		return
 	}
-	if found, err := l.children.wait(ctx); err == nil {
-		*names = found.children
+	found, err := l.children.wait(ctx)
+	if err != nil {
+		return
+	}
+	*to.list = found.children
+	if to.dir != nil {
+		*to.dir = found.stat
 	}
 }

@@ -4,6 +4,9 @@ import "time"
 
 // onLink runs on a goroutine of the wire client, so it only takes note.
 func (s *session) onLink(ev linkEvent) {
+	if ev == linkDown {
+		s.watches.severAll() // before anything is sent on the next connection
+	}
 	s.mu.Lock()
 	s.links = append(s.links, ev)
 	s.mu.Unlock()

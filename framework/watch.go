@@ -83,6 +83,11 @@ func (w *Watch) Event() EventKind {
 	}
 }
 
+// Stands reports whether all is told that has happened to what is watched, as far as
+// replies to other requests can show it: the Watch has not fired, nor been closed, and the connection that
+// it was set on has not been lost. A server tells of a change before it answers from the new state.
+func (w *Watch) Stands() bool { return w.registry.stands(w) }
+
 // Stat returns the Stat that the znode had when the Watch was set, and whether
 // there was a znode.
 func (w *Watch) Stat() (Stat, bool) { return w.found.stat, w.found.exists }

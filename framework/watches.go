@@ -21,6 +21,7 @@ type watches struct {
 type watchEntry struct {
 	subscribers map[*Watch]struct{}
 	armed       bool       // the server has it
+	severed     bool       // it had, on a connection that is gone; it will be fired for that
 	found       *nodeState // what a read of WatchEach found; nil for none. See known
 
 	// reading is WatchEach's read that is to set the watch, while it is on its way and
@@ -103,6 +104,27 @@ func (r *watches) setArmed(key watchKey, entry *watchEntry, found *nodeState) {
 		kept := found.clone()
 		entry.found = &kept
 	}
+}
+
+// severAll takes note that the connection is gone that the server kept the watches for.
+func (r *watches) severAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, entry := range r.entries {
+		entry.severed = true
+	}
+}
+
+// stands reports whether w has neither fired nor is about to for want of its connection.
+func (r *watches) stands(w *Watch) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry := r.entries[w.key]
+	if entry == nil || entry.severed {
+		return false
+	}
+	_, subscribed := entry.subscribers[w]
+	return subscribed
 }
 
 func (r *watches) leave(w *Watch) {

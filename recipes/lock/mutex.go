@@ -33,7 +33,6 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		registry: registryOf(c),
 		queue: &queue.Queue{
 			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: queue.Next, Place: cfg.position,
-			Trail: new(queue.Trail),
 		},
 		kind: mutexKind,
 		path: path,

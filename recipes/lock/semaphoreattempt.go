@@ -22,9 +22,8 @@ type semaphoreAttempt struct {
 	queue *queue.Attempt
 	place int // that was told last
 
-	turn  *queue.Grant // of the queue; nil while there is none
-	lease string       // path of the znode among the leases; "" if there is none
-	stat  framework.Stat
+	turn  *queue.Grant     // of the queue; nil while there is none
+	lease *queue.Grant     // the znode among the leases, granted or not; nil if there is none
 	own   *framework.Watch // on the queue's znode, since it began to wait
 }
 
@@ -58,17 +57,35 @@ var errTurnLost = errors.New("own node is gone from the queue")
 // the session ends, or somebody deletes the znode in the queue, it begins anew.
 func (a *semaphoreAttempt) run(ctx context.Context) error {
 	for {
-		turn, err := a.queue.Run(ctx)
-		if err != nil {
-			return err
+		granted, err := a.takeAtOnce(ctx)
+		if err == nil && !granted {
+			err = a.takeInTurn(ctx)
 		}
-		a.turn = turn
-		err = a.take(ctx)
 		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
 			return err
 		}
 		a.withdraw()
 	}
+}
+
+// takeAtOnce takes the lock within one round trip, if it is known to be free.
+func (a *semaphoreAttempt) takeAtOnce(ctx context.Context) (granted bool, err error) {
+	lease := a.mutex.leases.NewAttempt(leaseKind, func() []byte { return a.data })
+	grants, err := queue.EnterBoth(ctx, a.queue, lease)
+	if err != nil || grants == nil {
+		return false, err
+	}
+	a.turn, a.lease = grants[0], grants[1]
+	a.tell(0)
+	return true, a.turn.Hold.Err()
+}
+
+// takeInTurn takes the lock after whoever is ahead.
+func (a *semaphoreAttempt) takeInTurn(ctx context.Context) (err error) {
+	if a.turn, err = a.queue.Run(ctx); err != nil {
+		return err
+	}
+	return a.take(ctx)
 }
 
 // try makes one attempt and waits for nobody. It does not even enter where
@@ -116,7 +133,7 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 		case err != nil && (ctx.Err() != nil || !outage(err)):
 			return err
 		case err == nil && !a.among(names): // somebody deleted it
-			a.lease = ""
+			a.lease = nil
 			names, err = a.enter(ctx)
 			continue
 		case err == nil && len(names) == 1:
@@ -134,15 +151,8 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 // the names of all.
 func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error) {
 	dir := a.mutex.leases.Dir
-	if a.lease == "" {
-		opts := []framework.CreateOption{
-			framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.WithParents(),
-			framework.StatTo(&a.stat), framework.ListTo(&names),
-		}
-		if a.mutex.cfg.acl != nil {
-			opts = append(opts, framework.WithACL(a.mutex.cfg.acl...))
-		}
-		a.lease, err = a.turn.Client.Create(ctx, framework.JoinPath(dir, leaseKind), a.data, opts...)
+	if a.lease == nil {
+		a.lease, names, err = a.turn.Also(ctx, a.mutex.leases, a.data)
 		if err != nil || names != nil {
 			return names, err
 		}
@@ -158,8 +168,11 @@ func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error
 // it is gone: the list is no older than the znode, since it was read by the
 // session that created it.
 func (a *semaphoreAttempt) among(names []string) bool {
-	_, own := framework.SplitPath(a.lease)
-	return a.lease != "" && slices.Contains(names, own)
+	if a.lease == nil {
+		return false
+	}
+	_, own := framework.SplitPath(a.lease.Node)
+	return slices.Contains(names, own)
 }
 
 // awaitChange waits until there is something for the attempt to do about the
@@ -221,8 +234,11 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 // to find this one's znodes, so it waits for the deletion; what keeps that from
 // being confirmed is added to the error.
 func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
-	err := a.turn.Client.Delete(ctx, a.lease, framework.Guaranteed())
-	a.lease = ""
+	err := a.turn.Client.Delete(ctx, a.lease.Node, framework.Guaranteed())
+	if err == nil {
+		a.lease.Left()
+	}
+	a.lease = nil
 	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		err = nil
 	}
@@ -246,12 +262,12 @@ func heldError(err error) error {
 
 // withdraw has what there is of znodes deleted in the background.
 func (a *semaphoreAttempt) withdraw() {
-	if a.lease != "" {
-		a.turn.Client.Discard(a.lease)
+	if a.lease != nil {
+		a.turn.Client.Discard(a.lease.Node)
 	}
 	closeWatch(a.own)
 	a.queue.Withdraw()
-	a.turn, a.lease, a.own = nil, "", nil
+	a.turn, a.lease, a.own = nil, nil, nil
 }
 
 // leaveQueue returns what was granted, and has the znode in the queue deleted.
@@ -262,7 +278,7 @@ func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, rest <-chan struct{
 	closeWatch(a.turn.Own)
 	gone := make(chan struct{})
 	go leave(a.turn, gone)
-	return &queue.Grant{Client: a.turn.Client, Hold: a.turn.Hold, Node: a.lease, Stat: a.stat}, gone
+	return a.lease, gone
 }
 
 // leave deletes the turn's znode and closes gone. It is started by leaveQueue, ends

@@ -12,7 +12,7 @@ import (
 // release it, and nobody can re-enter, so who has it and locks again waits, for
 // ever if nobody else releases it. It is Curator's InterProcessSemaphoreMutex,
 // with which it can share a path: a semaphore with one permit. Where no such
-// process takes part, a [Mutex] does the same with half the requests, if each
+// process takes part, a [Mutex] does the same with fewer requests, if each
 // call is given an owner of its own. Its methods may be called concurrently.
 type SemaphoreMutex struct {
 	ownerless

@@ -46,7 +46,7 @@ func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
 	}
 	a.seen.Waits(0)
 	for _, name := range leases {
-		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.lease {
+		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.lease.Node {
 			a.seen.behindNode(ctx, a.turn.Client, path)
 		}
 	}

@@ -35,7 +35,7 @@ type Conn struct {
 type request struct {
 	xid, opcode int32
 	sent        time.Time
-	wanted      bool   // a create whose Stat is waited for
+	want        *want  // of a create whose Stat is waited for; else nil
 	transaction string // path of the first create of a transaction whose number is waited for; else ""
 }
 
@@ -144,7 +144,7 @@ func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
 	if int32At(p, len(p)-4) == flagContainer {
 		rq.opcode = opCreateContainer
 	}
-	rq.wanted = t.wanted[string(path)] > 0
+	rq.want = t.wanted[string(path)]
 	t.leavesLocked(path)
 	p = append([]byte(nil), p...) // a Writer must leave its argument alone
 	binary.BigEndian.PutUint32(p[lengthSize+4:], uint32(rq.opcode))

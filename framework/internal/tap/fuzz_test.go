@@ -41,7 +41,7 @@ func feed(t *testing.T, stream, pieces []byte) (session int64, err error) {
 		t.Fatal(err)
 	}
 	tap.Outgoing(conn, make([]byte, 48))
-	tp.WantStat("/a")
+	tp.WantStat("/a", nil)
 	create := []byte{0, 0, 0, 28, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, '/', 'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	tap.Outgoing(conn, create)
 	for i := 0; len(stream) > 0 && err == nil; i++ {
@@ -81,7 +81,7 @@ func FuzzOutgoing(f *testing.F) {
 		}
 		tap.Outgoing(conn, make([]byte, 48))
 		tp.Arm(tap.ReadExists, "/a")
-		tp.WantStat("/a")
+		tp.WantStat("/a", nil)
 		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 		given := string(frame)
 		sent := tap.Outgoing(conn, frame)

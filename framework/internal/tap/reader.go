@@ -101,7 +101,7 @@ func (c *Conn) wantsBody(head []byte) bool {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	i := c.indexLocked(int32At(head, 0))
-	return i >= 0 && c.inflight[i].wanted && int32At(head, 12) == 0
+	return i >= 0 && c.inflight[i].want != nil && int32At(head, 12) == 0
 }
 
 // indexLocked returns which request in flight has the xid, or -1. It is the
@@ -114,8 +114,8 @@ func (c *Conn) indexLocked(xid int32) int {
 func (c *Conn) incoming(frame []byte) {
 	if xid := int32At(frame, 0); xid == xidPing {
 		c.pong()
-	} else if c.replied(xid, int64At(frame, 4), int32At(frame, 12), frame[replyHead:]) == opSetAuth {
-		c.tap.onAuth()
+	} else if tell := c.replied(xid, int64At(frame, 4), int32At(frame, 12), frame[replyHead:]); tell != nil {
+		tell()
 	}
 }
 
@@ -128,16 +128,16 @@ func (c *Conn) pong() {
 	}
 }
 
-// replied takes note of the reply to a request and returns the opcode of that,
-// 0 if there is none. zxid is the number that the ensemble gave a write. body is
-// empty where it was not held.
-func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (opcode int32) {
+// replied takes note of the reply to a request, if it is one, and returns what is to
+// be called for it without the lock, or nil. zxid is the number that the ensemble
+// gave a write. body is empty where it was not held.
+func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (tell func()) {
 	t := c.tap
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := c.indexLocked(xid)
 	if i < 0 { // a watch event, or a reply to nothing
-		return 0
+		return nil
 	}
 	rq := c.inflight[i]
 	if i == 0 {
@@ -146,21 +146,29 @@ func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (opcode i
 		c.inflight = slices.Delete(c.inflight, i, i+1)
 	}
 	if code == errSessionExpired || code == errSessionMoved {
-		return rq.opcode
+		return nil
 	}
 	t.clock.answered(rq.sent, throughLeader(rq.opcode))
 	t.settleLocked()
 	switch {
-	case rq.opcode == opSetAuth && code == 0:
-		c.accepted++
 	case rq.opcode == opSetAuth:
-		c.refused = true
-	case rq.wanted:
-		if path, st, ok := parseCreated(body); ok {
-			t.created[path] = st
+		if code == 0 {
+			c.accepted++
+		} else {
+			c.refused = true
+		}
+		return t.onAuth
+	case rq.want != nil:
+		path, st, ok := parseCreated(body)
+		if !ok {
+			break
+		}
+		t.created[path] = st
+		if arrived := rq.want.arrived; arrived != nil {
+			return func() { arrived(path, st) }
 		}
 	case rq.transaction != "":
 		t.created[rq.transaction] = Stat{Czxid: zxid}
 	}
-	return rq.opcode
+	return nil
 }

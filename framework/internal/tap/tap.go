@@ -43,7 +43,7 @@ type Tap struct {
 	fault    error // what broke the latest connection
 	ended    error
 	arming   map[watchKey]int
-	wanted   map[string]int           // creates asked for by path, whose Stat somebody waits for
+	wanted   map[string]*want         // creates asked for by path, whose Stat somebody waits for
 	leaving  map[string]chan struct{} // creates by path; closed when one is sent
 	created  map[string]Stat          // Stats of wanted creates, by the path they got
 }
@@ -64,7 +64,7 @@ func New(marginFor func(timeout time.Duration) time.Duration, onAuth func()) *Ta
 		onAuth:    onAuth,
 		born:      time.Now(),
 		arming:    make(map[watchKey]int),
-		wanted:    make(map[string]int),
+		wanted:    make(map[string]*want),
 		leaving:   make(map[string]chan struct{}),
 		created:   make(map[string]Stat),
 	}

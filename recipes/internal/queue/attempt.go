@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
@@ -23,12 +22,17 @@ type Attempt struct {
 	beside *Grant // to enter beside; nil if the attempt queues as others do
 	place  int    // that was told last; -1 for none
 
-	client *framework.Client // bound to the hold's session
-	hold   *framework.SessionHold
+	client  *framework.Client // bound to the hold's session
+	hold    *framework.SessionHold
+	ledger  *ledger // of the queue in the session, while it uses that; see book
+	crowded bool    // others used that, too, when it began to
+
 	node   string // path of the node; "" if there is none
+	self   Node   // the node
 	stat   framework.Stat
-	listed []string // children that were listed with the creation of the node; nil once used
-	head   int64    // of the queue's trail, if the listing was left out for it; else 0
+	listed *listing // what was listed with the creation of the node; nil once used
+	awaits *base    // else whose listing will do
+	fresh  bool     // nobody has looked where the node stands
 	wait   *waiting // since it began to wait
 }
 
@@ -88,7 +92,7 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	if err := a.enter(ctx); err != nil {
 		return nil, err
 	}
-	pos, err := a.look(ctx)
+	pos, err := a.confirm(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -131,123 +135,6 @@ func (a *Attempt) last(nodes []Node) Node {
 	return n
 }
 
-// errGone means that the attempt's node is not in the queue any more.
-var errGone = errors.New("queue: own node is gone")
-
-// enter makes sure that there is a node of a session that stands.
-func (a *Attempt) enter(ctx context.Context) error {
-	if a.hold != nil && a.hold.Err() != nil {
-		a.leave()
-	}
-	for a.node == "" {
-		if err := a.bind(ctx); err != nil {
-			return err
-		}
-		name, opts := a.creation()
-		node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, name), a.data(), opts...)
-		switch {
-		case ctxerr.Is(err, framework.ErrSessionEnded):
-			a.leave()
-		case err != nil:
-			return err
-		default:
-			a.node = node
-		}
-	}
-	return nil
-}
-
-func (a *Attempt) bind(ctx context.Context) error {
-	if a.hold != nil {
-		return nil
-	}
-	hold, err := a.queue.Client.HoldSession(ctx)
-	if err != nil {
-		return err
-	}
-	a.hold = hold
-	a.client = a.queue.Client.InSession(hold.Session())
-	if a.beside != nil && a.beside.Hold.Session() != hold.Session() {
-		a.beside = nil
-	}
-	return nil
-}
-
-// creation returns the name that the attempt's node is to have, without what
-// framework and server add, and how it is to be created.
-func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
-	name = a.kind
-	opts = []framework.CreateOption{
-		framework.Ephemeral(), framework.Protected(), framework.WithParents(),
-		framework.StatTo(&a.stat),
-	}
-	if a.head = a.queue.Trail.head(a.hold.Session()); a.head == 0 {
-		opts = append(opts, framework.ListTo(&a.listed))
-	}
-	if a.beside == nil {
-		opts = append(opts, framework.Sequential())
-	} else {
-		name += a.besideNode().digits()
-	}
-	if a.queue.ACL != nil {
-		opts = append(opts, framework.WithACL(a.queue.ACL...))
-	}
-	return name, opts
-}
-
-// look lists the queue and returns where the attempt's node stands. A node that
-// is not listed is gone: the list is no older than the node, since it was read by
-// the session that created it.
-func (a *Attempt) look(ctx context.Context) (position, error) {
-	if head := a.head; head != 0 {
-		a.head = 0
-		if a.queue.Trail.follows(head, a.stat.Czxid) {
-			return position{}, nil
-		}
-	}
-	nodes, err := a.list(ctx)
-	if err != nil {
-		return position{}, err
-	}
-	own := Index(nodes, a.name())
-	if own < 0 {
-		return position{}, errGone
-	}
-	counted := nodes[own].Sequence != lastSequence
-	if nodes, err = a.settle(ctx, nodes, own); err != nil {
-		return position{}, err
-	}
-	if own = Index(nodes, a.name()); own < 0 {
-		return position{}, errGone
-	}
-	if a.beside != nil {
-		return position{place: own}, a.checkBeside(nodes)
-	}
-	pos := a.queue.position(nodes, own)
-	if counted && pos.ahead != "" {
-		v := a.waits().view
-		v.renew(nodes)
-		pos.nextCovered = v.covers(pos.next)
-	}
-	return pos, nil
-}
-
-// list returns the queue, as listed with the creation of the node or anew.
-func (a *Attempt) list(ctx context.Context) ([]Node, error) {
-	if a.listed == nil {
-		return a.queue.list(ctx, a.client)
-	}
-	nodes := Sort(a.listed, a.queue.Kinds...)
-	a.listed = nil
-	return nodes, nil
-}
-
-// name returns the name of the attempt's node.
-func (a *Attempt) name() string {
-	_, name := framework.SplitPath(a.node)
-	return name
-}
-
 // tell tells the attempt's place in the queue, if it is another than before.
 func (a *Attempt) tell(place int) {
 	if a.queue.Place != nil && place != a.place {
@@ -283,19 +170,22 @@ func (a *Attempt) leave() {
 			own.Close()
 		}
 	}
+	a.unbook()
 	if a.hold != nil {
 		a.hold.Release()
 	}
-	a.hold, a.client, a.node, a.listed, a.beside, a.wait = nil, nil, "", nil, nil, nil
+	a.hold, a.client = nil, nil
+	a.node, a.listed, a.awaits, a.beside, a.wait = "", nil, nil, nil, nil
 }
 
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside, trail: a.queue.Trail}
+	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside, key: a.book().key, self: a.self}
 	if w := a.wait; w != nil {
-		g.Own, g.views, g.key = w.end(), w.views, w.view.key
+		g.Own = w.end()
 		a.wait = nil
 	}
+	a.unbook()
 	return g
 }
 
@@ -304,6 +194,9 @@ func (a *Attempt) grant() *Grant {
 // confirmed is added to the error.
 func (a *Attempt) GiveUp(ctx context.Context) error {
 	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
+	if err == nil {
+		a.book().pass(a.self)
+	}
 	a.leave()
 	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		return ErrBusy

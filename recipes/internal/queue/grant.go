@@ -12,20 +12,13 @@ type Grant struct {
 	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
 	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
 
-	trail *Trail // of the queue; or nil
-	views *views // of the attempt, which had to wait; nil if it had not
-	key   viewKey
+	key  ledgerKey
+	self Node
 }
 
 // Left takes note that the node was seen to have gone: attempts of the session
-// that wait behind it need not find that out.
-func (g *Grant) Left() {
-	g.trail.left(g.Hold.Session(), g.Stat.Czxid)
-	if g.views != nil {
-		_, name := framework.SplitPath(g.Node)
-		g.views.passed(g.key, name)
-	}
-}
+// that come or wait behind it need not find that out.
+func (g *Grant) Left() { ledgersOf(g.Client).passed(g.key, g.self) }
 
 // Fence returns a number that grows from grant to grant: the czxid of the node.
 // One beside another has that one's number: its own may be greater than that of

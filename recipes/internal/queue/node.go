@@ -14,6 +14,11 @@ type Node struct {
 	Sequence int32
 
 	rank int // of the kind among the queue's
+
+	// of a node in a ledger
+	first bool // nobody was ahead when it came
+	only  bool // nor was there any other child
+	doubt bool // somebody may have come ahead of it since; see Queue.Heirs
 }
 
 // digits returns the number as it is in the name.

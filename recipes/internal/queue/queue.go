@@ -26,8 +26,6 @@ type Queue struct {
 	Ahead  func(nodes []Node, own int) int // which node the one at own waits for; -1 for none
 	Place  func(position int)              // told how many stand ahead of a waiting attempt; nil for nobody
 
-	Trail *Trail // of a queue whose Ahead is Next, to spare listings; or nil
-
 	// Heirs reports whether gone, when it left, can have left another node in its
 	// place that waiting has to wait for; nil for never. All other nodes come
 	// behind those that stand.
@@ -46,12 +44,22 @@ func (q *Queue) List(ctx context.Context) ([]Node, error) {
 }
 
 func (q *Queue) list(ctx context.Context, c *framework.Client) ([]Node, error) {
-	names, _, err := c.Children(ctx, q.Dir)
+	found, err := q.look(ctx, c)
+	return found.nodes, err
+}
+
+func (q *Queue) look(ctx context.Context, c *framework.Client) (listing, error) {
+	names, dir, err := c.Children(ctx, q.Dir)
 	if ctxerr.Is(err, framework.ErrNoNode) {
-		return nil, nil
+		return listing{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
-	return Sort(names, q.Kinds...), nil
+	return q.listing(names, dir), nil
+}
+
+func (q *Queue) listing(names []string, dir framework.Stat) listing {
+	nodes := Sort(names, q.Kinds...)
+	return listing{nodes: nodes, others: len(names) - len(nodes), dir: dir.Czxid}
 }

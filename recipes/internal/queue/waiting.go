@@ -9,11 +9,10 @@ import (
 )
 
 // A waiting is what an attempt has while it waits: watches on its own node and on
-// those whose end means something to it, and its share of the session's [view].
+// those whose end means something to it.
 type waiting struct {
 	attempt *Attempt
-	views   *views
-	view    *view
+	ledger  *ledger
 	own     watched // should an operator delete the node, it is to queue again
 	ahead   watched // the node that it waits for
 	next    watched // the one that it would wait for then; see await
@@ -22,9 +21,7 @@ type waiting struct {
 // waits returns what the attempt has while it waits.
 func (a *Attempt) waits() *waiting {
 	if a.wait == nil {
-		views := viewsOf(a.client)
-		key := viewKey{a.hold.Session(), a.client.AbsolutePath(a.queue.Dir), a.queue.Kinds[0]}
-		a.wait = &waiting{attempt: a, views: views, view: views.join(key)}
+		a.wait = &waiting{attempt: a, ledger: a.book()}
 	}
 	return a.wait
 }
@@ -33,11 +30,10 @@ func (a *Attempt) waits() *waiting {
 func (w *waiting) end() (own *framework.Watch) {
 	own = w.own.watch
 	if own != nil {
-		w.view.uncover(w.own.name)
+		w.ledger.uncover(w.own.name)
 	}
-	w.ahead.close(w.view)
-	w.next.close(w.view)
-	w.views.leave(w.view)
+	w.ahead.close(w.ledger)
+	w.next.close(w.ledger)
 	return own
 }
 
@@ -48,7 +44,7 @@ var errStale = errors.New("queue: what was listed is out of date")
 // costs time and not the place.
 //
 // Once a listing showed that nobody would be ahead but for one node, the end of
-// that one is the grant: nobody can come ahead of a node that stands, see [view],
+// that one is the grant: nobody can come ahead of a node that stands, see [ledger],
 // and that ours stands is told by the watch on it, since a server sends events in
 // the order of what they tell. As long as there are others, too, the next one is
 // watched as well, so that the listing is up to date when the last one goes, and
@@ -112,11 +108,13 @@ func (w *waiting) left(one watched) (position, error) {
 
 // passed takes note that the node with the name has gone.
 func (w *waiting) passed(name string) (position, error) {
-	w.view.pass(name)
-	pos, known := w.view.find(w.attempt.queue, w.attempt.name())
+	if node, ok := parse(name, w.attempt.queue.Kinds); ok {
+		w.ledger.pass(node)
+	}
+	pos, known := w.ledger.find(w.attempt.queue, w.attempt.self)
 	last := name == w.ahead.name
 	switch {
-	case !known || w.own.watch.Event() != 0:
+	case !known || !w.own.watch.Stands():
 		return position{}, errStale
 	case last && pos.ahead == "":
 		return pos, nil
@@ -136,8 +134,8 @@ func (w *waiting) arm(ctx context.Context, pos position) error {
 	for _, one := range []struct {
 		slot *watched
 		name string
-	}{{&w.own, w.attempt.name()}, {&w.ahead, pos.ahead}, {&w.next, pos.next}} {
-		if one.slot.turn(w.view, one.name) {
+	}{{&w.own, w.attempt.self.Name}, {&w.ahead, pos.ahead}, {&w.next, pos.next}} {
+		if one.slot.turn(w.ledger, one.name) {
 			missing = append(missing, one.slot)
 			paths = append(paths, framework.JoinPath(w.attempt.queue.Dir, one.name))
 		}
@@ -148,7 +146,7 @@ func (w *waiting) arm(ctx context.Context, pos position) error {
 	watches, errs := w.attempt.client.WatchEach(ctx, framework.WatchData, paths...)
 	var fault error
 	for i, one := range missing {
-		if err := one.set(w.view, watches[i], errs[i]); err != nil {
+		if err := one.set(w.ledger, watches[i], errs[i]); err != nil {
 			fault = err
 		}
 	}

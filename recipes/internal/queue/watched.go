@@ -24,32 +24,32 @@ func (one *watched) fired() <-chan struct{} {
 
 // turn turns to the node with the name and reports whether a watch on it is to be
 // set. One that stands is kept, and so is one that has told of the node's end.
-func (one *watched) turn(v *view, name string) (missing bool) {
+func (one *watched) turn(l *ledger, name string) (missing bool) {
 	if one.name == name && one.watch != nil && (one.watch.Event() == 0 || one.watch.Event() == framework.EventDeleted) {
 		return false
 	}
-	one.close(v)
+	one.close(l)
 	one.name = name
 	return name != ""
 }
 
 // set takes over the watch, or what came in its place. A node that is gone is no error.
-func (one *watched) set(v *view, watch *framework.Watch, err error) error {
+func (one *watched) set(l *ledger, watch *framework.Watch, err error) error {
 	if ctxerr.Is(err, framework.ErrNoNode) {
 		one.gone = true
 		return nil
 	}
 	if err == nil {
 		one.watch = watch
-		v.cover(one.name)
+		l.cover(one.name)
 	}
 	return err
 }
 
-func (one *watched) close(v *view) {
+func (one *watched) close(l *ledger) {
 	if one.watch != nil {
 		one.watch.Close()
-		v.uncover(one.name)
+		l.uncover(one.name)
 	}
 	*one = watched{}
 }
