@@ -80,9 +80,9 @@ func (a *Attempt) create(ctx context.Context) (*creation, error) {
 	}
 	if a.beside == nil {
 		q := a.queue // all that is the hook's: the attempt may have been given up by then
-		c.opts = append(c.opts, framework.OnCreated(func(path string, _ framework.Stat) {
+		c.opts = append(c.opts, framework.OnCreated(func(path string, st framework.Stat) {
 			if node, ok := q.nodeAt(path); ok {
-				ledger.arrive(q, node)
+				ledger.arrive(q, node, st.Czxid)
 			}
 		}))
 	}

@@ -30,6 +30,7 @@ type ledger struct {
 	known   bool           // there was a listing
 	others  int            // children that it had beside contenders
 	dir     int64          // czxid of the directory that it was of
+	changed int64          // the transaction that it shows the directory's children as of
 	guard   guard          // nil while there is none
 	added   int            // nodes since the listing
 	passed  int            // nodes that were seen to go
@@ -57,29 +58,29 @@ func (l *ledger) standsLocked() bool {
 	return st.Czxid == l.dir
 }
 
-// arrive takes note that a node of the session's was created. It is called in the
+// arrive takes note that a node of the session's was created, with the czxid. It is called in the
 // order of what the server tells: before [ledger.pass] for whatever went later.
-func (l *ledger) arrive(q *Queue, node Node) {
+func (l *ledger) arrive(q *Queue, node Node, czxid int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.arriveLocked(q, node)
+	l.arriveLocked(q, node, czxid)
 }
 
 // arriveLate is arrive out of order: it counts if no node has passed since the plan was made.
-func (l *ledger) arriveLate(q *Queue, node Node, p plan) {
+func (l *ledger) arriveLate(q *Queue, node Node, czxid int64, p plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.passed == p.passed {
-		l.arriveLocked(q, node)
+		l.arriveLocked(q, node, czxid)
 	}
 }
 
-func (l *ledger) arriveLocked(q *Queue, node Node) {
+func (l *ledger) arriveLocked(q *Queue, node Node, czxid int64) {
 	switch {
 	case l.base != nil:
-		l.base.meanwhile = append(l.base.meanwhile, change{node: node})
+		l.base.keep(change{node: node, czxid: czxid})
 	case !l.standsLocked():
-	case l.addLocked(node):
+	case l.addLocked(node, czxid):
 		own := len(l.nodes) - 1
 		l.nodes[own].first = q.Ahead(l.nodes, own) < 0
 		l.nodes[own].only = own == 0 && l.others == 0
@@ -88,9 +89,10 @@ func (l *ledger) arriveLocked(q *Queue, node Node) {
 	}
 }
 
-// addLocked adds the node if its number is the next one. It needs mu.
-func (l *ledger) addLocked(node Node) bool {
-	if int64(node.Sequence) != int64(l.upto)+1 || node.Sequence == lastSequence {
+// addLocked adds the node if its number is the next one, in this directory and not in an
+// earlier one. It needs mu.
+func (l *ledger) addLocked(node Node, czxid int64) bool {
+	if int64(node.Sequence) != int64(l.upto)+1 || node.Sequence == lastSequence || czxid <= l.dir {
 		return false
 	}
 	l.nodes = append(l.nodes, node)
@@ -105,7 +107,7 @@ func (l *ledger) pass(node Node) {
 	defer l.mu.Unlock()
 	l.passed++
 	if l.base != nil {
-		l.base.meanwhile = append(l.base.meanwhile, change{node, true})
+		l.base.keep(change{node: node, gone: true})
 	}
 	l.passLocked(node)
 }

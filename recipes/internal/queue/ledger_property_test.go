@@ -20,8 +20,9 @@ func TestTheLedgerVouchesOnlyForWhatIsSo(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := newDirectory(t)
 			steps := []func(*rapid.T){ // what is there twice happens twice as often
-				d.enter, d.enter, d.send, d.send, d.list, d.process, d.process, d.deliver, d.deliver,
+				d.enter, d.enter, d.watch, d.watch, d.send, d.send, d.list, d.process, d.process, d.deliver, d.deliver,
 				d.foreigner, d.heir, d.delete, d.delete, d.pass, d.pass, d.replace, d.lose,
+				d.attempt, d.attempt, d.leave,
 			}
 			for range rapid.IntRange(50, 150).Draw(t, "steps") {
 				rapid.SampledFrom(steps).Draw(t, "step")(t)
@@ -42,11 +43,13 @@ type directory struct {
 
 	zxid     int64
 	czxid    int64
+	pzxid    int64 // of the last child that came or went
 	counter  int32
 	children map[string]*child
 	notices  []func() // to be delivered in order
 	tasks    []func() // to be done at any time
 	entering []*entering
+	focus    *entering // nothing is done for another; nil for none
 	guards   []*watchOnIt
 	own      []*child
 	serial   int
@@ -60,6 +63,8 @@ type child struct {
 	only     bool // it was the only child when it was created
 	arrived  bool // the reply to its creation was delivered
 	goneTold bool // its deletion was
+	severed  bool // the connection was lost that would have told of that
+	other    bool // it does not contend
 }
 
 // An entering is an attempt between its plan and the end of what it asks for.
@@ -69,7 +74,9 @@ type entering struct {
 	child *child
 	found *listing
 
-	listing bool // that has been asked for
+	watched  bool // the guard was set, or could not be
+	listing  bool // that has been asked for
+	together bool // it is created along with others: the ledger hears of it at some time after the reply
 }
 
 // A watchOnIt is a guard.
@@ -108,27 +115,35 @@ func readersShare(nodes []Node, own int) int {
 	return -1
 }
 
-// enter plans an attempt, and sets the guard where that is planned.
+// enter plans an attempt.
 func (d *directory) enter(t *rapid.T) {
 	e := &entering{plan: d.ledger.plan(rapid.Bool().Draw(t, "crowded"))}
-	if e.plan.makes != nil && rapid.IntRange(0, 9).Draw(t, "guard") > 0 {
-		e.guard = &watchOnIt{czxid: d.czxid}
-		d.guards = append(d.guards, e.guard)
-	}
+	e.together = rapid.IntRange(0, 4).Draw(t, "together") == 0
 	d.entering = append(d.entering, e)
+}
+
+// watch sets the guard that an attempt is to set, whenever it gets to that.
+func (d *directory) watch(t *rapid.T) {
+	if e := d.pick(t, func(e *entering) bool { return e.plan.makes != nil && !e.watched }); e != nil {
+		e.watched = true
+		if rapid.IntRange(0, 9).Draw(t, "guard") > 0 {
+			e.guard = &watchOnIt{czxid: d.czxid}
+			d.guards = append(d.guards, e.guard)
+		}
+	}
 }
 
 // foreigner creates a node of another session.
 func (d *directory) foreigner(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "seldom") == 0 {
-		d.create(rapid.SampledFrom(d.queue.Kinds).Draw(t, "kind"), false)
+		d.create(rapid.SampledFrom(append([]string{"note-"}, d.queue.Kinds...)).Draw(t, "kind"), nil)
 	}
 }
 
 // send creates the node of an attempt.
 func (d *directory) send(t *rapid.T) {
-	if e := d.pick(t, func(e *entering) bool { return e.child == nil }); e != nil {
-		e.child = d.create(rapid.SampledFrom(d.queue.Kinds).Draw(t, "kind"), true)
+	if e := d.pick(t, func(e *entering) bool { return e.child == nil && (e.plan.makes == nil || e.watched) }); e != nil {
+		e.child = d.create(rapid.SampledFrom(d.queue.Kinds).Draw(t, "kind"), e)
 		e.child.listed = e.plan.list
 	}
 }
@@ -137,7 +152,7 @@ func (d *directory) send(t *rapid.T) {
 func (d *directory) list(t *rapid.T) {
 	if e := d.pick(t, func(e *entering) bool { return e.child != nil && e.plan.list && !e.listing }); e != nil {
 		e.listing = true
-		found := d.queue.listing(slices.Collect(maps.Keys(d.children)), framework.Stat{Czxid: d.czxid})
+		found := d.queue.listing(slices.Collect(maps.Keys(d.children)), framework.Stat{Czxid: d.czxid, Pzxid: d.pzxid})
 		d.notices = append(d.notices, func() { e.found = &found })
 	}
 }
@@ -166,7 +181,7 @@ func (d *directory) process(t *rapid.T) {
 func (d *directory) pick(t *rapid.T, fit func(*entering) bool) *entering {
 	var fits []*entering
 	for _, e := range d.entering {
-		if fit(e) {
+		if (d.focus == nil || d.focus == e) && fit(e) {
 			fits = append(fits, e)
 		}
 	}
@@ -176,16 +191,28 @@ func (d *directory) pick(t *rapid.T, fit func(*entering) bool) *entering {
 	return rapid.SampledFrom(fits).Draw(t, "attempt")
 }
 
-// create creates a sequential node, whose reply is told to the session if it is its own.
-func (d *directory) create(kind string, own bool) *child {
+// create creates a sequential node, whose reply is told to the session if it is of an attempt.
+func (d *directory) create(kind string, of *entering) *child {
 	c := d.add(kind, d.counter)
-	if !own {
+	if of == nil {
 		return c
 	}
 	d.own = append(d.own, c)
+	node, czxid := c.node, d.zxid
+	if of.together {
+		d.notices = append(d.notices, func() {
+			d.tasks = append(d.tasks, func() {
+				if !c.arrived {
+					c.arrived = true
+					d.ledger.arriveLate(d.queue, node, czxid, of.plan)
+				}
+			})
+		})
+		return c
+	}
 	d.notices = append(d.notices, func() {
 		c.arrived = true
-		d.ledger.arrive(d.queue, Node{Name: c.node.Name, Kind: c.node.Kind, Sequence: c.node.Sequence, rank: c.node.rank})
+		d.ledger.arrive(d.queue, node, czxid)
 	})
 	return c
 }
@@ -193,8 +220,11 @@ func (d *directory) create(kind string, own bool) *child {
 func (d *directory) add(kind string, number int32) *child {
 	d.zxid++
 	d.serial++
-	node, _ := parse(fmt.Sprintf("%d-%s%010d", d.serial, kind, number), d.queue.Kinds)
-	c := &child{node: node, only: len(d.children) == 0}
+	d.pzxid = d.zxid
+	name := fmt.Sprintf("%d-%s%010d", d.serial, kind, number)
+	node, contends := parse(name, d.queue.Kinds)
+	node.Name = name
+	c := &child{node: node, only: len(d.children) == 0, other: !contends}
 	d.children[node.Name] = c
 	d.counter++
 	d.settle()
@@ -221,10 +251,17 @@ func (d *directory) delete(t *rapid.T) {
 		return
 	}
 	names := slices.Sorted(maps.Keys(d.children))
-	c := d.children[rapid.SampledFrom(names).Draw(t, "child")]
+	d.remove(d.children[rapid.SampledFrom(names).Draw(t, "child")])
+}
+
+func (d *directory) remove(c *child) {
 	d.zxid++
+	d.pzxid = d.zxid
 	delete(d.children, c.node.Name)
 	d.settle()
+	if c.other {
+		return
+	}
 	d.notices = append(d.notices, func() { c.goneTold = true })
 	d.tasks = append(d.tasks, func() {
 		if c.goneTold {
@@ -258,20 +295,22 @@ func (d *directory) replace(*rapid.T) {
 		return
 	}
 	d.zxid += 2
-	d.czxid, d.counter = d.zxid, 0
+	d.czxid, d.pzxid, d.counter = d.zxid, d.zxid, 0
 	d.fire()
 }
 
-// lose breaks the connection, at a moment when nothing is on its way.
+// lose breaks the connection: the rest of what is on its way is lost.
 func (d *directory) lose(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "seldom") > 0 {
 		return
 	}
-	for _, notice := range d.notices {
-		notice()
-	}
 	d.notices = nil
-	d.fire()
+	for _, w := range d.guards {
+		w.fired, w.told = true, true
+	}
+	for _, c := range d.own {
+		c.severed = c.severed || d.children[c.node.Name] != c
+	}
 }
 
 func (d *directory) fire() {
@@ -293,13 +332,47 @@ func (d *directory) settle() {
 	}
 }
 
+// attempt has one attempt go all the way, undisturbed.
+func (d *directory) attempt(t *rapid.T) {
+	d.enter(t)
+	d.focus = d.entering[len(d.entering)-1]
+	d.watch(t)
+	d.send(t)
+	d.list(t)
+	d.tell()
+	d.process(t)
+	d.focus = nil
+}
+
+// tell delivers all that the server has told.
+func (d *directory) tell() {
+	for len(d.notices) > 0 {
+		d.notices[0]()
+		d.notices = d.notices[1:]
+	}
+}
+
+// leave has all leave, and has the session see them go, maybe the directory with them.
+func (d *directory) leave(t *rapid.T) {
+	for _, name := range slices.Sorted(maps.Keys(d.children)) {
+		d.remove(d.children[name])
+	}
+	if rapid.Bool().Draw(t, "replace") {
+		d.replace(t)
+	}
+	d.tell()
+	for _, task := range d.tasks {
+		task()
+	}
+}
+
 // check returns how many nodes the ledger vouches for that their attempts didn't list for.
 func (d *directory) check() (vouched int) {
 	for _, c := range d.own {
 		if !c.arrived {
 			continue
 		}
-		if p, ok := d.ledger.find(d.queue, c.node); ok && p.ahead == "" && !c.free && !c.goneTold { // else the watch on it tells
+		if p, ok := d.ledger.find(d.queue, c.node); ok && p.ahead == "" && !c.free && !c.goneTold && !c.severed { // else the watch on it tells
 			d.t.Fatalf("find: %s is said to have nobody ahead, and always had", c.node.Name)
 		}
 		p, ok := d.ledger.findNew(d.queue, c.node)

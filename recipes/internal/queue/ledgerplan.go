@@ -19,13 +19,29 @@ type plan struct {
 // A base is a listing on its way that others wait for who came together with its maker.
 type base struct {
 	done      chan struct{} // closed when it is there, or has failed
-	meanwhile []change      // guarded by the ledger's mu
+	meanwhile []change      // guarded by the ledger's mu, as late is
+	late      bool          // somebody has waited in vain: nobody else does, nor are changes kept
 }
 
 // A change is that a node of the session's came, or that one was seen to go.
 type change struct {
-	node Node
-	gone bool
+	node  Node
+	czxid int64 // of one that came
+	gone  bool
+}
+
+// keep takes note of a change. It needs the ledger's mu.
+func (b *base) keep(c change) {
+	if !b.late {
+		b.meanwhile = append(b.meanwhile, c)
+	}
+}
+
+// despair takes note that it was waited for in vain.
+func (l *ledger) despair(b *base) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.late, b.meanwhile = true, nil
 }
 
 // plan returns the plan of an attempt that is about to create its node. crowded says
@@ -38,6 +54,8 @@ func (l *ledger) plan(crowded bool) plan {
 	switch {
 	case l.cold > 0:
 		l.cold--
+		p.list = true
+	case l.base != nil && l.base.late:
 		p.list = true
 	case l.base != nil:
 		p.awaits = l.base

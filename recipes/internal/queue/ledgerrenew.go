@@ -4,9 +4,10 @@ import "slices"
 
 // A listing is what a directory was found to contain, with the czxid of the directory.
 type listing struct {
-	nodes  []Node // the contenders, in order
-	others int    // how many children are none
-	dir    int64
+	nodes   []Node // the contenders, in order
+	others  int    // how many children are none
+	dir     int64
+	changed int64 // the transaction that the children are as of
 }
 
 // renew takes over a listing.
@@ -16,8 +17,14 @@ func (l *ledger) renew(found listing) {
 	l.renewLocked(found)
 }
 
-// renewLocked keeps what came behind the last that was listed. It needs mu.
+// renewLocked keeps what came behind the last that was listed. A listing that is older than
+// the last one is of no use: whoever takes it over may have been held up, and heirs
+// have come since. It needs mu.
 func (l *ledger) renewLocked(found listing) {
+	if found.changed < l.changed {
+		return
+	}
+	l.changed = found.changed
 	if len(found.nodes) == 0 || found.nodes[len(found.nodes)-1].Sequence == lastSequence {
 		l.known, l.nodes = false, slices.Clone(found.nodes)
 		return
@@ -67,7 +74,7 @@ func (l *ledger) catchUpLocked(changes []change) {
 		if c.gone {
 			l.passLocked(c.node)
 		} else {
-			l.addLocked(c.node)
+			l.addLocked(c.node, c.czxid)
 		}
 	}
 }

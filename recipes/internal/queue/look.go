@@ -50,6 +50,7 @@ func (a *Attempt) lookUp(ctx context.Context) (pos position, ok bool, err error)
 		select {
 		case <-a.awaits.done:
 		case <-patience.C:
+			a.book().despair(a.awaits)
 		case <-a.hold.Lost():
 			return position{}, false, a.hold.Err()
 		case <-ctx.Done():

@@ -85,7 +85,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	for i, a := range attempts {
 		_, name := framework.SplitPath(nodes[i])
 		a.created(framework.JoinPath(a.queue.Dir, name), creations[i])
-		a.book().arriveLate(a.queue, a.self, creations[i].plan)
+		a.book().arriveLate(a.queue, a.self, a.stat.Czxid, creations[i].plan)
 	}
 	return nil
 }
