@@ -88,12 +88,17 @@ func (s *scene) lock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 	return s.granted(l.Lock(ctx))
 }
 
-// catchUp has c's server catch up with the leader: TryLock may refuse by what the
-// server knows, and a lagging one does not know of a release yet.
+// catchUp has c's server catch up with the ensemble: TryLock may refuse by what the
+// server knows, and a lagging one does not know of a release yet. A sync would not do:
+// the leader answers its own clients' without having applied what it has committed.
 func (s *scene) catchUp(c *framework.Client) {
 	s.Helper()
-	if err := c.Sync(s.Context(), "/"); err != nil {
-		s.Fatalf("sync: %v", err)
+	written, err := c.Create(s.Context(), s.path+"-catch-up-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+	if err == nil {
+		err = c.Delete(s.Context(), written)
+	}
+	if err != nil {
+		s.Fatalf("catching up: %v", err)
 	}
 }
 

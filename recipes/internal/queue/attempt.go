@@ -107,7 +107,9 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 
 // lookAhead returns ErrBusy if there is somebody that the attempt would have to
 // wait for. What it sees at first may be old: the client's server may lag behind
-// the one that a release went to. So it looks again before it refuses.
+// the one that a release went to. So it looks again before it refuses. That does
+// not help where the server is the leader itself, which answers a sync before it has applied
+// all that it has committed: then it refuses who comes a moment after a release.
 func (a *Attempt) lookAhead(ctx context.Context) error {
 	for _, synced := range []bool{false, true} {
 		if synced {
