@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -21,44 +20,50 @@ import (
 //   - err is set once, before lost is closed, and only while there are leases.
 type hold struct {
 	registry *registry
+	side     *side // whose attempt it began as; nil where the lock knows no owners
 	key      holdKey
 	path     string // of the lock, as its user gave it
 	policy   LossPolicy
 	revoked  func(*Lease) // told of requests to let go; nil for nobody
 	handoff  int          // how often its znode may be passed on in a row; 0 for never
 
-	attempt *queue.Attempt // only for the goroutine that drives
+	attempt *queue.Attempt // only for the goroutine that drives; see side.contender
 	seen    *acquiring     // what telemetry follows of the attempt; likewise
-	lost    chan struct{}  // closed on loss, once
 
 	means []framework.DeleteOption // tell its znode from others at the path; none where the name does
 	joint *joint                   // what it is made of, if it is a Multi's; else nil
 	left  func()                   // called when it has ended; nil for nobody
 	rest  <-chan struct{}          // closed when what the attempt left behind is gone; nil for nothing
 
-	stop    func()        // ends the watchdog, or keeps it from being started
-	watched chan struct{} // closed when the watchdog has ended, or will not be started
+	vigil vigil
 
 	// guarded by registry.mu
-	driven    bool
-	trying    bool          // the attempt waits for nobody
-	changed   chan struct{} // closed and replaced when the driver leaves; closed when the attempt is given up
-	waiting   int           // goroutines of the party that wait for the driver
-	grant     *queue.Grant
-	held      *holding      // what telemetry follows of the grant; set with it
-	unwatched time.Duration // how long there may be no watch on the znode
-	leases    []*Lease      // in the order of their locking
-	err       error
+	live    bool // it is in registry.holds
+	driven  bool
+	trying  bool          // the attempt waits for nobody
+	changed chan struct{} // closed when the driver leaves or the attempt is given up; nil while nobody waits for that
+	waiting int           // goroutines of the party that wait for the driver
+	grant   *queue.Grant
+	held    *holding      // what telemetry follows of the grant; set with it
+	leases  []*Lease      // in the order of their locking
+	first   Lease         // what most holds have one of lies in the hold
+	lost    chan struct{} // closed on loss, once; nil while nobody has asked for it
+	err     error
 
 	// guarded by registry.mu, too, and zero without local hand-off
-	relay    *relay       // where it has the turn; nil if it has none
-	passed   *queue.Grant // what was passed on to it
-	numbered bool         // its fence or guard is in use
+	relay    *relay        // where it has the turn; nil if it has none
+	turn     chan struct{} // closed when its turn has come, with passed set first; nil if it has not waited
+	passed   *queue.Grant  // what was passed on to it
+	numbered bool          // its fence or guard is in use
 }
 
 // leaseLocked adds a lease. It needs registry.mu.
 func (h *hold) leaseLocked() *Lease {
-	l := &Lease{hold: h}
+	l := &h.first
+	if l.hold != nil {
+		l = new(Lease)
+	}
+	l.hold = h
 	h.leases = append(h.leases, l)
 	h.held.leased(l, len(h.leases))
 	return l
@@ -69,64 +74,69 @@ func (h *hold) leaseLocked() *Lease {
 // the watch fires. That its session ends is told by the session. It needs registry.mu.
 func (h *hold) grantedLocked(g *queue.Grant) {
 	h.grant = g
-	h.unwatched = h.ownWatchDelay()
-	if h.relay != nil {
-		h.unwatched = h.relay.left(h.unwatched, h.passed == nil)
+	if h.relay != nil && h.passed == nil {
+		h.relay.since = time.Now()
 	}
-	ctx, stop := context.WithCancel(context.Background()) // the hold's own life
-	h.stop, h.watched = stop, make(chan struct{})
 	g.Hold.OnLost(h.lose) // at once; the watchdog has to be woken first
-	if h.policy == OnSuspend || h.revoked != nil || h.unwatched <= 0 {
-		go h.watchdog(ctx, h.unwatched)
-		return
+	h.keepVigilLocked()
+}
+
+// turnLocked returns a channel that is closed when the driver leaves, or the attempt is
+// given up. It needs registry.mu.
+func (h *hold) turnLocked() <-chan struct{} {
+	if h.changed == nil {
+		h.changed = make(chan struct{})
 	}
-	own := g.Own
-	var prevent func() bool
-	if own == nil {
-		prevent = time.AfterFunc(h.unwatched, func() { h.watchdog(ctx, 0) }).Stop
-	} else {
-		unwatched := h.unwatched
-		prevent = own.AfterFire(func() { h.watchdog(ctx, unwatched) })
-	}
-	h.stop = func() {
-		stop()
-		if prevent() {
-			h.leaveWatch(own)
-			close(h.watched)
-		}
-	}
+	return h.changed
 }
 
 // undrivenLocked takes note that nobody drives the attempt any more: who waits
 // for it may take over. It needs registry.mu.
 func (h *hold) undrivenLocked() {
 	h.driven = false
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.changedLocked()
+}
+
+func (h *hold) changedLocked() {
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
+	}
 }
 
 // unwantedLocked takes h out of the live holds if nobody wants its attempt any
 // more, and reports whether that is so: then it is to be withdrawn. It needs mu.
 func (r *registry) unwantedLocked(h *hold) bool {
-	if h.driven || h.waiting > 0 || h.grant != nil || r.holds[h.key] != h {
+	if h.driven || h.waiting > 0 || h.grant != nil || !h.live {
 		return false
 	}
 	r.leaveLocked(h)
 	r.leaveRelayLocked(h, nil)
-	close(h.changed) // for those of the lock's other side
+	h.changedLocked() // for those of the lock's other side
 	return true
 }
 
 // leaveLocked takes h out of the live holds. It needs mu.
 func (r *registry) leaveLocked(h *hold) {
-	if r.holds[h.key] == h {
-		delete(r.holds, h.key)
+	if !h.live {
+		return
+	}
+	h.live = false
+	delete(r.holds, h.key)
+	if h.side.recent == h {
+		h.side.recent = nil
 	}
 }
 
+// soleLocked reports whether l is the only lease. It needs registry.mu.
+func (h *hold) soleLocked(l *Lease) bool { return len(h.leases) == 1 && h.leases[0] == l }
+
 // dropLocked takes a lease off h, and reports whether it was the last.
 func (r *registry) dropLocked(h *hold, l *Lease) (last bool) {
-	if i := slices.Index(h.leases, l); i >= 0 {
+	if n := len(h.leases) - 1; n >= 0 && h.leases[n] == l { // most are released in reverse
+		h.leases[n] = nil
+		h.leases = h.leases[:n]
+	} else if i := slices.Index(h.leases, l); i >= 0 {
 		h.leases = slices.Delete(h.leases, i, i+1)
 	}
 	if len(h.leases) > 0 {

@@ -22,7 +22,9 @@ func (h *hold) lose(cause error) {
 	h.err = lost
 	r.leaveLocked(h)
 	r.lost[h.key] = append(r.lost[h.key], h)
-	close(h.lost)
+	if h.lost != nil {
+		close(h.lost)
+	}
 	leases := slices.Clone(h.leases)
 	var joined []*hold
 	for _, l := range leases {
@@ -47,7 +49,7 @@ func (h *hold) discard() {
 		h.joint.discard()
 		return
 	}
-	h.stop()
+	h.vigil.stop()
 	h.grant.Client.Discard(h.grant.Node, h.means...)
 	h.tellGivenUp()
 	h.leave()
@@ -79,8 +81,9 @@ func (h *hold) release(ctx context.Context) error {
 }
 
 func (h *hold) stopWatching() {
-	h.stop()
-	<-h.watched
+	if ended := h.vigil.stop(); ended != nil {
+		<-ended
+	}
 }
 
 // deleted ends what outlives the leases, and returns what the end of the

@@ -24,7 +24,7 @@ const (
 // with the grant or a little later, ends when the hold is lost or released, and the
 // release waits for it.
 func (h *hold) watchdog(ctx context.Context, unwatched time.Duration) {
-	defer close(h.watched)
+	defer close(h.vigil.ended)
 	suspended := make(chan struct{})
 	if h.policy == OnSuspend {
 		defer h.onSuspend(suspended)()

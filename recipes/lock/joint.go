@@ -32,7 +32,6 @@ func (j *joint) newLease(path string) *Lease {
 		means:    first.means,
 		joint:    j,
 		held:     j.held,
-		lost:     make(chan struct{}),
 	}
 	h.registry.mu.Lock()
 	lease := h.leaseLocked()

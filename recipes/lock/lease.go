@@ -72,7 +72,18 @@ func (l *Lease) endContexts(cause error) {
 // ensemble can expire the session, so before anybody else can have the lock,
 // unless the process itself was stopped: [Lease.Fence] and [Lease.Guard] are
 // for that.
-func (l *Lease) Lost() <-chan struct{} { return l.hold.lost }
+func (l *Lease) Lost() <-chan struct{} {
+	h := l.hold
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	if h.lost == nil {
+		h.lost = make(chan struct{})
+		if h.err != nil {
+			close(h.lost)
+		}
+	}
+	return h.lost
+}
 
 // Err returns nil while the lease stands, then the [*LostError], or
 // [ErrReleased] once it was released. A deadline that has just passed is noticed by
@@ -157,8 +168,12 @@ func (l *Lease) Release(ctx context.Context) error {
 // says why it is not the lease's any more.
 func (l *Lease) drop() (last bool, err error) {
 	h := l.hold
-	h.check()
 	h.registry.mu.Lock()
+	if h.soleLocked(l) { // one of several gives nothing back, whatever the clock says
+		h.registry.mu.Unlock()
+		h.check()
+		h.registry.mu.Lock()
+	}
 	if l.released {
 		h.registry.mu.Unlock()
 		return false, ErrReleased

@@ -45,10 +45,16 @@ func WithLocalHandoff(max int) Option {
 // local hand-off. Whoever has the turn has the lock's znode, or makes an attempt
 // for one; the others have none. It exists as long as somebody has the turn.
 type relay struct {
-	key     relayKey
-	waiting []*runner
-	passes  int       // how often the present znode was passed on
-	since   time.Time // when it was granted
+	registry *registry
+	key      relayKey
+	holder   *hold   // who has the turn
+	waiting  []*hold // for their turn
+	passes   int     // how often the present znode was passed on
+
+	// Of the present znode, however often it is passed on.
+	since     time.Time   // when it was granted
+	timer     *time.Timer // for the watch on it; nil where nobody needed one yet
+	unwatched bool        // there should be one by now
 }
 
 // A relayKey names whose relay it is: leases mean paths in their own view of the
@@ -60,20 +66,26 @@ type relayKey struct {
 
 func (h *hold) relayKey() relayKey { return relayKey{h.key.path, h.path} }
 
-// left returns how much is left of the time d since the znode was granted, which
-// was just now where fresh says so.
-func (rl *relay) left(d time.Duration, fresh bool) time.Duration {
-	if fresh {
-		rl.since = time.Now()
+// left returns how much is left of the time d since the znode was granted.
+func (rl *relay) left(d time.Duration) time.Duration { return max(0, d-time.Since(rl.since)) }
+
+// awaitLocked has the holder's watchdog started when the znode has gone unwatched for
+// the time d since it was granted, whoever is the holder then. It needs mu.
+func (rl *relay) awaitLocked(d time.Duration) {
+	if rl.timer == nil {
+		rl.timer = time.AfterFunc(rl.left(d), rl.watch)
 	}
-	return max(0, d-time.Since(rl.since))
 }
 
-// A runner is a party that waits in a relay.
-type runner struct {
-	hold  *hold
-	turn  chan struct{} // closed when its turn has come, with grant set first
-	grant *queue.Grant  // that was passed on to it; nil if it has to get its own
+func (rl *relay) watch() {
+	rl.registry.mu.Lock()
+	rl.unwatched = true // for who is granted next, if nobody is at this moment
+	h := rl.holder
+	waits := h.relay == rl && h.vigil.relayed
+	rl.registry.mu.Unlock()
+	if waits {
+		h.vigil.keep(0)
+	}
 }
 
 // runLocally waits for the party's turn, and makes its attempt unless it was passed
@@ -84,17 +96,17 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 	if err != nil {
 		return nil, err
 	}
-	if waits != nil {
+	if waits {
 		h.seen.Waits(noQueue)
 		select {
-		case <-waits.turn:
+		case <-h.turn:
 		case <-ctx.Done():
-			if s.registry.quitRelay(waits) {
+			if s.registry.quitRelay(h) {
 				return nil, ctxerr.Of(ctx)
 			} // else its turn has just come: to be passed on in the end
 		}
-		if waits.grant != nil && waits.grant.Hold.Err() == nil {
-			return waits.grant, nil
+		if h.passed != nil && h.passed.Hold.Err() == nil {
+			return h.passed, nil
 		}
 		h.setPassed(nil) // its session has ended, and the znode with that
 	}
@@ -102,36 +114,36 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 }
 
 // takeTurn takes the turn for h, or puts it behind those who wait for that. It
-// returns nil where h is to go on by itself.
-func (r *registry) takeTurn(h *hold, try bool) (*runner, error) {
+// reports whether h has to wait.
+func (r *registry) takeTurn(h *hold, try bool) (waits bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rl := r.relays[h.relayKey()]
 	switch {
-	case h.relay != nil || h.attempt.Entered():
-		return nil, nil
+	case h.relay != nil || h.attempt != nil && h.attempt.Entered():
+		return false, nil
 	case rl == nil:
-		rl = &relay{key: h.relayKey()}
+		rl = &relay{registry: r, key: h.relayKey(), holder: h}
 		r.relays[rl.key] = rl
 		h.relay = rl
-		return nil, nil
+		return false, nil
 	case try:
-		return nil, ErrHeld
+		return false, ErrHeld
 	}
-	waits := &runner{hold: h, turn: make(chan struct{})}
-	rl.waiting = append(rl.waiting, waits)
-	return waits, nil
+	h.turn = make(chan struct{})
+	rl.waiting = append(rl.waiting, h)
+	return true, nil
 }
 
-// quitRelay takes w out of those who wait, unless its turn has come.
-func (r *registry) quitRelay(w *runner) bool {
+// quitRelay takes h out of those who wait, unless its turn has come.
+func (r *registry) quitRelay(h *hold) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rl := r.relays[w.hold.relayKey()]
-	if w.hold.relay != nil || rl == nil {
+	rl := r.relays[h.relayKey()]
+	if h.relay != nil || rl == nil {
 		return false
 	}
-	i := slices.Index(rl.waiting, w)
+	i := slices.Index(rl.waiting, h)
 	rl.waiting = slices.Delete(rl.waiting, i, i+1)
 	return true
 }
@@ -144,18 +156,26 @@ func (r *registry) leaveRelayLocked(h *hold, grant *queue.Grant) {
 		return
 	}
 	h.relay, h.passed = nil, nil
+	rl.passes++
+	if grant == nil {
+		rl.forgetLocked()
+	}
 	if len(rl.waiting) == 0 {
 		delete(r.relays, rl.key)
 		return
 	}
 	next := rl.waiting[0]
 	rl.waiting = slices.Delete(rl.waiting, 0, 1)
-	rl.passes++
-	if grant == nil {
-		rl.passes = 0
-	}
-	next.grant, next.hold.relay, next.hold.passed = grant, rl, grant
+	next.relay, next.passed, rl.holder = rl, grant, next
 	close(next.turn)
+}
+
+// forgetLocked forgets the znode. It needs mu.
+func (rl *relay) forgetLocked() {
+	if rl.timer != nil {
+		rl.timer.Stop()
+	}
+	rl.passes, rl.timer, rl.unwatched = 0, nil, false
 }
 
 func (h *hold) setPassed(grant *queue.Grant) {
@@ -224,7 +244,7 @@ func (rl *relay) takesLocked(grant *queue.Grant) bool {
 		return false
 	}
 	// Who loses the lock with the connection would lose it at once.
-	return rl.waiting[0].hold.policy != OnSuspend || grant.Client.State() == framework.Connected
+	return rl.waiting[0].policy != OnSuspend || grant.Client.State() == framework.Connected
 }
 
 // untouched reports whether nobody is known to have written to what w watches, as

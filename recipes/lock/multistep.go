@@ -75,7 +75,7 @@ func attemptsOf(entries []entry) []*queue.Attempt {
 	var attempts []*queue.Attempt
 	for _, e := range entries {
 		if e.hold != nil {
-			attempts = append(attempts, e.hold.attempt)
+			attempts = append(attempts, e.member.side.contender(e.hold))
 		}
 	}
 	return attempts
@@ -151,7 +151,7 @@ func (a *acquisition) quit(ctx context.Context, entries []entry, err error) erro
 		seen = append(seen, e.seen)
 		e.hold.undrivenLocked()
 		if r.unwantedLocked(e.hold) {
-			unwanted = append(unwanted, e.hold.attempt)
+			unwanted = append(unwanted, e.member.side.contender(e.hold))
 		}
 	}
 	r.mu.Unlock()

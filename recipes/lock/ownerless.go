@@ -26,7 +26,6 @@ func (o *ownerless) lease(ctx context.Context, seen *acquiring, g *queue.Grant, 
 		path:     o.path,
 		policy:   o.cfg.lossPolicy,
 		revoked:  o.cfg.revoked,
-		lost:     make(chan struct{}),
 	}
 	set(h)
 	h.held = seen.granted(ctx, g)

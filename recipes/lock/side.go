@@ -20,6 +20,8 @@ type side struct {
 	full     string // of the lock, in the ensemble
 	cfg      config
 	tel      telemetry
+
+	recent *hold // that was re-entered last, while it is live; guarded by registry.mu
 }
 
 func (s *side) key(p party) holdKey { return holdKey{path: s.full, kind: s.kind, party: p} }
@@ -108,29 +110,42 @@ func (s *side) join(key holdKey, awaited *hold, try bool) place {
 	if awaited != nil {
 		awaited.waiting--
 	}
-	h := r.holds[key]
+	h := s.findLocked(key)
 	if h == nil {
 		other := s.otherLocked(key)
 		switch {
 		case other != nil && other.grant == nil:
 			// A party makes one attempt on a lock at a time: what comes of this
 			// one decides what the caller's means.
-			return place{turn: other.changed, trying: other.trying}
+			return place{turn: other.turnLocked(), trying: other.trying}
 		case other != nil && s.kind == writeKind:
 			return place{upgrade: other}
 		}
 		h = s.newHold(key, other)
 		r.holds[key] = h
+		h.live = true
 	}
 	switch {
 	case h.grant != nil:
 		return place{hold: h, lease: h.leaseLocked()}
 	case h.driven:
 		h.waiting++
-		return place{hold: h, turn: h.changed, trying: h.trying}
+		return place{hold: h, turn: h.turnLocked(), trying: h.trying}
 	}
 	h.driven, h.trying = true, try
 	return place{hold: h}
+}
+
+// findLocked returns the party's hold, or nil. It needs registry.mu.
+func (s *side) findLocked(key holdKey) *hold {
+	if h := s.recent; h != nil && h.key.party == key.party {
+		return h
+	}
+	h := s.registry.holds[key]
+	if h != nil && h.grant != nil && h.side == s {
+		s.recent = h
+	}
+	return h
 }
 
 // otherLocked returns the party's hold of the lock's other side, or nil. It
@@ -148,20 +163,35 @@ func (s *side) otherLocked(key holdKey) *hold {
 func (s *side) newHold(key holdKey, beside *hold) *hold {
 	h := &hold{
 		registry: s.registry,
+		side:     s,
 		key:      key,
 		path:     s.path,
 		policy:   s.cfg.lossPolicy,
 		revoked:  s.cfg.revoked,
 		handoff:  s.cfg.handoff,
-		lost:     make(chan struct{}),
-		changed:  make(chan struct{}),
 	}
-	data := func() []byte { return s.cfg.nodeData(key.party, h.seen) }
-	h.attempt = s.queue.NewAttempt(s.kind, data)
-	if beside != nil {
-		h.attempt = s.queue.NewAttemptBeside(beside.grant, s.kind, data)
+	if h.handoff == 0 {
+		h.attempt = s.newAttempt(h, beside)
 	}
 	return h
+}
+
+func (s *side) newAttempt(h, beside *hold) *queue.Attempt {
+	data := func() []byte { return s.cfg.nodeData(h.key.party, h.seen) }
+	if beside != nil {
+		return s.queue.NewAttemptBeside(beside.grant, s.kind, data)
+	}
+	return s.queue.NewAttempt(s.kind, data)
+}
+
+// contender returns h's attempt. With local hand-off there is none before it is
+// needed: most are passed the lock. It is for who drives.
+func (s *side) contender(h *hold) *queue.Attempt {
+	if h.attempt == nil {
+		h.attempt = s.newAttempt(h, nil)
+		h.attempt.Observer = h.seen.observer(0)
+	}
+	return h.attempt
 }
 
 // unjoin leaves those who wait for h, which is nil for an attempt on the lock's
@@ -229,9 +259,9 @@ func (s *side) settle(h *hold, grant *queue.Grant, held *holding, err error) (*L
 
 func (s *side) run(ctx context.Context, h *hold, try bool) (*queue.Grant, error) {
 	if !try {
-		return h.attempt.Run(ctx)
+		return s.contender(h).Run(ctx)
 	}
-	grant, err := h.attempt.Try(ctx)
+	grant, err := s.contender(h).Try(ctx)
 	switch {
 	case err == queue.ErrBusy: //nolint:errorlint // alone: there is nothing to add
 		return nil, ErrHeld
@@ -244,7 +274,7 @@ func (s *side) run(ctx context.Context, h *hold, try bool) (*queue.Grant, error)
 // abandonLocked withdraws the attempt if nobody of the party wants it any more.
 // It needs registry.mu; withdrawing only hands the znode to the client.
 func (s *side) abandonLocked(h *hold) {
-	if s.registry.unwantedLocked(h) {
+	if s.registry.unwantedLocked(h) && h.attempt != nil {
 		h.attempt.Withdraw()
 	}
 }

@@ -48,7 +48,9 @@ func (e *entry) begin(ctx context.Context) {
 // follow has telemetry follow the attempt that the caller drives; nil has it not.
 func (h *hold) follow(seen *acquiring) {
 	h.seen = seen
-	h.attempt.Observer = seen.observer(0)
+	if h.attempt != nil {
+		h.attempt.Observer = seen.observer(0)
+	}
 }
 
 // within returns ctx with the span of the acquire.
