@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/retry"
 )
 
 // A Client is a managed connection to a ZooKeeper ensemble: it keeps a session,
@@ -46,6 +47,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		c.onState(fn)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the client's own life
+	c.hurry = []retry.DoOption{retry.Hurry(c.nextConnection)}
 	c.deletes = newDeletes(c)
 	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)

@@ -8,12 +8,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/retry"
 )
 
 // A core is what all views of one client share: its state, and the sessions
 // that follow one another.
 type core struct {
-	cfg       config // immutable
+	cfg       config           // immutable
+	hurry     []retry.DoOption // of every operation; immutable
 	log       *zap.Logger
 	listeners *listeners.Queued[StateChange]
 	deletes   *deletes

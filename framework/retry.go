@@ -37,11 +37,10 @@ type Retry struct {
 // retryOptions end an operation's waits as soon as there is a connection again,
 // and tell of its retries.
 func (c *core) retryOptions(rq request, o *observation) []retry.DoOption {
-	hurry := retry.Hurry(c.nextConnection)
 	if c.cfg.onRetry == nil && o == nil {
-		return []retry.DoOption{hurry}
+		return c.hurry
 	}
-	return []retry.DoOption{hurry, retry.OnRetry(func(f retry.Failure) {
+	return []retry.DoOption{c.hurry[0], retry.OnRetry(func(f retry.Failure) {
 		if o != nil {
 			o.retrying(f)
 		}

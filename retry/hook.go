@@ -6,7 +6,7 @@ import (
 )
 
 // A DoOption configures one call of [Do] or [Value].
-type DoOption interface{ applyDo(*hooks) }
+type DoOption interface{ doOption() }
 
 // A Failure is a failed attempt that is about to be followed by another one.
 type Failure struct {
@@ -24,7 +24,7 @@ type onRetry struct{ fn func(Failure) }
 // fault that Do returns.
 func OnRetry(fn func(Failure)) DoOption { return onRetry{fn} }
 
-func (o onRetry) applyDo(h *hooks) { h.onRetry = append(h.onRetry, o.fn) }
+func (onRetry) doOption() {}
 
 type hurry struct{ fn func(Failure) <-chan struct{} }
 
@@ -35,7 +35,7 @@ type hurry struct{ fn func(Failure) <-chan struct{} }
 // counts.
 func Hurry(fn func(Failure) <-chan struct{}) DoOption { return hurry{fn} }
 
-func (o hurry) applyDo(h *hooks) { h.hurry, h.hurries = o.fn, true }
+func (hurry) doOption() {}
 
 // hooks is what the options of one call record.
 type hooks struct {
@@ -45,14 +45,16 @@ type hooks struct {
 }
 
 func newHooks(opts []DoOption) hooks {
-	if len(opts) == 0 {
-		return hooks{} // without the allocation that applyDo's argument costs
-	}
-	h := new(hooks)
+	var h hooks
 	for _, o := range opts {
-		o.applyDo(h)
+		switch o := o.(type) { // and not by a method: that would cost an allocation
+		case onRetry:
+			h.onRetry = append(h.onRetry, o.fn)
+		case hurry:
+			h.hurry, h.hurries = o.fn, true
+		}
 	}
-	return *h
+	return h
 }
 
 func (h hooks) validate() error {
