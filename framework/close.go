@@ -49,11 +49,23 @@ func (c *core) close() error {
 
 // spawn runs fn on a goroutine that Close waits for, unless Close has begun.
 func (c *core) spawn(fn func()) bool {
+	if !c.enter() {
+		return false
+	}
+	go func() {
+		defer c.wg.Done()
+		fn()
+	}()
+	return true
+}
+
+// enter makes Close wait until who calls it calls wg.Done, unless Close has begun.
+func (c *core) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refusing {
 		return false
 	}
-	c.wg.Go(fn)
+	c.wg.Add(1)
 	return true
 }

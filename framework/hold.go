@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -18,10 +19,11 @@ import (
 //
 // Its methods may be called concurrently.
 type SessionHold struct {
-	session *session      // immutable
-	lost    chan struct{} // closed by the session, once, with err set first
+	session *session    // immutable
+	over    atomic.Bool // err is set; written with session.mu held
 
 	// guarded by session.mu
+	lost     chan struct{} // closed by the session, once, with err set first; nil while nobody has asked for it
 	secured  bool
 	released bool
 	err      error
@@ -77,7 +79,7 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 // Lost returns a channel that is closed when the session is over, or, for a
 // secured hold, when its deadline passes, which ends it. It stays open if
 // the hold is released before that.
-func (h *SessionHold) Lost() <-chan struct{} { return h.lost }
+func (h *SessionHold) Lost() <-chan struct{} { return h.session.lostOf(h) }
 
 // OnLost has fn called when the hold is lost, with what [SessionHold.Err] returns from
 // then on. What ends the session waits for fn, so Close does before it tells the
@@ -90,12 +92,8 @@ func (h *SessionHold) OnLost(fn func(cause error)) { h.session.onLost(h, fn) }
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded]
 // or [ErrClosed]. A deadline that has just passed is noticed by this call itself.
 func (h *SessionHold) Err() error {
-	if h.session.tap.Stands() {
-		select {
-		case <-h.lost:
-		default:
-			return nil
-		}
+	if !h.over.Load() && h.session.tap.Stands() {
+		return nil
 	}
 	h.session.expireIfDue()
 	h.session.mu.Lock()

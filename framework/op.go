@@ -116,15 +116,20 @@ type pending[T any] struct {
 // begin starts a request in the background.
 func begin[T any](s *session, request func(*wire) (T, error)) *pending[T] {
 	p := &pending[T]{session: s, done: make(chan struct{})}
-	started := s.core.spawn(func() { // ends with the answer or the wire
-		p.v, p.err = request(s.wire)
-		close(p.done)
-	})
-	if !started {
+	if s.core.enter() {
+		go p.run(request)
+	} else {
 		p.err = ErrClosed
 		close(p.done)
 	}
 	return p
+}
+
+// run makes the request. It ends with the answer or the wire; Close waits for it.
+func (p *pending[T]) run(request func(*wire) (T, error)) {
+	defer p.session.core.wg.Done()
+	p.v, p.err = request(p.session.wire)
+	close(p.done)
 }
 
 // wait returns the request's outcome, or an error that wraps ErrUnknownOutcome

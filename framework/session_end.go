@@ -25,7 +25,10 @@ func (s *session) end(cause error) error {
 	var told []func(error)
 	for h := range s.holds {
 		h.err = cause
-		close(h.lost)
+		h.over.Store(true)
+		if h.lost != nil {
+			close(h.lost)
+		}
 		if h.onLost != nil {
 			told = append(told, h.onLost)
 		}

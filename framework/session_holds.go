@@ -10,7 +10,7 @@ import (
 
 // hold adds a hold, unless the session is over.
 func (s *session) hold() (*SessionHold, bool) {
-	h := &SessionHold{session: s, lost: make(chan struct{})}
+	h := &SessionHold{session: s}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -41,6 +41,18 @@ func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 		s.wake() // the deadline counts from now on
 	}
 	return true, nil
+}
+
+func (s *session) lostOf(h *SessionHold) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.lost == nil {
+		h.lost = make(chan struct{})
+		if h.err != nil {
+			close(h.lost)
+		}
+	}
+	return h.lost
 }
 
 func (s *session) onLost(h *SessionHold, fn func(error)) {

@@ -47,6 +47,7 @@ type hold struct {
 	held    *holding      // what telemetry follows of the grant; set with it
 	leases  []*Lease      // in the order of their locking
 	first   Lease         // what most holds have one of lies in the hold
+	room    [1]*Lease     // likewise
 	lost    chan struct{} // closed on loss, once; nil while nobody has asked for it
 	err     error
 
@@ -64,6 +65,9 @@ func (h *hold) leaseLocked() *Lease {
 		l = new(Lease)
 	}
 	l.hold = h
+	if h.leases == nil {
+		h.leases = h.room[:0]
+	}
 	h.leases = append(h.leases, l)
 	h.held.leased(l, len(h.leases))
 	return l
