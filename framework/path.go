@@ -28,6 +28,8 @@ func ValidatePath(path string) error {
 
 func pathFault(path string) string {
 	switch {
+	case plain(path):
+		return ""
 	case path == "":
 		return "must not be empty"
 	case path[0] != '/':
@@ -53,6 +55,20 @@ func pathFault(path string) string {
 		}
 	}
 	return ""
+}
+
+// plain reports whether the path is valid at first sight, as most are: it has
+// nothing but printable ASCII, no element that is empty, and no dot, which may be right.
+func plain(path string) bool {
+	if path == "" || path[0] != '/' || path[len(path)-1] == '/' {
+		return false
+	}
+	for i := 1; i < len(path); i++ {
+		if c := path[i]; c < ' ' || c > '~' || c == '.' || c == '/' && path[i-1] == '/' {
+			return false
+		}
+	}
+	return true
 }
 
 func forbidden(r rune) bool {
