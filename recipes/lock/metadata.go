@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
 	"os"
@@ -42,7 +43,7 @@ func (cfg *config) attemptData(p party, attempt string, by *acquiring) []byte {
 	if cfg.untraced {
 		by = nil
 	}
-	encoded, err := json.Marshal(Metadata{
+	m := Metadata{
 		Version: metadataVersion,
 		Owner:   p.owner.String(),
 		Host:    hostname(),
@@ -52,11 +53,52 @@ func (cfg *config) attemptData(p party, attempt string, by *acquiring) []byte {
 		Data:    cfg.data,
 
 		Traceparent: by.traceparent(),
-	})
+	}
+	if m.Owner == "" && m.Attempt == "" && m.Traceparent == "" {
+		return cfg.undated(m).dated(m.Since)
+	}
+	return m.encode()
+}
+
+func (m Metadata) encode() []byte {
+	encoded, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // strings, numbers and bytes always encode
 	}
 	return encoded
+}
+
+// An undated is encoded metadata without its time, which is all that the attempts
+// of a lock differ in where their goroutines are the owners.
+type undated struct{ before, behind []byte }
+
+// undatedOnce returns a function that has the metadata encoded when it is called
+// first, and returns that.
+func undatedOnce() func(Metadata) undated {
+	var once sync.Once
+	var u undated
+	return func(m Metadata) undated {
+		once.Do(func() {
+			m.Since = time.Time{}
+			encoded := m.encode()
+			at := bytes.Index(encoded, []byte(sinceKey+noTime)) + len(sinceKey) // no text of the user's has a bare quote
+			u = undated{encoded[:at], encoded[at+len(noTime):]}
+		})
+		return u
+	}
+}
+
+// How the zero time is encoded.
+const (
+	sinceKey = `"since":"`
+	noTime   = "0001-01-01T00:00:00Z"
+)
+
+// dated returns the metadata with the time.
+func (u undated) dated(t time.Time) []byte {
+	data := make([]byte, 0, len(u.before)+len(time.RFC3339Nano)+len(u.behind))
+	data = t.AppendFormat(append(data, u.before...), time.RFC3339Nano)
+	return append(data, u.behind...)
 }
 
 // decodeMetadata returns what a znode's data tells, if it has this format.

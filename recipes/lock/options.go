@@ -47,6 +47,7 @@ type config struct {
 	handoff    int // how often a znode may be passed on in a row; 0 for never
 	acl        []framework.ACL
 	name       string
+	undated    func(Metadata) undated
 	faults     []error
 }
 
@@ -103,7 +104,7 @@ func WithQueuePosition(fn func(position int)) Option {
 // newConfig returns the configuration of a lock, or all that is wrong with the
 // arguments of its constructor.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
-	cfg := config{lossPolicy: AtDeadline}
+	cfg := config{lossPolicy: AtDeadline, undated: undatedOnce()}
 	var faults []error
 	if err := validateClient(c); err != nil {
 		faults = append(faults, err)

@@ -1,0 +1,40 @@
+package lock_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// TestAZnodeHoldsItsMetadataAsJSON, whatever the data are, for each attempt anew.
+func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
+	host, _ := os.Hostname()
+	for name, data := range map[string]string{
+		"no data": "", "some": "some", "data that look like it": `{"since":"0001-01-01T00:00:00Z"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := virtualClient(t, virtualServer(t))
+				m := newMutex(t, c, "/metadata", lock.WithData([]byte(data)))
+				for _, pause := range []time.Duration{0, 7 * time.Millisecond, 1500 * time.Microsecond, time.Hour} {
+					await(pause)
+					began := time.Now().UTC().Truncate(time.Millisecond)
+					lease := mustLock(t, m)
+					got, _, err := c.Get(t.Context(), lease.Node())
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, err := json.Marshal(lock.Metadata{Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data)})
+					if err != nil || string(got) != string(want) {
+						t.Errorf("after %v the znode holds\n%s, want\n%s", pause, got, want)
+					}
+					mustRelease(t, lease)
+				}
+			})
+		})
+	}
+}
