@@ -44,7 +44,9 @@ func TestAHoldIsLostBeforeTheLeaderExpiresASessionOnAFollowerThatIsCutOff(t *tes
 		}
 		return true
 	})
-	ensemble.Isolate(followers[0])
+	if err := ensemble.Isolate(followers[0]); err != nil {
+		t.Fatal(err)
+	}
 	start := time.Now()
 	type end struct{ lost, expired time.Duration }
 	ends := make(chan end)
@@ -92,5 +94,7 @@ func TestAHoldIsLostBeforeTheLeaderExpiresASessionOnAFollowerThatIsCutOff(t *tes
 		}
 		wantErr(t, "loss", holds[i].Err(), framework.ErrSessionDeadline)
 	}
-	ensemble.Heal(followers[0])
+	if err := ensemble.Heal(followers[0]); err != nil {
+		t.Fatal(err)
+	}
 }

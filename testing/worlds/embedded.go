@@ -84,6 +84,6 @@ func (e embedded) thaw(i int) error {
 	return nil
 }
 
-func (e embedded) isolate(i int) { e.server.Frontend(i).Isolate() }
+func (e embedded) isolate(i int) error { e.server.Frontend(i).Isolate(); return nil }
 
 func (e embedded) heal(i int) { e.server.Frontend(i).Heal() }

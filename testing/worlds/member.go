@@ -56,7 +56,9 @@ func (m *Member) Isolate(t testing.TB) {
 	if m.world.kind.Members() == 1 {
 		t.Fatalf("worlds: isolate: the world must be an ensemble, and is %v", m.world.kind)
 	}
-	m.world.host.isolate(m.number)
+	if err := m.world.host.isolate(m.number); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Heal ends what Isolate began.

@@ -78,10 +78,10 @@ func (r realServers) freeze(i int) error { return r.members[i].Freeze() }
 
 func (r realServers) thaw(i int) error { return r.members[i].Thaw() }
 
-func (r realServers) isolate(i int) { r.ensemble.Isolate(r.members[i]) }
+func (r realServers) isolate(i int) error { return r.ensemble.Isolate(r.members[i]) }
 
 func (r realServers) heal(i int) {
 	if r.ensemble != nil {
-		r.ensemble.Heal(r.members[i])
+		_ = r.ensemble.Heal(r.members[i]) // forwarders never fail
 	}
 }

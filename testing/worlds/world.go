@@ -48,7 +48,7 @@ type host interface {
 
 	freeze(i int) error
 	thaw(i int) error
-	isolate(i int)
+	isolate(i int) error
 	heal(i int)
 }
 

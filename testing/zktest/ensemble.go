@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,15 +20,18 @@ const (
 
 // An Ensemble is several servers that elect a leader and hold the same data.
 //
-// The members reach each other only through forwarders in this process, which
-// [Ensemble.Isolate] makes hold back what passes. Clients reach each member
-// directly.
+// The members reach each other only through forwarders in this process, which hold
+// back what passes where a way is cut, and their clients reach each directly. With
+// [WithNamespaces] there are links between them instead, which drop packets.
 type Ensemble struct {
 	// Servers are the members, always in the same order. Don't change the slice.
 	Servers []*Server
 
-	dir  string // immutable
-	mesh *mesh  // immutable
+	dir     string  // immutable
+	network network // immutable
+
+	mu   sync.Mutex // guards following; held while the network changes, one change after the other
+	cuts cuts
 }
 
 // StartEnsemble starts an ensemble of n servers, 3 to 7, and returns when all of
@@ -53,7 +55,7 @@ func StartEnsemble(ctx context.Context, n int, opts ...Option) (*Ensemble, error
 func startEnsemble(ctx context.Context, n int, in install, cfg config) (*Ensemble, error) {
 	e, err := newEnsemble(n, in, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("zktest: %w", err)
+		return nil, err
 	}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -61,35 +63,22 @@ func startEnsemble(ctx context.Context, n int, in install, cfg config) (*Ensembl
 	return e, nil
 }
 
-// newEnsemble makes an ensemble and its files; only the forwarders run yet.
+// newEnsemble makes an ensemble, its network and its files; no server runs yet.
 func newEnsemble(n int, in install, cfg config) (*Ensemble, error) {
-	ports, err := drawPorts(3 * n)
+	network, err := newNetwork(n, cfg)
 	if err != nil {
 		return nil, err
 	}
-	members := make([]peer, n)
-	for i := range members {
-		members[i] = peer{id: i + 1, quorum: ports[n+i], election: ports[2*n+i]}
-	}
-	mesh, err := newMesh(members)
-	if err != nil {
-		return nil, errors.Join(err, mesh.close())
-	}
 	dir, err := os.MkdirTemp("", "zktest-")
 	if err != nil {
-		return nil, errors.Join(err, mesh.close())
+		return nil, errors.Join(fmt.Errorf("zktest: %w", err), network.close())
 	}
-	e := &Ensemble{dir: dir, mesh: mesh}
-	for i, member := range members {
-		l := layout{
-			dir:   filepath.Join(dir, strconv.Itoa(member.id)),
-			root:  dir,
-			port:  ports[i],
-			id:    member.id,
-			peers: mesh.seenBy(i),
-		}
+	e := &Ensemble{dir: dir, network: network, cuts: newCuts(n)}
+	for i := range n {
+		id := i + 1
+		l := layout{dir: filepath.Join(dir, strconv.Itoa(id)), root: dir, id: id, place: network.place(i)}
 		if err := l.write(cfg); err != nil {
-			return nil, errors.Join(err, e.Close())
+			return nil, errors.Join(fmt.Errorf("zktest: %w", err), e.Close())
 		}
 		e.Servers = append(e.Servers, newServer(l, in, cfg))
 	}
@@ -136,41 +125,16 @@ func (e *Ensemble) ConnectString() string {
 	return strings.Join(addrs, ",")
 }
 
-// Isolate cuts a member off from the others, in both directions, until
-// [Ensemble.Heal]: all that they send each other is held back, no connection
-// breaks by itself, and clients reach them all as before. It returns at once, and
-// does nothing to a member that is isolated.
-//
-// A follower notices, and stops serving clients, when it has heard nothing from
-// its leader for the sync limit ([WithSyncLimit], less a tick or so); until then
-// it answers reads from what it has. A leader without a majority notices as late.
-//
-// It panics if s is not a member of e.
-func (e *Ensemble) Isolate(s *Server) { e.mesh.setCut(e.index(s), true) }
-
-// Heal ends what [Ensemble.Isolate] began: what was held back arrives, late,
-// where the connection still stands. It returns at once; [Server.Mode] tells
-// when the member has found its leader again. It does nothing to a member that is
-// not isolated, and panics if s is not a member of e.
-func (e *Ensemble) Heal(s *Server) { e.mesh.setCut(e.index(s), false) }
-
-func (e *Ensemble) index(s *Server) int {
-	i := slices.Index(e.Servers, s)
-	if i < 0 {
-		panic("zktest: server " + s.Addr() + " is not a member of this ensemble")
-	}
-	return i
-}
-
 // Mend undoes whatever has been done to the members: it heals, thaws and restarts
 // them, and returns when one of them leads, all others follow it and all serve
 // clients. If ctx ends first the error is ctx's. It returns [ErrClosed] after
 // Close.
 func (e *Ensemble) Mend(ctx context.Context) error {
-	for _, s := range e.Servers {
-		e.Heal(s)
+	err := e.change(func(c *cuts) { *c = newCuts(len(e.Servers)) })
+	if err != nil {
+		return err
 	}
-	err := e.each(func(_ int, s *Server) error {
+	err = e.each(func(_ int, s *Server) error {
 		if err := s.Thaw(); err != nil {
 			return s.Restart(ctx)
 		}
@@ -186,5 +150,5 @@ func (e *Ensemble) Mend(ctx context.Context) error {
 // gone. Calling it again does nothing.
 func (e *Ensemble) Close() error {
 	err := e.each(func(_ int, s *Server) error { return s.Close() })
-	return errors.Join(err, e.mesh.close(), os.RemoveAll(e.dir))
+	return errors.Join(err, e.network.close(), os.RemoveAll(e.dir))
 }

@@ -51,7 +51,7 @@ func TestIsolatedFollowerAnswersAfterItsSessionHasExpired(t *testing.T) {
 		t.Fatalf("node at the leader: %v, %v; want it there", ok, err)
 	}
 
-	e.Isolate(follower)
+	isolate(t, e, follower)
 	zktest.Eventually(t, soon, "the session expires at the leader", func() bool {
 		ok, _, err := watcher.Exists("/isolated")
 		return err == nil && !ok
@@ -64,7 +64,7 @@ func TestIsolatedFollowerAnswersAfterItsSessionHasExpired(t *testing.T) {
 		return err != nil
 	})
 
-	e.Heal(follower)
+	heal(t, e, follower)
 	if err := follower.AwaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestIsolatedLeaderIsSucceeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Isolate(old)
+	isolate(t, e, old)
 	zktest.Eventually(t, soon, "another member leads", func() bool {
 		leader, err := e.Leader(t.Context())
 		return err == nil && leader != old
@@ -121,7 +121,7 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 				t.Error("Isolate() of a server that is no member: want a panic")
 			}
 		}()
-		e.Isolate(stranger)
+		_ = e.Isolate(stranger)
 	}()
 	if got, want := strings.Count(e.ConnectString(), ","), 2; got != want {
 		t.Errorf("ConnectString() = %s; want three addresses", e.ConnectString())

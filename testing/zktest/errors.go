@@ -15,6 +15,10 @@ var (
 	// ErrClosed is returned by [Server.Restart] and [Ensemble.Mend] after Close.
 	ErrClosed = errors.New("zktest: closed")
 
+	// ErrNoNamespaces is returned where network namespaces can't be had, as
+	// [Namespaces] tells, and by [Ensemble.CutClients] of an ensemble without.
+	ErrNoNamespaces = errors.New("zktest: no network namespaces")
+
 	// ErrNoSession is returned by [KillSession] when the server refuses the
 	// session at the first attempt: it had ended before, or the password is wrong.
 	ErrNoSession = errors.New("zktest: session refused")

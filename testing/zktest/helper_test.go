@@ -86,3 +86,17 @@ func create(t testing.TB, conn *zk.Conn, path string, flags int32) {
 		t.Fatalf("create %s: %v", path, err)
 	}
 }
+
+func isolate(t testing.TB, e *zktest.Ensemble, s *zktest.Server) {
+	t.Helper()
+	if err := e.Isolate(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heal(t testing.TB, e *zktest.Ensemble, s *zktest.Server) {
+	t.Helper()
+	if err := e.Heal(s); err != nil {
+		t.Fatal(err)
+	}
+}

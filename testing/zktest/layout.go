@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,26 +14,29 @@ import (
 // A peer is a member of an ensemble as one of its members knows it.
 type peer struct {
 	id               int
-	quorum, election int // ports on the loopback interface
+	host             string
+	quorum, election int // ports
 }
 
 // A layout is everything that makes up one server's command line and files. It
 // never changes once written: a restart uses the same.
 type layout struct {
-	dir   string // the server's own; holds all of the below
-	root  string // what goes when the process that started the server dies
-	port  int
-	id    int    // the server's own number in peers; 0 without peers
-	peers []peer // none: standalone
+	dir  string // the server's own; holds all of the below
+	root string // what goes when the process that started the server dies
+	id   int    // the server's own number among the place's peers; 0 without peers
+	place
 }
 
 func (l layout) dataDir() string { return filepath.Join(l.dir, "data") }
 func (l layout) logFile() string { return filepath.Join(l.dir, "server.log") }
-func (l layout) address() string { return loopback(l.port) }
+func (l layout) address() string { return net.JoinHostPort(l.host, strconv.Itoa(l.port)) }
 
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
 
-func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+// localhost is where servers listen that have no network of their own.
+const localhost = "127.0.0.1"
+
+func loopback(port int) string { return net.JoinHostPort(localhost, strconv.Itoa(port)) }
 
 // millis writes a duration as ZooKeeper's configuration wants it.
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -62,7 +66,7 @@ func (l layout) configText(cfg config) string {
 	settings := []setting{
 		{"dataDir", l.dataDir()},
 		{"clientPort", strconv.Itoa(l.port)},
-		{"clientPortAddress", "127.0.0.1"},
+		{"clientPortAddress", l.host},
 		{"tickTime", millis(cfg.tick)},
 		{"minSessionTimeout", millis(cfg.minSession)},
 		{"maxSessionTimeout", millis(cfg.maxSession)},
@@ -79,7 +83,7 @@ func (l layout) configText(cfg config) string {
 	for _, p := range l.peers {
 		settings = append(settings, setting{
 			"server." + strconv.Itoa(p.id),
-			loopback(p.quorum) + ":" + strconv.Itoa(p.election),
+			fmt.Sprintf("%s:%d:%d", p.host, p.quorum, p.election),
 		})
 	}
 	var text strings.Builder
@@ -109,11 +113,11 @@ func (l layout) command(in install, cfg config) []string {
 	if !cfg.fsync {
 		args = append(args, "-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=64")
 	}
-	args = append(args, cfg.jvmFlags...)
-	return append(args,
+	return slices.Concat(l.enter, args, cfg.jvmFlags, []string{
 		"-cp", strings.Join(in.classPath, string(os.PathListSeparator)),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain",
-		l.file("zoo.cfg"))
+		l.file("zoo.cfg"),
+	})
 }
 
 // Backends of slf4j that releases of ZooKeeper bring along: logback since 3.8,

@@ -18,35 +18,32 @@ const (
 )
 
 // A link forwards one member's connections to one port of another member, and
-// can hold back all that passes. Held bytes are not lost but late, as on a
+// can hold back what passes either way. Held bytes are not lost but late, as on a
 // network that drops packets until it is mended: nobody is told, connections
 // break only where a member gives up on them.
 type link struct {
-	listener net.Listener
-	target   string
-	greet    greeting // what is done to a connection's first bytes; set by start
+	listener    net.Listener
+	target      string
+	forth, back *gate    // to the target and from it
+	greet       greeting // what is done to a connection's first bytes; set by start
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
-
-	mu   sync.Mutex    // guards following
-	open chan struct{} // closed when bytes may pass
 }
 
 // A greeting reads the first bytes of a connection and returns what is to be
 // forwarded in their place.
 type greeting func(io.Reader) ([]byte, error)
 
-// newLink returns a link that listens and is open; it forwards once started.
-func newLink(target string) (*link, error) {
+// newLink returns a link that listens; it forwards once started.
+func newLink(target string, forth, back *gate) (*link, error) {
 	listener, err := net.Listen("tcp4", loopback(0))
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, target: target, open: make(chan struct{})}
+	l := &link{listener: listener, target: target, forth: forth, back: back}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	close(l.open)
 	return l, nil
 }
 
@@ -58,35 +55,6 @@ func (l *link) start(greet greeting) {
 
 // port returns where the link listens.
 func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
-
-// setOpen lets bytes pass, or holds them back.
-func (l *link) setOpen(open bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.open:
-		if !open {
-			l.open = make(chan struct{})
-		}
-	default:
-		if open {
-			close(l.open)
-		}
-	}
-}
-
-// pass returns true once bytes may pass, and false at the link's end.
-func (l *link) pass() bool {
-	l.mu.Lock()
-	open := l.open
-	l.mu.Unlock()
-	select {
-	case <-open:
-		return true
-	case <-l.ctx.Done():
-		return false
-	}
-}
 
 // close ends the link with all its connections and waits for its goroutines.
 // Calling it again does nothing.
@@ -118,7 +86,7 @@ func (l *link) forward(from net.Conn) {
 	defer from.Close()
 	stop := context.AfterFunc(l.ctx, func() { _ = from.Close() })
 	defer stop()
-	if !l.pass() {
+	if !l.forth.pass(l.ctx) || !l.back.pass(l.ctx) { // a handshake goes both ways
 		return
 	}
 	to, err := l.dial()
@@ -131,10 +99,10 @@ func (l *link) forward(from net.Conn) {
 
 	var back sync.WaitGroup
 	back.Go(func() {
-		background(func() { l.pump(from, to) })
+		background(func() { l.pump(from, to, l.back) })
 	})
 	if l.introduce(to, from) == nil {
-		l.pump(to, from)
+		l.pump(to, from, l.forth)
 	}
 	_ = to.Close()
 	back.Wait()
@@ -155,11 +123,11 @@ func (l *link) introduce(to io.Writer, from io.Reader) error {
 
 // pump copies from src to dst until either ends, and then closes both. The end of
 // a connection is held back like its bytes.
-func (l *link) pump(dst, src net.Conn) {
+func (l *link) pump(dst, src net.Conn, g *gate) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, readErr := src.Read(buf)
-		if !l.pass() {
+		if !g.pass(l.ctx) {
 			return // the link's end closes both
 		}
 		_, writeErr := dst.Write(buf[:n])

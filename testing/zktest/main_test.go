@@ -29,6 +29,9 @@ var children = map[string]func(){
 	"waits":         func() { childServer(); select {} },
 	"freezes":       func() { _ = childServer().Freeze(); fmt.Println("frozen"); select {} },
 	"panics":        func() { childServer(); go panic("as told"); select {} },
+	"parts":         func() { childEnsemble(); select {} },
+	"hears":         hears,
+	"says":          says,
 	"panics within": func() { zktest.Main(runner(func() int { childShared(); panic("as told") })) },
 	"leaks":         func() { zktest.Main(runner(leak), zktest.WithLeakCheck()) },
 	"leaks not":     func() { zktest.Main(runner(func() int { childShared(); return 0 }), zktest.WithLeakCheck()) },
@@ -50,6 +53,18 @@ func leak() int {
 func childServer() *zktest.Server {
 	server, err := zktest.Start(context.Background())
 	return announced(server, err)
+}
+
+// childEnsemble starts an ensemble in namespaces, announces its first member and names
+// the address at which clients reach that.
+func childEnsemble() {
+	e, err := zktest.StartEnsemble(context.Background(), 3, zktest.WithNamespaces(), zktest.WithLogLevel("ERROR"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(9)
+	}
+	announced(e.Servers[0], nil)
+	fmt.Println(e.Servers[0].Addr())
 }
 
 func childShared() {

@@ -2,19 +2,18 @@ package zktest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
 )
 
-// A mesh is the forwarders through which an ensemble's members reach each other:
-// from each to each other a link to its quorum port, at which a leader listens
-// for followers, and one to its election port.
+// A mesh is the network of an ensemble whose members all are on the loopback
+// interface: forwarders, from each member to each other a link to its quorum port,
+// at which a leader listens for followers, and one to its election port.
 type mesh struct {
+	clients []int  // ports
 	members []peer // with the ports on which they listen
 	links   []meshLink
-
-	mu  sync.Mutex // guards cut
-	cut []bool     // by member: all its links hold back
+	gates   [][]*gate // by the indexes of who sends and who receives; shared by their links
 }
 
 // A meshLink is a link with the indexes of the members at its ends.
@@ -24,35 +23,52 @@ type meshLink struct {
 	election bool
 }
 
-// newMesh returns the mesh between members, in operation. After an error it must
-// be closed as well.
-func newMesh(members []peer) (*mesh, error) {
-	m := &mesh{members: members, cut: make([]bool, len(members))}
-	for from := range members {
-		for to, peer := range members {
+// newMesh returns the mesh between n members, in operation.
+func newMesh(n int) (*mesh, error) {
+	ports, err := drawPorts(3 * n)
+	if err != nil {
+		return nil, err
+	}
+	m := &mesh{clients: ports[:n], members: make([]peer, n), gates: make([][]*gate, n)}
+	for i := range m.members {
+		m.members[i] = peer{id: i + 1, host: localhost, quorum: ports[n+i], election: ports[2*n+i]}
+		for range m.members {
+			m.gates[i] = append(m.gates[i], newGate())
+		}
+	}
+	if err := m.connect(); err != nil {
+		return nil, errors.Join(fmt.Errorf("zktest: %w", err), m.close())
+	}
+	return m, nil
+}
+
+// connect makes all links and starts them.
+func (m *mesh) connect() error {
+	for from := range m.members {
+		for to, peer := range m.members {
 			if from == to {
 				continue
 			}
 			if err := m.add(from, to, peer.quorum, false); err != nil {
-				return m, err
+				return err
 			}
 			if err := m.add(from, to, peer.election, true); err != nil {
-				return m, err
+				return err
 			}
 		}
 	}
 	for _, l := range m.links {
 		var greet greeting
 		if l.election {
-			greet = announce(members[l.from], m.port(l.to, l.from, true))
+			greet = announce(m.members[l.from], m.port(l.to, l.from, true))
 		}
 		l.start(greet)
 	}
-	return m, nil
+	return nil
 }
 
 func (m *mesh) add(from, to, port int, election bool) error {
-	l, err := newLink(loopback(port))
+	l, err := newLink(loopback(port), m.gates[from][to], m.gates[to][from])
 	if err != nil {
 		return err
 	}
@@ -68,9 +84,9 @@ func (m *mesh) port(from, to int, election bool) int {
 	return m.links[i].port()
 }
 
-// seenBy returns the members with the ports at which one of them reaches the
-// others; its own are those on which it listens.
-func (m *mesh) seenBy(member int) []peer {
+// place gives a member the forwarders' ports for the others' and, for itself, those
+// on which it listens.
+func (m *mesh) place(member int) place {
 	seen := slices.Clone(m.members)
 	for i := range seen {
 		if i != member {
@@ -78,18 +94,20 @@ func (m *mesh) seenBy(member int) []peer {
 			seen[i].election = m.port(member, i, true)
 		}
 	}
-	return seen
+	return place{host: localhost, port: m.clients[member], peers: seen}
 }
 
-// setCut cuts a member off or ends that. A link is open when neither of its ends
-// is cut off.
-func (m *mesh) setCut(member int, cut bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cut[member] = cut
-	for _, l := range m.links {
-		l.setOpen(!m.cut[l.from] && !m.cut[l.to])
+// set can't cut clients off, which don't come by a forwarder.
+func (m *mesh) set(c cuts) error {
+	if slices.Contains(c.clients, true) {
+		return fmt.Errorf("%w: clients reach the members directly", ErrNoNamespaces)
 	}
+	for from, gates := range m.gates {
+		for to, g := range gates {
+			g.set(!c.drop(from, to))
+		}
+	}
+	return nil
 }
 
 func (m *mesh) close() error {

@@ -53,6 +53,7 @@ type config struct {
 	logLevel          string
 	settings          []setting
 	jvmFlags          []string
+	namespaces        bool
 }
 
 func newConfig(opts []Option) (config, error) {
@@ -156,4 +157,13 @@ func WithSetting(key, value string) Option {
 // (-Dname=value) among them, after the package's own.
 func WithJVMFlags(flags ...string) Option {
 	return optionFunc(func(c *config) { c.jvmFlags = append(c.jvmFlags, flags...) })
+}
+
+// WithNamespaces gives each member of an ensemble a network namespace of its own,
+// with a link to each other member and one to its clients, so that cuts drop
+// packets, as they get lost on a real network. It needs Linux and privileges: see
+// [Namespaces]. A server that stands alone has no use for it. The default is
+// forwarders, which need nothing.
+func WithNamespaces() Option {
+	return optionFunc(func(c *config) { c.namespaces = true })
 }

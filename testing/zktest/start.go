@@ -51,7 +51,7 @@ func startAt(ctx context.Context, port int, in install, cfg config) (*Server, er
 	if err != nil {
 		return nil, fmt.Errorf("zktest: %w", err)
 	}
-	s := newServer(layout{dir: dir, root: dir, port: port}, in, cfg)
+	s := newServer(layout{dir: dir, root: dir, place: place{host: localhost, port: port}}, in, cfg)
 	if err := s.layout.write(cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("zktest: %w", err), s.Close())
 	}

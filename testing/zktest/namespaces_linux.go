@@ -1,0 +1,176 @@
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Namespaces tells whether ensembles can have network namespaces ([WithNamespaces]):
+// it makes some, cuts them off from each other, and removes them. Its error is
+// [ErrNoNamespaces] with the reason: they take privileges (CAP_SYS_ADMIN and
+// CAP_NET_ADMIN, as root has them outside most containers), ip and tc of iproute2,
+// and nsenter of util-linux.
+func Namespaces() error {
+	_, err := retryTaken(func() (network, error) {
+		n, err := newNamespaces(2)
+		if err != nil {
+			return nil, err
+		}
+		c := newCuts(2)
+		c.isolated[0], c.clients[1] = true, true
+		if err := errors.Join(n.set(c), n.set(newCuts(2)), n.close()); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoNamespaces, err)
+		}
+		return n, nil
+	})
+	return err
+}
+
+// A namespaces is the network of an ensemble whose members each have a namespace of
+// their own: between each two a pair of virtual interfaces, and between each and the
+// namespace of this process, where clients are, another. There is no router and no
+// bridge, and nothing in a namespace knows a way to anywhere else.
+//
+// All addresses are of one subnet. A cut is a queueing discipline at the sender's
+// interface that drops all packets and tells nobody.
+//
+// Nothing of it outlives this process and its servers, however they end: a namespace
+// has no name, and goes with the last that has it open, and with it its interfaces,
+// and so their other ends.
+type namespaces struct {
+	subnet
+	members []namespace // in the order of their indexes
+	outside namespace   // that of this process
+	links   []string    // interfaces on the clients' side that were made
+	cut     map[device]bool
+}
+
+// The ports of all members, which have nobody to share them with.
+const (
+	clientPort   = 2181
+	quorumPort   = 2888
+	electionPort = 3888
+)
+
+// newNamespaces returns the network for n members, in operation.
+func newNamespaces(n int) (network, error) {
+	own, err := drawSubnet()
+	if err != nil {
+		return nil, err
+	}
+	ns := &namespaces{subnet: own, cut: make(map[device]bool)}
+	if err := ns.make(n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoNamespaces, errors.Join(err, ns.close()))
+	}
+	return ns, nil
+}
+
+// make makes the namespaces and what connects them.
+func (n *namespaces) make(members int) error {
+	for range members {
+		own, err := newNamespace()
+		if err != nil {
+			return err
+		}
+		n.members = append(n.members, own)
+	}
+	for i := range n.members {
+		if err := n.joinClients(i); err != nil {
+			return err
+		}
+	}
+	for i := range n.members {
+		if err := n.joinPeers(i); err != nil {
+			return err
+		}
+	}
+	for i := range n.members {
+		if err := n.routePeers(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinClients links a member to its clients.
+//
+// Nobody is to be asked which hardware has an address, here or between members: a
+// question without an answer is an error to whoever wants to connect, and a cut has
+// none to give.
+func (n *namespaces) joinClients(i int) error {
+	outer, member := n.outer(i), n.members[i]
+	err := n.outside.batch("ip", fmt.Sprintf("link add %s address %s type veth peer name %s address %s netns %s",
+		outer, hardware(0, i+1), clientsDevice, hardware(i+1, 0), member.path()))
+	if err != nil {
+		if strings.Contains(err.Error(), "File exists") {
+			return fmt.Errorf("%w: %w", errPortTaken, err)
+		}
+		return err
+	}
+	n.links = append(n.links, outer)
+	return errors.Join(
+		member.batch("ip",
+			"link set lo up",
+			fmt.Sprintf("addr add %s/30 dev %s", n.server(i), clientsDevice),
+			fmt.Sprintf("link set %s up", clientsDevice),
+			fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", n.client(i), hardware(0, i+1), clientsDevice),
+		),
+		n.outside.batch("ip",
+			fmt.Sprintf("addr add %s/30 dev %s", n.client(i), outer),
+			fmt.Sprintf("link set %s up", outer),
+			fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", n.server(i), hardware(i+1, 0), outer),
+		))
+}
+
+// joinPeers links a member to those after it.
+func (n *namespaces) joinPeers(i int) error {
+	lines := []string{fmt.Sprintf("addr add %s/32 dev lo", n.peer(i))}
+	for j := i + 1; j < len(n.members); j++ {
+		lines = append(lines, fmt.Sprintf("link add %s address %s type veth peer name %s address %s netns %s",
+			peerDevice(j), hardware(i+1, j+1), peerDevice(i), hardware(j+1, i+1), n.members[j].path()))
+	}
+	return n.members[i].batch("ip", lines...)
+}
+
+// routePeers has a member find all others, once they are linked.
+func (n *namespaces) routePeers(i int) error {
+	var lines []string
+	for j := range n.members {
+		if j == i {
+			continue
+		}
+		lines = append(lines,
+			fmt.Sprintf("link set %s up", peerDevice(j)),
+			fmt.Sprintf("route add %s/32 dev %s src %s", n.peer(j), peerDevice(j), n.peer(i)),
+			fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", n.peer(j), hardware(j+1, i+1), peerDevice(j)))
+	}
+	return n.members[i].batch("ip", lines...)
+}
+
+func (n *namespaces) place(member int) place {
+	p := place{host: n.server(member), port: clientPort, enter: n.members[member].enter()}
+	for i := range n.members {
+		p.peers = append(p.peers, peer{id: i + 1, host: n.peer(i), quorum: quorumPort, election: electionPort})
+	}
+	return p
+}
+
+// close removes the interfaces on the clients' side, and with each its other end, and
+// lets go of the namespaces.
+func (n *namespaces) close() error {
+	var lines []string
+	for _, link := range n.links {
+		lines = append(lines, "link del "+link)
+	}
+	n.links = nil
+	var errs []error
+	if len(lines) > 0 {
+		errs = append(errs, n.outside.batch("ip", lines...))
+	}
+	for _, member := range n.members {
+		errs = append(errs, member.close())
+	}
+	n.members = nil
+	return errors.Join(errs...)
+}

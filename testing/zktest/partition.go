@@ -1,0 +1,72 @@
+package zktest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Isolate cuts a member off from the others, in both directions, until
+// [Ensemble.Heal]: nothing arrives of all that they send each other, no connection
+// breaks by itself, and clients reach them all as before. It does nothing to a
+// member that is isolated.
+//
+// A follower notices, and stops serving clients, when it has heard nothing from
+// its leader for the sync limit ([WithSyncLimit], less a tick or so); until then
+// it answers reads from what it has. A leader without a majority notices as late.
+//
+// Its error, which only an ensemble in namespaces can have, says which part of the
+// network could not be changed. It panics if s is not a member of e.
+func (e *Ensemble) Isolate(s *Server) error {
+	i := e.index(s)
+	return e.change(func(c *cuts) { c.isolated[i] = true })
+}
+
+// Cut keeps what one member sends from arriving at another, until [Ensemble.Heal] of
+// either. What goes the other way arrives, save that the two have no new
+// connection: that takes both. It is as Isolate for the rest.
+func (e *Ensemble) Cut(from, to *Server) error {
+	i, j := e.index(from), e.index(to)
+	return e.change(func(c *cuts) { c.oneWay[i][j] = true })
+}
+
+// CutClients keeps what a member and its clients send each other from arriving,
+// until [Ensemble.Heal]; all of this package that asks a member is a client. The
+// others reach it as before. It returns [ErrNoNamespaces], and does nothing, for an
+// ensemble without [WithNamespaces], and is as Isolate for the rest.
+func (e *Ensemble) CutClients(s *Server) error {
+	i := e.index(s)
+	return e.change(func(c *cuts) { c.clients[i] = true })
+}
+
+// Heal ends what [Ensemble.Isolate], [Ensemble.Cut] and [Ensemble.CutClients] did to
+// a member; the ways to one that is isolated itself remain cut. Where a connection
+// still stands, what was sent on it arrives, late: at once by a forwarder; in a
+// namespace when the system sends it again, which takes up to as long as the cut
+// was. [Server.Mode] tells when the member has found its leader again. Heal does
+// nothing to a member that is not cut off, and is as Isolate for the rest.
+func (e *Ensemble) Heal(s *Server) error {
+	i := e.index(s)
+	return e.change(func(c *cuts) { c.heal(i) })
+}
+
+// change changes who is cut off from whom. After an error the next change tries what
+// is missing again.
+func (e *Ensemble) change(do func(c *cuts)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed := e.cuts.clone()
+	do(&changed)
+	if err := e.network.set(changed); err != nil {
+		return fmt.Errorf("zktest: network of %s: %w", e.ConnectString(), err)
+	}
+	e.cuts = changed
+	return nil
+}
+
+func (e *Ensemble) index(s *Server) int {
+	i := slices.Index(e.Servers, s)
+	if i < 0 {
+		panic("zktest: server " + s.Addr() + " is not a member of this ensemble")
+	}
+	return i
+}
