@@ -44,6 +44,7 @@ func TestChaos(t *testing.T) {
 	length, seed := parameters(t)
 	fmt.Printf("chaos: %v of faults, CHAOS_SEED=%d\n", length, seed)
 	r := newRun(t, seed)
+	fmt.Printf("chaos: members reach each other %s\n", r.network)
 	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
 		t.Fatal("not every kind of lock was granted at the start")
 	}
@@ -140,6 +141,9 @@ func (r *run) saveRecords(t *testing.T) {
 	}
 	for _, s := range r.stops {
 		records = append(records, history.Record{Kind: "stopped", Client: s.client, Call: s.from, Return: s.to})
+	}
+	for _, f := range r.faults {
+		records = append(records, history.Record{Kind: "fault", Client: f.whom, Call: f.from, Return: f.to, Note: f.name})
 	}
 	path := filepath.Join(resultDir, "records.jsonl")
 	if err := errors.Join(os.MkdirAll(resultDir, 0o755), writeLines(path, records)); err != nil {

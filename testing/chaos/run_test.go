@@ -23,15 +23,23 @@ const (
 type run struct {
 	seed     uint64
 	ensemble *zktest.Ensemble
+	network  string // how the members reach each other
 	store    *store
 	board    *board
 	slots    []*slot
 
 	mu      sync.Mutex // guards following
-	faults  map[string]int
+	faults  []done
 	revokes []revoke
 	stops   []stopped
 	errs    []error // what went wrong with the run itself, or with a worker
+}
+
+// A done is a fault that was done.
+type done struct {
+	name     string
+	whom     string // a server's address or a worker's name
+	from, to int64  // until the harm was ended, not until all was well
 }
 
 // A revoke is a session that was closed by the run.
@@ -48,12 +56,8 @@ type stopped struct {
 
 func newRun(t testing.TB, seed uint64) *run {
 	t.Helper()
-	r := &run{
-		seed:     seed,
-		ensemble: zktest.RunEnsemble(t, 3, zktest.WithSyncLimit(5), zktest.WithLogLevel("ERROR")),
-		board:    newBoard(),
-		faults:   make(map[string]int),
-	}
+	r := &run{seed: seed, board: newBoard()}
+	r.ensemble, r.network = newEnsemble(t)
 	r.store = newStore(t)
 	for i := range workers {
 		s := newSlot(t, r, i, r.ensemble.Servers)
@@ -70,11 +74,11 @@ func newRun(t testing.TB, seed uint64) *run {
 	return r
 }
 
-// A fault is one kind of harm. It returns when it is over, and reports whether it did
-// what it is called.
+// A fault is one kind of harm. It returns when it is over, and tells to whom it was
+// done, and when: to nobody if it did not do what it is called.
 type fault struct {
 	name string
-	do   func(ctx context.Context, t dice) bool
+	do   func(ctx context.Context, t dice) done
 }
 
 // dice are a schedule's random numbers.
@@ -104,18 +108,19 @@ func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most t
 			}
 			under.Go(func() {
 				defer func() { <-room }()
-				if deck[i].do(ctx, own) {
-					r.count(deck[i].name)
+				if f := deck[i].do(ctx, own); f.whom != "" {
+					f.name = deck[i].name
+					r.note(f)
 				}
 			})
 		}
 	}
 }
 
-func (r *run) count(name string) {
+func (r *run) note(f done) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.faults[name]++
+	r.faults = append(r.faults, f)
 }
 
 // fail takes note that something went wrong that no fault explains.
@@ -145,10 +150,11 @@ func (r *run) mend() {
 			r.fail(err)
 			return
 		}
-		r.count("all servers killed and restarted, as they did not find together")
+		from := history.Monotonic()
 		for _, s := range r.ensemble.Servers {
 			r.fail(s.Kill())
 		}
+		r.note(done{"all servers killed and restarted, as they did not find together", "all servers", from, history.Monotonic()})
 	}
 }
 

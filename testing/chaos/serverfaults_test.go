@@ -4,42 +4,48 @@ import (
 	"context"
 	"time"
 
+	"github.com/docent-go/docent/testing/history"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// serverFaults are done one at a time, so that a majority always stands.
+// How long harm is done.
+const (
+	moment = 200 * time.Millisecond
+	while  = 2 * time.Second
+	long   = 5 * time.Second
+)
+
+// serverFaults are done one at a time. A majority of the servers always stands, and
+// mostly reaches each other.
 func (r *run) serverFaults() []fault {
-	harm := func(name string, leader bool, do func(s *zktest.Server) error, least, most time.Duration) fault {
-		return fault{name, func(ctx context.Context, d dice) bool {
-			server := r.member(ctx, leader, d)
-			if server == nil {
-				return false // the run is over
-			}
-			r.fail(do(server))
-			pause(ctx, d.between(least, most))
-			r.mend()
-			return true
-		}}
-	}
 	stop := func(s *zktest.Server) error {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
 		return s.Stop(ctx)
 	}
-	isolate := func(s *zktest.Server) error {
-		r.ensemble.Isolate(s)
-		return nil
-	}
-	const moment, while, long = 200 * time.Millisecond, 2 * time.Second, 5 * time.Second
-	return []fault{
-		harm("server killed (kill -9), leader", true, (*zktest.Server).Kill, moment, while),
-		harm("server killed (kill -9), follower", false, (*zktest.Server).Kill, moment, while),
-		harm("server restarted", false, stop, 0, moment),
-		harm("server frozen (SIGSTOP), leader", true, (*zktest.Server).Freeze, moment, long),
-		harm("server frozen (SIGSTOP), follower", false, (*zktest.Server).Freeze, moment, long),
-		harm("server cut off from its peers, leader", true, isolate, moment, long),
-		harm("server cut off from its peers, follower", false, isolate, moment, long),
-	}
+	return append(r.networkFaults(),
+		r.harm("server killed (kill -9), leader", true, (*zktest.Server).Kill, moment, while),
+		r.harm("server killed (kill -9), follower", false, (*zktest.Server).Kill, moment, while),
+		r.harm("server restarted", false, stop, 0, moment),
+		r.harm("server frozen (SIGSTOP), leader", true, (*zktest.Server).Freeze, moment, long),
+		r.harm("server frozen (SIGSTOP), follower", false, (*zktest.Server).Freeze, moment, long),
+	)
+}
+
+// harm does something to the leader or to a follower, and mends it a while later.
+func (r *run) harm(name string, leader bool, do func(s *zktest.Server) error, least, most time.Duration) fault {
+	return fault{name, func(ctx context.Context, d dice) done {
+		server := r.member(ctx, leader, d)
+		if server == nil {
+			return done{} // the run is over
+		}
+		f := done{whom: server.Addr(), from: history.Monotonic()}
+		r.fail(do(server))
+		pause(ctx, d.between(least, most))
+		f.to = history.Monotonic()
+		r.mend()
+		return f
+	}}
 }
 
 // member returns the leader or one of the followers.

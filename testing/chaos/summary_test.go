@@ -15,7 +15,8 @@ import (
 type summary struct {
 	history    *history.History
 	length     time.Duration
-	faults     map[string]int
+	network    string // how the members reached each other
+	faults     []done
 	models     map[string]*tally
 	succession history.Succession
 	registers  history.Registers
@@ -40,11 +41,11 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 		t.Fatal(err)
 	}
 	s := summary{
-		history: h, length: length, models: make(map[string]*tally),
+		history: h, length: length, network: r.network, models: make(map[string]*tally),
 		succession: h.Succession(), registers: h.Registers(),
 	}
 	r.mu.Lock()
-	s.faults, s.stops = maps.Clone(r.faults), len(r.stops)
+	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
 	for _, err := range r.errs {
 		s.violations = append(s.violations, err.Error())
 	}
@@ -119,11 +120,10 @@ func (s summary) vacuity() []string {
 			missing = append(missing, fmt.Sprintf(format, args...))
 		}
 	}
-	total, losses := 0, 0
-	for _, n := range s.faults {
-		total += n
-	}
-	want(total >= int(s.length/faultEvery), "%d faults in %v", total, s.length)
+	want(len(s.faults) >= int(s.length/faultEvery), "%d faults in %v", len(s.faults), s.length)
+	want(slices.ContainsFunc(s.faults, func(f done) bool { return strings.HasPrefix(f.name, cutName) }),
+		"no member of the ensemble was cut off from another")
+	losses := 0
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		n := s.models[name]
 		want(n.handovers > 0, "the %s never went from one worker to another", name)
@@ -155,13 +155,14 @@ func (s summary) late() (byFence, byGuard int) {
 
 func (s summary) String() string {
 	var b strings.Builder
-	total := 0
-	for _, n := range s.faults {
-		total += n
+	counts := make(map[string]int)
+	for _, f := range s.faults {
+		counts[f.name]++
 	}
-	fmt.Fprintf(&b, "faults: %d in %v\n", total, s.length)
-	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
-		fmt.Fprintf(&b, "  %4d  %s\n", s.faults[name], name)
+	fmt.Fprintf(&b, "members reached each other %s\n", s.network)
+	fmt.Fprintf(&b, "faults: %d in %v\n", len(s.faults), s.length)
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "  %4d  %s\n", counts[name], name)
 	}
 	fmt.Fprintf(&b, "%-10s %8s %8s %8s %8s %8s %9s %10s  %s\n",
 		"locks", "grants", "no lock", "losses", "killed", "handed", "histories", "operations", "porcupine")
@@ -177,11 +178,35 @@ func (s summary) String() string {
 	c := s.succession
 	fmt.Fprintf(&b, "losses: %d by the lease clock or an expiry, %d with a successor, least time from loss to its grant %v\n",
 		c.Losses, c.Succeeded, c.MinGap.Round(time.Microsecond))
-	fmt.Fprintf(&b, "        (%s)\n", c.Nearest)
+	for _, g := range c.Gaps[:min(len(c.Gaps), nearest)] {
+		s.explain(&b, g)
+	}
+	if len(c.Released) > 0 {
+		fmt.Fprintf(&b, "        %d more with a successor that the lease's own release told of, least time %v\n",
+			len(c.Released), c.Released[0].Length().Round(time.Microsecond))
+	}
 	fmt.Fprintf(&b, "        %d of sessions that somebody else closed, %d in stopped workers\n", c.Revoked, c.Stopped)
 	byFence, byGuard := s.late()
 	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused; late ones of holders that were stopped: %d by fence, %d by guard\n",
 		s.registers.Accepted, s.registers.Refused, byFence, byGuard)
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
+}
+
+// nearest is how many gaps between a loss and the next grant are explained, the least
+// first.
+const nearest = 5
+
+// explain tells all that is known of a gap: both leases, why the first was lost, and
+// the faults between the last look at it and the grant.
+func (s summary) explain(b *strings.Builder, g history.Gap) {
+	lost, next := g.Lost, g.Next
+	since := func(at int64) time.Duration { return time.Duration(at - lost.Return).Round(time.Millisecond) }
+	fmt.Fprintf(b, "  %v at %s: %s (seen to stand at %v), then %s: %s\n", g.Length().Round(time.Millisecond), lost.Grant.Stakes[0].Lock,
+		lost.Grant.Lease, since(lost.Alive), next.Grant.Lease, lost.Note)
+	for _, f := range s.faults {
+		if f.from < next.Grant.Return && lost.Alive < f.to {
+			fmt.Fprintf(b, "        from %v to %v: %s: %s\n", since(f.from), since(f.to), f.whom, f.name)
+		}
+	}
 }

@@ -26,17 +26,27 @@ func (r *run) workerFaults() []fault {
 // A harm is a fault to a worker, which may just have got a lock and linger with it.
 type harm func(ctx context.Context, d dice, s *slot, grant history.Record) bool
 
+// hit does a fault to a worker that was claimed for it.
+func hit(ctx context.Context, do harm, d dice, s *slot, grant history.Record) done {
+	f := done{whom: s.current().name, from: history.Monotonic()} // it may be another one afterwards
+	if !do(ctx, d, s, grant) {
+		return done{}
+	}
+	f.to = history.Monotonic()
+	return f
+}
+
 // onAny does a fault to any worker that suffers none.
-func (r *run) onAny(do harm) func(context.Context, dice) bool {
-	return func(ctx context.Context, d dice) bool {
+func (r *run) onAny(do harm) func(context.Context, dice) done {
+	return func(ctx context.Context, d dice) done {
 		for _, i := range d.Perm(len(r.slots)) {
 			if s := r.slots[i]; s.claim() {
 				defer s.yield()
 				defer s.heal()
-				return do(ctx, d, s, history.Record{})
+				return hit(ctx, do, d, s, history.Record{})
 			}
 		}
-		return false
+		return done{}
 	}
 }
 
@@ -44,20 +54,20 @@ func (r *run) onAny(do harm) func(context.Context, dice) bool {
 const holderLimit = 20 * time.Second
 
 // onHolder does a fault to a worker that has just got a lock that fits.
-func (r *run) onHolder(fits func(history.Record) bool, do harm) func(context.Context, dice) bool {
-	return func(ctx context.Context, d dice) bool {
+func (r *run) onHolder(fits func(history.Record) bool, do harm) func(context.Context, dice) done {
+	return func(ctx context.Context, d dice) done {
 		waiting, cancel := context.WithTimeout(ctx, holderLimit)
 		defer cancel()
 		for {
 			grant, ok := r.board.lingering(waiting, fits)
 			if !ok {
-				return false
+				return done{}
 			}
 			for _, s := range r.slots {
 				if s.current().name == grant.Client && s.claim() {
 					defer s.yield()
 					defer s.heal()
-					return do(ctx, d, s, grant)
+					return hit(ctx, do, d, s, grant)
 				}
 			}
 		}

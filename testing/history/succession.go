@@ -1,8 +1,8 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -12,17 +12,26 @@ type Succession struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
 	Succeeded int           // those that met a holder, and after which somebody else got the lock
 	MinGap    time.Duration // the least time from an observed loss to the successor's grant; 0 if none
-	Nearest   string        // the lease of that loss, and why it was lost
+	Gaps      []Gap         // those times, the least first
+	Released  []Gap         // the same for losses that the lease's own release told of: it may have arrived, late
 	Revoked   int           // losses of sessions that somebody else had closed
 	Stopped   int           // losses that a stopped process could not notice in time
 	Faults    []string      // "loss before succession" broken
 }
 
+// A Gap is the time between a loss and the grant after it.
+type Gap struct {
+	Lost, Next *Tenure
+}
+
+// Length is how long the gap is, less than 0 if the loss was noted after the grant.
+func (g Gap) Length() time.Duration { return time.Duration(g.Next.Grant.Return - g.Lost.Return) }
+
 // Succession holds each loss against the first grant after it that it should have come
 // before. A lease that was seen to stand after that grant is a fault. A gap may be
 // negative without one: who noted the loss may have waited for a processor.
 func (h *History) Succession() Succession {
-	s := Succession{MinGap: math.MaxInt64}
+	var s Succession
 	byLock := make(map[string][]*Tenure)
 	for _, t := range h.Tenures { // in the order of their grants
 		for _, st := range t.Grant.Stakes {
@@ -34,8 +43,11 @@ func (h *History) Succession() Succession {
 			s.add(t, byLock)
 		}
 	}
-	if s.Succeeded == 0 {
-		s.MinGap = 0
+	for _, gaps := range [][]Gap{s.Gaps, s.Released} {
+		slices.SortStableFunc(gaps, func(a, b Gap) int { return cmp.Compare(a.Length(), b.Length()) })
+	}
+	if s.Succeeded = len(s.Gaps); s.Succeeded > 0 {
+		s.MinGap = s.Gaps[0].Length()
 	}
 	return s
 }
@@ -58,11 +70,12 @@ func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
 		s.Faults = append(s.Faults, fmt.Sprintf("loss before succession: %s stood at %d, %v after %s was granted",
 			t.Grant.Lease, t.Alive, time.Duration(t.Alive-next.Grant.Return), next.Grant.Lease))
 	}
-	if !t.Stopped && t.Call == 0 { // who was releasing it had done with it
-		s.Succeeded++
-		if gap := time.Duration(next.Grant.Return - t.Return); gap < s.MinGap {
-			s.MinGap, s.Nearest = gap, fmt.Sprintf("%s, at %d, before %s: %s", t.Grant.Lease, t.Return, next.Grant.Lease, t.Note)
-		}
+	switch gap := (Gap{Lost: t, Next: next}); {
+	case t.Stopped:
+	case t.Call > 0: // who was releasing it had done with it
+		s.Released = append(s.Released, gap)
+	default:
+		s.Gaps = append(s.Gaps, gap)
 	}
 }
 

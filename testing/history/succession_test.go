@@ -33,7 +33,7 @@ func TestSuccession(t *testing.T) {
 	releasing := lost(20, 33)
 	releasing[0].Call = 24
 	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
-	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 {
+	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 || len(s.Released) != 1 || s.Released[0].Length() != -2 {
 		t.Errorf("a loss that a release tells of: %+v; want no gap", s)
 	}
 	h = holder(20, 25).assemble(t)
@@ -45,6 +45,12 @@ func TestSuccession(t *testing.T) {
 	h.Revoke("x", 1, 30)
 	if s := h.Succession(); s.Revoked != 1 || len(s.Faults) > 0 {
 		t.Errorf("a loss of a session that was closed: %+v; want it told apart", s)
+	}
+	second := lost(51, 52)
+	second[0].Lease = "2"
+	several := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(20, 25), grant("2", "y", 6, 1, 50), second, grant("3", "z", 8, 2, 61)).assemble(t)
+	if s := several.Succession(); len(s.Gaps) != 2 || s.MinGap != 9 || s.Gaps[0].Lost.Grant.Owner != "y" || s.Gaps[1].Length() != 25 {
+		t.Errorf("two losses: %+v; want the second's gap of 9ns, then the first's of 25ns", s)
 	}
 	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
 	if s := readers.Succession(); s.MinGap != 6 {
