@@ -11,10 +11,12 @@
 //
 // # What they suffer
 //
-// One server at a time is killed, restarted, frozen or cut off from its peers, the leader
-// as well as a follower. Members reach each other through forwarders in the test's
-// process (zktest.Ensemble.Isolate), which hold back what passes; network namespaces,
-// which need privileges, are not used. Two workers at a time are stopped until somebody
+// One server at a time is killed, restarted, frozen, or cut off: from its peers, both
+// ways or one way, or from its clients; the leader as well as a follower. Where that can
+// be had, which takes privileges, servers are in network namespaces of their own
+// (zktest.WithNamespaces), and what is cut drops packets; elsewhere they reach each other
+// by forwarders that hold back what passes, and the report begins with that. Two workers
+// at a time are stopped until somebody
 // else has taken their lock and written, killed while they hold, have their session
 // closed behind their back, or their connections cut, refused, or silenced in one or both
 // directions. The seed decides about the order, the targets and the times, not about

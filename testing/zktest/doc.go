@@ -1,8 +1,8 @@
 // Package zktest runs real Apache ZooKeeper servers for tests, alone or as an
 // ensemble, and breaks them on request.
 //
-// A [Server] is one Java process on the loopback interface with a temporary
-// directory of its own; an [Ensemble] is several of them that elect a leader.
+// A [Server] is one Java process with a temporary directory of its own, on the
+// loopback interface or in a network namespace, where only this machine reaches it; an [Ensemble] is several of them that elect a leader.
 // Both are tuned for tests: ticks of [DefaultTickTime], so that sessions may be
 // as short as [DefaultMinSessionTimeout]; no admin server; containers reaped
 // every [DefaultContainerInterval]; and, unless [WithFsync] says otherwise, no
@@ -36,23 +36,33 @@
 //
 // # Faults
 //
-// A server can be killed, stopped, restarted on its data, frozen and thawed. An
-// ensemble's members talk to each other through forwarders in this process, so
-// that [Ensemble.Isolate] can cut a member off from its peers while clients
-// still reach it. [KillSession] ends somebody's session.
+// A server can be killed, stopped, restarted on its data, frozen and thawed.
+// [KillSession] ends somebody's session. An ensemble's members can be cut off from
+// each other, both ways ([Ensemble.Isolate]) or one way ([Ensemble.Cut]), while
+// clients still reach them all. There are two kinds of network for that:
+//
+//   - forwarders in this process, by which the members reach each other, and which
+//     hold back what they send. They need nothing, and are the default.
+//   - with [WithNamespaces], a network namespace for each member and links between
+//     them, where a cut drops packets: nothing that was sent meanwhile arrives before
+//     the sender's system sends it again, and a new connection waits for its
+//     handshake. That is what a real network does. There, members can be cut off from
+//     their clients, too ([Ensemble.CutClients]). It needs Linux and privileges;
+//     [Namespaces] tells whether it can be had.
 //
 // # Processes
 //
 // No server outlives the process that started it, however that ends: a small
 // shell process waits on a pipe from it, kills the server at the end of the
 // pipe and removes the directory. A server runs in a process group of its own
-// and never sees the terminal's interrupt.
+// and never sees the terminal's interrupt. A network namespace goes with the last
+// process that has it, and with it all its interfaces: there is nothing to sweep up.
 //
 // # Errors
 //
 // [ErrMissing] when there is no ZooKeeper or no Java, [ErrStopped] from a method
 // that needs a running process, [ErrClosed] after Close, [ErrNoSession] from
-// [KillSession]. A server that does not come up is reported with the end of its
+// [KillSession], [ErrNoNamespaces] where namespaces are asked for and can't be had. A server that does not come up is reported with the end of its
 // log.
 //
 // # Concurrency
