@@ -26,7 +26,7 @@ func newNamespace() (namespace, error) {
 		return namespace{}, err
 	}
 	if err := cmd.Start(); err != nil {
-		return namespace{}, fmt.Errorf("a process with its own network: %w", errors.Join(err, stdin.Close()))
+		return namespace{}, fmt.Errorf("a process with its own network: %w", err)
 	}
 	file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", cmd.Process.Pid))
 	if err := errors.Join(err, stdin.Close(), cmd.Wait()); err != nil {

@@ -3,6 +3,7 @@ package zktest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,30 +28,22 @@ func TestPartitions(t *testing.T) {
 			t.Parallel()
 			c.need(t)
 			e := zktest.RunEnsemble(t, 3, c.opts...)
-			for _, p := range []struct {
-				promise string
-				keeps   func(*testing.T, *zktest.Ensemble)
-			}{
-				{"a member that is cut off serves nobody until it is healed", cutMember},
-				{"a follower needs both ways to its leader", oneWay},
-				{"clients are cut off in namespaces only", cutClients},
-			} {
-				t.Run(p.promise, func(t *testing.T) { p.keeps(t, e) })
-				must(t, e.Mend(t.Context()))
-			}
+			cutMember(t, e)
+			oneWay(t, e)
+			cutClients(t, e)
 		})
 	}
 }
 
 func parts(t testing.TB, e *zktest.Ensemble) (leader *zktest.Server, followers []*zktest.Server) {
 	t.Helper()
-	leader, err := e.Leader(t.Context())
-	must(t, err)
-	followers, err = e.Followers(t.Context())
-	must(t, err)
-	if len(followers) != 2 {
-		t.Fatalf("%d followers; want 2", len(followers))
-	}
+	zktest.Eventually(t, soon, "one leads and two follow", func() bool {
+		var err error
+		if leader, err = e.Leader(t.Context()); err == nil {
+			followers, err = e.Followers(t.Context())
+		}
+		return err == nil && len(followers) == 2 && !slices.Contains(followers, leader)
+	})
 	return leader, followers
 }
 
@@ -62,63 +55,75 @@ func gaveUp(t testing.TB, s *zktest.Server) bool {
 }
 
 func cutMember(t *testing.T, e *zktest.Ensemble) {
-	leader, followers := parts(t, e)
-	cut, client := followers[0], connect(t, leader)
+	t.Helper()
+	t.Run("a member that is cut off serves nobody until it is healed", func(t *testing.T) {
+		leader, followers := parts(t, e)
+		cut, client := followers[0], connect(t, leader)
 
-	must(t, e.Isolate(cut))
-	zktest.Eventually(t, soon, "the member gives up, and its clients reach it to hear so", func() bool { return gaveUp(t, cut) })
-	create(t, client, "/written-by-the-majority", 0)
-	conn, _, err := zk.Connect([]string{cut.Addr()}, time.Second, zk.WithLogger(quiet{}))
-	must(t, err)
-	defer conn.Close()
-	if _, err := conn.Create("/written-by-the-minority", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
-		t.Error("a member without a majority took a write")
-	}
+		must(t, e.Isolate(cut))
+		zktest.Eventually(t, soon, "the member gives up, and its clients reach it to hear so", func() bool { return gaveUp(t, cut) })
+		create(t, client, "/written-by-the-majority", 0)
+		conn, _, err := zk.Connect([]string{cut.Addr()}, time.Second, zk.WithLogger(quiet{}))
+		must(t, err)
+		defer conn.Close()
+		if _, err := conn.Create("/written-by-the-minority", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
+			t.Error("a member without a majority took a write")
+		}
 
-	must(t, e.Heal(cut))
-	must(t, cut.AwaitReady(t.Context()))
-	if ok, _, err := connect(t, cut).Exists("/written-by-the-majority"); err != nil || !ok {
-		t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
-	}
+		must(t, e.Heal(cut))
+		must(t, cut.AwaitReady(t.Context()))
+		if ok, _, err := connect(t, cut).Exists("/written-by-the-majority"); err != nil || !ok {
+			t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
+		}
+	})
+	must(t, e.Mend(t.Context()))
 }
 
 // Either way of a connection is enough to bring it down.
 func oneWay(t *testing.T, e *zktest.Ensemble) {
-	for _, unheard := range []string{"follower", "leader"} {
-		leader, followers := parts(t, e)
-		follower, other := followers[0], followers[1]
-		if unheard == "leader" {
-			must(t, e.Cut(leader, follower))
-		} else {
-			must(t, e.Cut(follower, leader))
+	t.Helper()
+	t.Run("a follower needs both ways to its leader", func(t *testing.T) {
+		for _, unheard := range []string{"follower", "leader"} {
+			leader, followers := parts(t, e)
+			follower, other := followers[0], followers[1]
+			if unheard == "leader" {
+				must(t, e.Cut(leader, follower))
+			} else {
+				must(t, e.Cut(follower, leader))
+			}
+			zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return gaveUp(t, follower) })
+			zktest.Eventually(t, soon, "the other follower follows", func() bool {
+				mode, err := other.Mode(t.Context())
+				return err == nil && mode == zktest.Follower
+			})
+			must(t, e.Mend(t.Context()))
 		}
-		zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return gaveUp(t, follower) })
-		zktest.Eventually(t, soon, "the other follower follows", func() bool {
-			mode, err := other.Mode(t.Context())
-			return err == nil && mode == zktest.Follower
-		})
-		must(t, e.Mend(t.Context()))
-	}
+	})
+	must(t, e.Mend(t.Context()))
 }
 
 func cutClients(t *testing.T, e *zktest.Ensemble) {
-	leader, followers := parts(t, e)
-	cut := followers[0]
-	err := e.CutClients(cut)
-	if errors.Is(err, zktest.ErrNoNamespaces) {
-		if _, err := cut.Mode(t.Context()); err != nil {
-			t.Errorf("Mode() after a cut that could not be made: %v", err)
+	t.Helper()
+	t.Run("clients are cut off in namespaces only", func(t *testing.T) {
+		leader, followers := parts(t, e)
+		cut := followers[0]
+		err := e.CutClients(cut)
+		if errors.Is(err, zktest.ErrNoNamespaces) {
+			if _, err := cut.Mode(t.Context()); err != nil {
+				t.Errorf("Mode() after a cut that could not be made: %v", err)
+			}
+			return
 		}
-		return
-	}
-	must(t, err)
-	ctx, cancel := deadline(t, 500*time.Millisecond)
-	defer cancel()
-	if mode, err := cut.Mode(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Mode() of a member that its clients don't reach = %q, %v; want the context's error", mode, err)
-	}
-	zktest.Eventually(t, soon, "the leader reaches both followers", func() bool {
-		n, err := leader.SyncedFollowers(t.Context())
-		return err == nil && n == 2
+		must(t, err)
+		ctx, cancel := deadline(t, 500*time.Millisecond)
+		defer cancel()
+		if mode, err := cut.Mode(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Mode() of a member that its clients don't reach = %q, %v; want the context's error", mode, err)
+		}
+		zktest.Eventually(t, soon, "the leader reaches both followers", func() bool {
+			n, err := leader.SyncedFollowers(t.Context())
+			return err == nil && n == 2
+		})
 	})
+	must(t, e.Mend(t.Context()))
 }
