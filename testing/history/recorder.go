@@ -63,13 +63,15 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 		r.emit(Record{Kind: Failed, Client: r.client, Model: e.Model.Name, Group: e.Group, Call: call, Return: granted, Note: err.Error()})
 		return nil, err
 	}
+	// A lease that stands while the client has a session is of that one: those of an
+	// earlier one were lost before. Whose one is that was lost already isn't certain.
 	session := e.Session()
-	if session != before {
+	if session != before && lease.Err() != nil {
 		session = 0
 	}
 	stakes, err := stakesOf(ctx, lease)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, lease.Release(ctx)) // nobody else has it
 	}
 	h := &Hold{recorder: r, lease: lease, over: make(chan struct{}), reported: granted}
 	h.alive = granted
