@@ -65,35 +65,6 @@ func ParseAnswer(body []byte) (timeout int32, session int64, password []byte, er
 
 func ReadFrame(b []byte) ([]byte, error) { return readFrame(bytes.NewReader(b)) }
 
-// A TestNetwork shows a network of namespaces without servers.
-type TestNetwork struct {
-	Peers, Servers []string   // addresses by member
-	Enter          [][]string // by member
-	Cut            func(from, to int) error
-	CutClients     func(member int) error
-	Heal           func() error
-	Close          func() error
-}
-
-func NewNetwork(members int) (TestNetwork, error) {
-	n, err := retryTaken(func() (network, error) { return newNamespaces(members) })
-	if err != nil {
-		return TestNetwork{}, err
-	}
-	none := func() cuts { return newCuts(members) }
-	t := TestNetwork{
-		Cut:        func(from, to int) error { c := none(); c.oneWay[from][to] = true; return n.set(c) },
-		CutClients: func(member int) error { c := none(); c.clients[member] = true; return n.set(c) },
-		Heal:       func() error { return n.set(none()) },
-		Close:      n.close,
-	}
-	for i := range members {
-		p := n.place(i)
-		t.Peers, t.Servers, t.Enter = append(t.Peers, p.peers[i].host), append(t.Servers, p.host), append(t.Enter, p.enter)
-	}
-	return t, nil
-}
-
 var ErrNotServing = errNotServing
 
 func (s *Server) SyncedFollowers(ctx context.Context) (int, error) { return s.syncedFollowers(ctx) }

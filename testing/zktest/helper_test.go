@@ -100,3 +100,24 @@ func heal(t testing.TB, e *zktest.Ensemble, s *zktest.Server) {
 		t.Fatal(err)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needNamespaces skips the test, or fails it on a build server that has privileges,
+// where there are none.
+func needNamespaces(t testing.TB) {
+	t.Helper()
+	err := zktest.Namespaces()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true" && os.Geteuid() == 0:
+		t.Fatal(err)
+	default:
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+}

@@ -59,6 +59,10 @@ func newNamespaces(n int) (network, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newNamespacesIn(own, n)
+}
+
+func newNamespacesIn(own subnet, n int) (network, error) {
 	ns := &namespaces{subnet: own, cut: make(map[device]bool)}
 	if err := ns.make(n); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoNamespaces, errors.Join(err, ns.close()))

@@ -2,8 +2,8 @@ package zktest_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,20 +15,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// needNamespaces skips the test, or fails it on a build server that has privileges,
-// where there are none.
-func needNamespaces(t testing.TB) {
-	t.Helper()
-	err := zktest.Namespaces()
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "true" && os.Geteuid() == 0:
-		t.Fatal(err)
-	default:
-		t.Skipf("SKIPPED, NOT TESTED: %v", err)
-	}
-}
-
 func newNetwork(t testing.TB, members int) zktest.TestNetwork {
 	t.Helper()
 	n, err := zktest.NewNetwork(members)
@@ -37,54 +23,6 @@ func newNetwork(t testing.TB, members int) zktest.TestNetwork {
 	}
 	t.Cleanup(func() { must(t, n.Close()) })
 	return n
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A party is somebody in a namespace, who says or hears words.
-type party struct {
-	stdin io.Writer
-	lines *bufio.Reader
-}
-
-// wordPort is where those who hear are told.
-const wordPort = "7000"
-
-// hears is a child that prints each datagram it gets.
-func hears() {
-	conn, err := net.ListenPacket("udp4", ":"+wordPort)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("ready")
-	for buf := make([]byte, 1<<10); ; {
-		n, _, err := conn.ReadFrom(buf)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(string(buf[:n]))
-	}
-}
-
-// says is a child that sends datagrams: each line of its input is an address and a word.
-func says() {
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		to, word, _ := strings.Cut(lines.Text(), " ")
-		conn, err := net.Dial("udp4", net.JoinHostPort(to, wordPort))
-		if err != nil {
-			panic(err)
-		}
-		if _, err := io.WriteString(conn, word); err != nil {
-			panic(err)
-		}
-		fmt.Println("said")
-		_ = conn.Close()
-	}
 }
 
 // within starts a child in a member's namespace.
@@ -103,20 +41,6 @@ func within(t testing.TB, n zktest.TestNetwork, member int, name string) *party 
 		_ = inside.Wait()
 	})
 	return &party{stdin, bufio.NewReader(stdout)}
-}
-
-func (p *party) expect(t testing.TB, want string) {
-	t.Helper()
-	if got, err := p.lines.ReadString('\n'); got != want+"\n" {
-		t.Fatalf("heard %q, %v; want %q", got, err, want)
-	}
-}
-
-func (p *party) say(t testing.TB, to, word string) {
-	t.Helper()
-	_, err := fmt.Fprintln(p.stdin, to, word)
-	must(t, err)
-	p.expect(t, "said")
 }
 
 // What was said during a cut is lost, on that way alone, and nobody is told.
@@ -180,6 +104,21 @@ func TestClientsThatAreCutOffAreNotToldSo(t *testing.T) {
 	reached(1)
 	must(t, n.Heal())
 	reached(0)
+}
+
+// Two that draw the same subnet: one has it, the other is told to draw again.
+func TestASubnetIsHadOnce(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	n := newNetwork(t, 3)
+	if err := n.Again(); !errors.Is(err, zktest.ErrPortTaken) {
+		t.Errorf("a second network in one subnet: %v; want the error that is answered with another draw", err)
+	}
+	for _, server := range n.Servers {
+		if !faces(t, net.JoinHostPort(server, wordPort)) {
+			t.Errorf("the way to %s is gone with an attempt to make another", server)
+		}
+	}
 }
 
 func TestNamespacesEndWithTheirStarter(t *testing.T) {

@@ -1,0 +1,46 @@
+package zktest
+
+// A TestNetwork shows a network of namespaces without servers.
+type TestNetwork struct {
+	Peers, Servers []string   // addresses by member
+	Enter          [][]string // by member
+	Cut            func(from, to int) error
+	CutClients     func(member int) error
+	Heal           func() error
+	Close          func() error
+
+	network network
+}
+
+func NewNetwork(members int) (TestNetwork, error) {
+	n, err := retryTaken(func() (network, error) { return newNamespaces(members) })
+	if err != nil {
+		return TestNetwork{}, err
+	}
+	return show(n, members), nil
+}
+
+// Again attempts to make another network in the same subnet.
+func (t TestNetwork) Again() error {
+	n, err := newNamespacesIn(t.network.(*namespaces).subnet, len(t.Peers))
+	if err != nil {
+		return err
+	}
+	return n.close()
+}
+
+func show(n network, members int) TestNetwork {
+	none := func() cuts { return newCuts(members) }
+	t := TestNetwork{
+		network:    n,
+		Cut:        func(from, to int) error { c := none(); c.oneWay[from][to] = true; return n.set(c) },
+		CutClients: func(member int) error { c := none(); c.clients[member] = true; return n.set(c) },
+		Heal:       func() error { return n.set(none()) },
+		Close:      n.close,
+	}
+	for i := range members {
+		p := n.place(i)
+		t.Peers, t.Servers, t.Enter = append(t.Peers, p.peers[i].host), append(t.Servers, p.host), append(t.Enter, p.enter)
+	}
+	return t
+}
