@@ -11,6 +11,15 @@ type device struct {
 	name   string
 }
 
+// A condition is what is known of an interface. All begin open.
+type condition int
+
+const (
+	open condition = iota
+	shut
+	doubtful // a change failed
+)
+
 // set changes the interfaces that have to change, namespace by namespace.
 func (n *namespaces) set(c cuts) error {
 	var errs []error
@@ -37,22 +46,26 @@ type change struct {
 // apply makes changes to the interfaces of one namespace.
 func (n *namespaces) apply(in namespace, changes []change) error {
 	var lines []string
+	after := make(map[device]condition)
 	for _, c := range changes {
-		switch {
-		case c.cut && !n.cut[c.device]:
-			lines = append(lines, fmt.Sprintf("qdisc replace dev %s root blackhole", c.name))
-		case !c.cut && n.cut[c.device]:
-			lines = append(lines, fmt.Sprintf("qdisc del dev %s root", c.name))
+		want, discipline := open, "noqueue" // which such interfaces have from the start
+		if c.cut {
+			want, discipline = shut, "blackhole"
+		}
+		if n.conditions[c.device] != want {
+			after[c.device] = want
+			lines = append(lines, fmt.Sprintf("qdisc replace dev %s root %s", c.name, discipline))
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := in.batch("tc", lines...); err != nil {
-		return err
+	err := in.batch("tc", lines...)
+	for device, condition := range after {
+		if err != nil {
+			condition = doubtful
+		}
+		n.conditions[device] = condition
 	}
-	for _, c := range changes {
-		n.cut[c.device] = c.cut
-	}
-	return nil
+	return err
 }

@@ -40,10 +40,10 @@ func Namespaces() error {
 // and so their other ends.
 type namespaces struct {
 	subnet
-	members []namespace // in the order of their indexes
-	outside namespace   // that of this process
-	links   []string    // interfaces on the clients' side that were made
-	cut     map[device]bool
+	members    []namespace // in the order of their indexes
+	outside    namespace   // that of this process
+	links      []string    // interfaces on the clients' side that were made
+	conditions map[device]condition
 }
 
 // The ports of all members, which have nobody to share them with.
@@ -63,7 +63,7 @@ func newNamespaces(n int) (network, error) {
 }
 
 func newNamespacesIn(own subnet, n int) (network, error) {
-	ns := &namespaces{subnet: own, cut: make(map[device]bool)}
+	ns := &namespaces{subnet: own, conditions: make(map[device]condition)}
 	if err := ns.make(n); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoNamespaces, errors.Join(err, ns.close()))
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package zktest
 
 // A TestNetwork shows a network of namespaces without servers.
