@@ -56,7 +56,8 @@
 // shell process waits on a pipe from it, kills the server at the end of the
 // pipe and removes the directory. A server runs in a process group of its own
 // and never sees the terminal's interrupt. A network namespace goes with the last
-// process that has it, and with it all its interfaces: there is nothing to sweep up.
+// process that has it, and with it all its interfaces. What is left of one all the
+// same, because connections were cut at that moment, goes when the next is made.
 //
 // # Errors
 //

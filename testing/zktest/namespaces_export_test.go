@@ -2,6 +2,8 @@
 
 package zktest
 
+import "errors"
+
 // A TestNetwork shows a network of namespaces without servers.
 type TestNetwork struct {
 	Peers, Servers []string   // addresses by member
@@ -29,6 +31,17 @@ func (t TestNetwork) Again() error {
 		return err
 	}
 	return n.close()
+}
+
+// Abandon makes a process that is gone the owner of the network.
+func (t TestNetwork) Abandon(pid int) error {
+	n := t.network.(*namespaces)
+	var errs []error
+	for _, link := range n.links {
+		errs = append(errs, n.outside.batch("ip", "link set "+link+" alias "+owner(pid)))
+	}
+	n.links = nil // somebody else is to remove them
+	return errors.Join(errs...)
 }
 
 func show(n network, members int) TestNetwork {

@@ -3,6 +3,7 @@ package zktest
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -35,9 +36,11 @@ func Namespaces() error {
 // All addresses are of one subnet. A cut is a queueing discipline at the sender's
 // interface that drops all packets and tells nobody.
 //
-// Nothing of it outlives this process and its servers, however they end: a namespace
+// It does not outlive this process and its servers, however they end: a namespace
 // has no name, and goes with the last that has it open, and with it its interfaces,
-// and so their other ends.
+// and so their other ends. Connections that were being closed across a cut hold it
+// for a minute or two more, while the system sends what nobody gets; whoever makes
+// a network sweeps such leftovers up.
 type namespaces struct {
 	subnet
 	members    []namespace // in the order of their indexes
@@ -55,6 +58,7 @@ const (
 
 // newNamespaces returns the network for n members, in operation.
 func newNamespaces(n int) (network, error) {
+	sweep()
 	own, err := drawSubnet()
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func (n *namespaces) joinClients(i int) error {
 		),
 		n.outside.batch("ip",
 			fmt.Sprintf("addr add %s/30 dev %s", n.client(i), outer),
-			fmt.Sprintf("link set %s up", outer),
+			fmt.Sprintf("link set %s up alias %s", outer, owner(os.Getpid())),
 			fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", n.server(i), hardware(i+1, 0), outer),
 		))
 }

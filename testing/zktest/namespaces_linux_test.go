@@ -121,6 +121,24 @@ func TestASubnetIsHadOnce(t *testing.T) {
 	}
 }
 
+func TestWhatTheDeadLeaveIsSweptUp(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	mine, left := newNetwork(t, 2), newNetwork(t, 2)
+	gone := exec.CommandContext(t.Context(), "true")
+	must(t, gone.Run())
+	must(t, left.Abandon(gone.Process.Pid))
+	newNetwork(t, 2)
+	for i := range 2 {
+		if faces(t, net.JoinHostPort(left.Servers[i], wordPort)) {
+			t.Errorf("the way to %s is left, whose process is gone", left.Servers[i])
+		}
+		if !faces(t, net.JoinHostPort(mine.Servers[i], wordPort)) {
+			t.Errorf("the way to %s is gone, whose process is here", mine.Servers[i])
+		}
+	}
+}
+
 func TestNamespacesEndWithTheirStarter(t *testing.T) {
 	t.Parallel()
 	zktest.Shared(t) // for its rules about a missing server

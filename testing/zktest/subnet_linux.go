@@ -45,9 +45,12 @@ func (s subnet) server(i int) string     { return s.address(4*i + 2) }
 
 // outer is the name of a member's interface on the clients' side, clientsDevice and
 // peerDevice are those of its own.
-func (s subnet) outer(i int) string { return fmt.Sprintf("zkt%d.%d.%d", s.x, s.y, i+1) }
+func (s subnet) outer(i int) string { return fmt.Sprintf("%s%d.%d.%d", outerPrefix, s.x, s.y, i+1) }
 
-const clientsDevice = "clients"
+const (
+	outerPrefix   = "zkt"
+	clientsDevice = "clients"
+)
 
 func peerDevice(i int) string { return fmt.Sprintf("peer%d", i+1) }
 
