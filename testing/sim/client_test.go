@@ -51,6 +51,13 @@ func (w *world) newClient(i int, p clientPlan) *client {
 	return c
 }
 
+// present returns the framework.Client, and whether it is being closed.
+func (c *client) present() (f *framework.Client, closing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.f, c.closing
+}
+
 func (c *client) current() *framework.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,6 +35,7 @@ type clientPlan struct {
 type workerPlan struct {
 	seed  uint64
 	owned bool // shares the client's owner, else it is its goroutine
+	brisk bool // rests for moments only
 	kinds []string
 	multi []string // the paths of a multi's members
 }
@@ -68,6 +69,7 @@ func newPlan(seed uint64) *plan {
 		p.clients = append(p.clients, p.client(r))
 	}
 	p.fates = newFates(r, p)
+	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	return p
 }
 

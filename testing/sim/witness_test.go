@@ -107,15 +107,19 @@ const told = 20 * time.Millisecond
 
 // checkExpiry is the validator of "honest states" for a session that the server has
 // given up: its client has found out by its own clock. A front end of an ensemble may
-// go on answering, and nobody holds anything in the session; then it can't know.
+// go on answering, and nobody holds anything in the session; then it can't know. A
+// client that is being closed has lost all it had, and says Closed at the end of that.
 func (w *world) checkExpiry(session int64) {
 	if w.killed[session] || len(w.srv.Frontends()) > 1 {
 		return
 	}
 	for _, c := range w.clients {
 		time.AfterFunc(told, func() {
-			f := c.current()
+			f, closing := c.present()
 			state := f.State()
+			if closing {
+				return // it has nothing, and tells of one more state only
+			}
 			if f.Session().ID == session && (state == framework.Connected || state == framework.Suspended) && f.State() == state {
 				w.violated(honestStates, "%s is %v in session %#x, which the server has ended %v ago", c.name, state, session, told)
 			}

@@ -1,0 +1,89 @@
+package sim_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A crowd is many goroutines of one client that want the same lock, again and again: they go by
+// what they know together, and see little of what others do in the lock's directory.
+
+// crowd makes the first client of some schedules one.
+func (p *plan) crowd(r *rand.Rand) {
+	t := p.targets[0]
+	if t.kind == "exclusive" || r.IntN(2) == 0 {
+		return
+	}
+	c := &p.clients[0]
+	c.workers = nil
+	for range 3 + r.IntN(4) {
+		c.workers = append(c.workers, workerPlan{seed: r.Uint64(), owned: r.IntN(8) == 0, brisk: true, kinds: t.uses()})
+	}
+}
+
+// directories returns where the lock's contenders have their znodes.
+func (t *target) directories() []string {
+	switch t.kind {
+	case "exclusive":
+		return nil
+	case "semaphore":
+		return []string{t.path + "/locks", t.path + "/leases"}
+	}
+	return []string{t.path}
+}
+
+// directoryKinds are what an operator may do to the directory of a lock.
+func directoryKinds() []*fateKind {
+	return []*fateKind{
+		always("write to a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+			w.operate(r, span, func(ctx context.Context, dir string) error {
+				_, err := w.operator.Set(ctx, dir, nil, framework.AnyVersion)
+				return err
+			})
+			return nil
+		}),
+		always("leave a child in a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+			w.operate(r, span, func(ctx context.Context, dir string) error {
+				note, err := w.operator.Create(ctx, dir+"/note-", nil, framework.Sequential())
+				if err != nil {
+					return err
+				}
+				return w.operator.Delete(ctx, note, framework.Guaranteed()) // a semaphore counts all children
+			})
+			return nil
+		}),
+		always("make a lock's directory anew", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+			w.operate(r, span, func(ctx context.Context, dir string) error {
+				_, err := w.operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
+				return err // seldom none: it must be empty at that moment
+			})
+			return nil
+		}),
+	}
+}
+
+// operate has an operator do something to the directory of a lock, now and again within the span.
+func (w *world) operate(r *rand.Rand, span time.Duration, do func(ctx context.Context, dir string) error) {
+	var dirs []string
+	for _, t := range w.plan.targets {
+		dirs = append(dirs, t.directories()...)
+	}
+	if len(dirs) == 0 {
+		return
+	}
+	dir := dirs[r.IntN(len(dirs))]
+	times := 1 + r.IntN(20)
+	w.tasks.Go(func() { // ends with its context at the latest; world.run waits for it
+		ctx, cancel := context.WithTimeout(w.ctx, max(span, time.Second))
+		defer cancel()
+		for range times {
+			if err := do(ctx, dir); err == nil {
+				w.count("directories worked on", 1)
+			}
+			pass(upTo(r, span/time.Duration(times)))
+		}
+	})
+}
