@@ -1,18 +1,21 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"regexp"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // awaitQueued waits until n contenders stand in the semaphore mutex's queue.
@@ -371,5 +374,16 @@ func TestASemaphoreMutexThatIsKnownToBeFreeIsTakenAtOnce(t *testing.T) {
 		mustRelease(t, holder)
 		mustRelease(t, receive(t, done, "the grant").lease)
 		mustRelease(t, mustLock(t, theirs))
+	})
+}
+
+// TestASemaphoreMutexesDataMayFillMoreThanHalfAPacket has two znodes that one transaction is too small for.
+func TestASemaphoreMutexesDataMayFillMoreThanHalfAPacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		m := newSemaphoreMutex(t, virtualClient(t, srv), "/semaphore/large", lock.WithData(bytes.Repeat([]byte("x"), 600_000)))
+		for range usesToGuard + 2 {
+			mustRelease(t, mustLock(t, m))
+		}
 	})
 }

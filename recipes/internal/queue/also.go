@@ -1,6 +1,11 @@
 package queue
 
-import "context"
+import (
+	"context"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
 
 // Also gives the granted's session a node in another queue, of the same client. It returns
 // the node as a grant, whoever else stands there, and the names of all children of that
@@ -37,7 +42,10 @@ func EnterBoth(ctx context.Context, first, second *Attempt) (grants []*Grant, er
 	if !first.book().free() || !second.book().free() {
 		return nil, nil
 	}
-	if err := EnterAll(ctx, both); err != nil {
+	switch err := EnterAll(ctx, both); {
+	case ctxerr.Is(err, framework.ErrTooLarge):
+		return nil, nil // one after the other they may fit
+	case err != nil:
 		return nil, err
 	}
 	if !first.book().alone(first.self) || !second.book().alone(second.self) {
