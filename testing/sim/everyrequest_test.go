@@ -21,11 +21,12 @@ type mishap struct {
 	contended bool // somebody else has the lock at first
 	ends      bool // the context ends with the mishap
 	frontends int
+	again     bool // its client has had the lock before, and knows the directory
 }
 
 func (m mishap) String() string {
-	return fmt.Sprintf("%s, %v of request %d, contended %v, context ends %v, %d front ends",
-		m.kind, m.action, m.number, m.contended, m.ends, m.frontends)
+	return fmt.Sprintf("%s, %v of request %d, contended %v, context ends %v, %d front ends, again %v",
+		m.kind, m.action, m.number, m.contended, m.ends, m.frontends, m.again)
 }
 
 // TestEveryRequest has each fault meet each request that an acquire and release of each
@@ -61,7 +62,9 @@ func meetAll(t *testing.T, kinds []string) int {
 			for _, contended := range contended {
 				for _, ends := range []bool{false, true} {
 					for _, frontends := range frontends {
-						total += meetEach(t, mishap{kind, action, 0, contended, ends, frontends})
+						for _, again := range []bool{false, true} {
+							total += meetEach(t, mishap{kind, action, 0, contended, ends, frontends, again})
+						}
 					}
 				}
 			}
@@ -136,6 +139,9 @@ func (w *world) meet(m mishap) bool {
 			return false
 		}
 	}
+	if m.again && !w.warm(k) {
+		return false
+	}
 	var theirs *tenure
 	if m.contended {
 		l, err := other.handles[0].locker.Lock(w.ctx)
@@ -170,6 +176,24 @@ func (w *world) meet(m mishap) bool {
 	}
 	w.heal()
 	return h.Hits() > 0
+}
+
+// usesToKnow is how often a client has a lock before it knows the directory.
+const usesToKnow = 4
+
+// warm has the worker have its lock a few times, undisturbed.
+func (w *world) warm(k *worker) bool {
+	for range usesToKnow {
+		l, err := k.handles[0].locker.Lock(w.ctx)
+		if err == nil {
+			err = l.Release(w.ctx)
+		}
+		if err != nil {
+			w.violated(liveness, "the lock is free and can't be had: %v", err)
+			return false
+		}
+	}
+	return true
 }
 
 // lockAndRelease is what the mishap meets.
