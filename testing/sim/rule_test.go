@@ -54,6 +54,11 @@ func (w *world) strike(r *rand.Rand, action fault.Action, ops []fault.Op, span t
 	if action == fault.DelayRequest || action == fault.DelayReply {
 		rule.Delay = 1 + span
 	}
+	if action == fault.DropEvent {
+		// Of a lock's directory, none is lost but with the connection: that ZooKeeper loses none is what the
+		// count of a directory goes by.
+		rule.Path = pick(r, "**/_c_*", "**/_c_*", "/sim/exclusive")
+	}
 	c := w.clients[r.IntN(len(w.clients))]
 	if rule.Op == fault.Connect {
 		rule.Skip = 0
