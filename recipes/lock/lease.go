@@ -149,7 +149,8 @@ func (l *Lease) Guard() framework.TxnOp {
 // or has ended already, the error wraps ctx's and the deletion goes on in the
 // background until the znode is gone or its session has ended. With
 // [WithLocalHandoff] it may pass the lock on instead, which takes no time. A lease that
-// was lost gives its [*LostError], one that was released already [ErrReleased].
+// was lost gives its [*LostError], one that was released already [ErrReleased]. A lease that
+// is not its owner's last gives nothing back, and does not ask whether a deadline has just passed.
 func (l *Lease) Release(ctx context.Context) error {
 	last, err := l.drop()
 	if err != nil || !last {
