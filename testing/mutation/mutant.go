@@ -15,11 +15,12 @@ import (
 type mutant struct {
 	file   string
 	line   int
+	column int
 	what   string
 	source []byte
 }
 
-func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.what) }
+func (m mutant) String() string { return fmt.Sprintf("%s:%d:%d: %s", m.file, m.line, m.column, m.what) }
 
 // mutantsOf returns all mutants of the files of a directory, tests apart, or of
 // those that a pattern means.
@@ -91,7 +92,7 @@ type mutation struct {
 func (x *mutation) replace(from, to token.Pos, text, what string) {
 	start, end := x.set.Position(from), x.set.Position(to)
 	changed := slices.Concat(x.source[:start.Offset], []byte(text), x.source[end.Offset:])
-	x.found = append(x.found, mutant{file: x.file, line: start.Line, what: what, source: changed})
+	x.found = append(x.found, mutant{file: x.file, line: start.Line, column: start.Column, what: what, source: changed})
 }
 
 func (x *mutation) text(n ast.Node) string {

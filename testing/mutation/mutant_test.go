@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMutantsOfEveryKindAreMade(t *testing.T) {
@@ -50,32 +49,5 @@ func f(a, b int) bool {
 	}
 	if _, err := mutate("p.go", []byte("no package")); err == nil {
 		t.Error("what is no Go is taken for it")
-	}
-}
-
-func TestAMutantIsTriedAndNothingIsLeftBehind(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		source string
-		want   verdict
-	}{
-		"one that the tests do not see survives": {"package main\n\nfunc main() { println() }\n", survived},
-		"one that does not compile is told":      {"package main\n\nfunc main() { nothing() }\n", invalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := mutant{file: "testdata/victim/main.go", source: []byte(tt.source)}
-			got, err := try(m, time.Minute, []string{"-run", "^$", "./testdata/victim"})
-			if err != nil || got != tt.want {
-				t.Errorf("%v, %v, want %v", got, err, tt.want)
-			}
-		})
-	}
-	if _, err := run([]string{"testdata/victim/sum.go"}, 1, 1, time.Minute, []string{"./testdata/nothing"}); err == nil {
-		t.Error("tests that fail with nothing broken are taken for good")
-	}
-	m := mutant{file: "testdata/victim/sum.go", source: []byte("package main\n\nfunc sum(a, b int) int { return a - b }\n")}
-	if got, err := try(m, time.Minute, []string{"./testdata/victim"}); err != nil || got != killed {
-		t.Errorf("one that a test sees: %v, %v, want it killed", got, err)
 	}
 }
