@@ -10,7 +10,7 @@ import (
 func (s *session) dial(addr string) (net.Conn, error) {
 	wait, renewed := s.hosts.pause()
 	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
-		wait = min(wait, timeout/pauseFraction)
+		wait = min(wait, timeout/pauseFraction) // a session is at stake
 	}
 	if err := s.pause(wait, renewed); err != nil {
 		return nil, err
@@ -47,9 +47,6 @@ func (s *session) attemptLimit() time.Duration {
 func (s *session) pause(d time.Duration, renewed <-chan struct{}) error {
 	if d == 0 {
 		return context.Cause(s.ctx)
-	}
-	if timeout := s.timeout(); timeout > 0 {
-		d = min(d, timeout/pauseFraction) // a session is at stake
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

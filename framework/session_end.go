@@ -3,7 +3,6 @@ package framework
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 
@@ -20,7 +19,6 @@ func (s *session) end(cause error) error {
 	}
 	s.err = cause
 	serving := s.linked
-	s.up, s.linked = time.Time{}, false
 	s.held = len(s.holds)
 	var told []func(error)
 	for h := range s.holds {
@@ -46,7 +44,6 @@ func (s *session) end(cause error) error {
 		s.tap.CloseConn() // a handshake that hangs would delay the wire's end
 	}
 	s.watches.fireAll(EventSessionEnded)
-	s.wake()
 	return cause
 }
 

@@ -1,0 +1,226 @@
+package framework_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// span is the session timeout of the tests of time; beat is how often a session with
+// holds is proven, and stall how long an answer may take there.
+const (
+	span  = 16 * time.Second
+	beat  = span / 8
+	stall = span / 4
+)
+
+// proxied returns a connected client of srv behind a proxy, whose session timeout
+// is span.
+func proxied(t *testing.T, srv *zkserver.Server, opts ...framework.Option) (*framework.Client, *zkproxy.Proxy) {
+	t.Helper()
+	proxy := newProxy(t, srv)
+	opts = append([]framework.Option{framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span)}, opts...)
+	return connect(t, srv.ConnectString(), opts...), proxy
+}
+
+func newProxy(t *testing.T, srv *zkserver.Server) *zkproxy.Proxy {
+	t.Helper()
+	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.ConnectString()) })
+}
+
+// sleep waits in virtual time, and until everybody else waits, too.
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// mustTakeHold returns a hold that is not secured.
+func mustTakeHold(t *testing.T, c *framework.Client) *framework.SessionHold {
+	t.Helper()
+	h, err := c.HoldSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Release)
+	return h
+}
+
+func TestTheHeartbeatIsASyncWhereNoWriteWentOut(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv)
+		sleep(3 * span)
+		if n := proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs although nobody holds the session", n)
+		}
+		taken := time.Now()
+		h := mustTakeHold(t, c)
+		sleep(10*beat + beat/2)
+		beats := sentAt(proxy, fault.Sync)
+		if len(beats) != 11 || !beats[0].Equal(taken) {
+			t.Fatalf("%d syncs, want one at once and ten more at %v each: %v", len(beats), beat, beats)
+		}
+		for i := range beats[1:] {
+			if gap := beats[i+1].Sub(beats[i]); gap != beat {
+				t.Errorf("%v between syncs, want %v", gap, beat)
+			}
+		}
+		if left := time.Until(h.Deadline()); left <= span/2 {
+			t.Errorf("the deadline is %v away", left)
+		}
+		proxy.ResetRequests()
+		for range 10 {
+			mustCreate(t, c, fresh(t), "")
+			sleep(beat - time.Millisecond)
+		}
+		if n := proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs although writes went out", n)
+		}
+		h.Release()
+		proxy.ResetRequests()
+		sleep(3 * span)
+		if n := proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs after the release", n)
+		}
+	})
+}
+
+// sentAt returns when the requests of a kind went out.
+func sentAt(proxy *zkproxy.Proxy, op fault.Op) []time.Time {
+	var times []time.Time
+	for _, rq := range proxy.Requests() {
+		if rq.Op == op {
+			times = append(times, rq.At)
+		}
+	}
+	return times
+}
+
+// With holds a connection is given up long before its session is in danger.
+func TestAServerThatStopsAnsweringCostsTheConnectionEarly(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		holds  bool
+		action fault.Action
+		op     fault.Op
+		want   time.Duration
+	}{
+		"with a hold, an unanswered sync counts":        {true, fault.HoldReply, fault.Sync, beat + stall},
+		"with a hold, a sync that does not arrive does": {true, fault.HoldRequest, fault.Sync, beat + stall},
+		"without one, it is the wire client's affair":   {false, fault.HoldReply, fault.Ping, span},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var seen trail
+				core, logs := observer.New(zap.DebugLevel)
+				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add), framework.WithLogger(zap.New(core)))
+				var h *framework.SessionHold
+				if tc.holds {
+					h = mustHold(t, c)
+				}
+				start := time.Now()
+				struck := proxy.Rules().Add(fault.Rule{Op: tc.op, Action: tc.action})
+				await(t, struck.Hit(), "the fault")
+				sleep(span)
+				seen.await(t, connecting, connected, suspended, connected)
+				took := seen.last(suspended).At.Sub(start)
+				if took > tc.want || tc.holds && took != tc.want || !tc.holds && took < span/2 {
+					t.Errorf("the connection was given up after %v, want %v", took, tc.want)
+				}
+				if tc.holds && h.Err() != nil {
+					t.Errorf("the hold is lost: %v", h.Err())
+				}
+				for _, line := range []string{"server stopped answering", "heartbeat failed"} {
+					if n := logs.FilterMessage(line).Len(); tc.holds && n != 1 || !tc.holds && n != 0 {
+						t.Errorf("%d times in the log: %s", n, line)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A session of which something is secured ends when it can't be certain any more; one
+// of which nothing is, when it can't be presumed.
+func TestWhatASessionIsGivenUpBy(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		prepare func(t *testing.T, c *framework.Client)
+		certain bool
+	}{
+		"a secured hold":                      {func(t *testing.T, c *framework.Client) { mustHold(t, c) }, true},
+		"nothing secured":                     {func(*testing.T, *framework.Client) {}, false},
+		"one that was secured, and released":  {func(t *testing.T, c *framework.Client) { mustHold(t, c).Release() }, false},
+		"one that was secured twice, and one": {securedTwice, false},
+		"one released twice, another secured": {releasedTwice, true},
+		"one secured when it was released":    {securedLate, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				// Far apart: the deadline and what is presumed.
+				c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2))
+				sleep(span)
+				h := mustTakeHold(t, c)
+				tc.prepare(t, c)
+				sleep(4 * span)
+				deadline, heard := h.Deadline(), sentAt(proxy, fault.Sync)
+				proxy.Refuse()
+				proxy.Cut()
+				want := heard[len(heard)-1].Add(span)
+				if pings := sentAt(proxy, fault.Ping); pings[len(pings)-1].Add(span).After(want) {
+					want = pings[len(pings)-1].Add(span)
+				}
+				if !want.After(deadline.Add(span / 8)) {
+					t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
+				}
+				if tc.certain {
+					want = deadline
+				}
+				sleep(time.Until(want) - time.Nanosecond)
+				if err := h.Err(); err != nil {
+					t.Fatalf("lost early: %v", err)
+				}
+				sleep(2 * time.Millisecond)
+				select {
+				case <-h.Lost():
+				default:
+					t.Error("not lost in time")
+				}
+				wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+			})
+		})
+	}
+}
+
+func securedTwice(t *testing.T, c *framework.Client) {
+	h := mustHold(t, c)
+	if err := h.Secure(t.Context()); err != nil {
+		t.Errorf("to secure it again: %v", err)
+	}
+	h.Release()
+}
+
+func releasedTwice(t *testing.T, c *framework.Client) {
+	mustHold(t, c)
+	h := mustHold(t, c)
+	h.Release()
+	h.Release()
+}
+
+func securedLate(t *testing.T, c *framework.Client) {
+	h := mustTakeHold(t, c)
+	h.Release()
+	if err := h.Secure(t.Context()); err != nil {
+		t.Errorf("to secure what was released: %v", err)
+	}
+}

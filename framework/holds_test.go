@@ -1,0 +1,176 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		srv.Refuse()
+		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
+		const limit = 5500 * time.Millisecond // longer than an operation waits for a connection
+		start := time.Now()
+		_, err := c.HoldSession(within(t, limit))
+		wantErr(t, "a hold that nobody could take", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
+		time.AfterFunc(5*time.Second, srv.Accept)
+		h, err := c.HoldSession(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Session() == 0 || h.Session() != c.Session().ID {
+			t.Errorf("a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, "the hold of a closed client", h.Err(), framework.ErrClosed)
+		wantErr(t, "to secure it", h.Secure(t.Context()), framework.ErrClosed)
+		_, err = c.HoldSession(t.Context())
+		wantErr(t, "a hold of a closed client", err, framework.ErrClosed)
+		if op := (*framework.OpError)(nil); !errors.As(err, &op) || op.Op != "hold session" {
+			t.Errorf("error %v, want one of the operation", err)
+		}
+	})
+}
+
+// stale returns a client whose session's deadline has passed while it is well, a
+// hold of that moment, and has syncs meet a fault.
+func stale(t *testing.T, srv *zkserver.Server, rule fault.Rule) *framework.SessionHold {
+	t.Helper()
+	c, proxy := proxied(t, srv)
+	sleep(2 * span)
+	rule.Op = fault.Sync
+	proxy.Rules().Add(rule)
+	h := mustTakeHold(t, c)
+	if left := time.Until(h.Deadline()); left > 0 {
+		t.Fatalf("the deadline is %v away", left)
+	}
+	return h
+}
+
+func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
+	t.Parallel()
+	const late = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		rule   fault.Rule
+		atMost time.Duration // for the context
+		want   time.Duration
+		sooner bool // since the heartbeat may have met the fault
+		err    error
+	}{
+		"an answer in time secures":         {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, time.Minute, late, false, nil},
+		"a context that ends first is told": {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, late / 2, late / 2, false, context.DeadlineExceeded},
+		"one that had ended asks nobody":    {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, 0, 0, false, context.DeadlineExceeded},
+		"a cut costs another request":       {fault.Rule{Action: fault.CutBefore}, time.Minute, framework.DefaultLeaseMargin / 8, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				h := stale(t, srv, tc.rule)
+				ctx, cancel := context.WithTimeout(t.Context(), tc.atMost)
+				defer cancel()
+				start := time.Now()
+				err := h.Secure(ctx)
+				if !errors.Is(err, tc.err) || tc.err == nil && err != nil {
+					t.Errorf("error %v, want %v", err, tc.err)
+				}
+				if took := time.Since(start); took > tc.want || took < tc.want && !tc.sooner {
+					t.Errorf("it took %v, want %v", took, tc.want)
+				}
+				if tc.err == nil && time.Until(h.Deadline()) <= 0 {
+					t.Error("secured although the deadline has passed")
+				}
+				if h.Err() != nil {
+					t.Errorf("lost: %v", h.Err())
+				}
+			})
+		})
+	}
+}
+
+// A margin that is most of the session timeout: an answer proves what is almost a session
+// timeout old, and it takes several until the deadline is fresh.
+func TestSecureAsksAtAPace(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const margin = span - span/16
+		c, proxy := proxied(t, srv, framework.WithLeaseMargin(margin))
+		sleep(2*span + time.Second)
+		h := mustTakeHold(t, c)
+		proxy.ResetRequests()
+		start := time.Now()
+		if err := h.Secure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(h.Deadline()); left <= 0 {
+			t.Errorf("secured with %v left", left)
+		}
+		took := time.Since(start)
+		asked := proxy.Count(fault.Sync)
+		most := int(took/(margin/8)) + int(took/beat) + 2
+		if asked < 3 || asked > most || took > 2*margin {
+			t.Errorf("%d syncs in %v, want some, and at most %d", asked, took, most)
+		}
+	})
+}
+
+func TestSecureEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		h := stale(t, srv, fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
+		time.AfterFunc(time.Second, func() {
+			if err := srv.Expire(h.Session()); err != nil {
+				t.Error(err)
+			}
+		})
+		wantErr(t, "secure", h.Secure(t.Context()), framework.ErrSessionEnded)
+		await(t, h.Lost(), "loss")
+	})
+}
+
+// A clogged connection is one whose Close waits.
+type clogged struct {
+	net.Conn
+	free chan struct{} // closed by the test
+}
+
+func (c clogged) Close() error {
+	<-c.free
+	return c.Conn.Close()
+}
+
+// Whoever asks hears of the loss at once, whatever the session's loop waits for.
+func TestErrNoticesTheDeadlineByItself(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		free := make(chan struct{})
+		defer close(free)
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := srv.Dial(ctx, network, addr)
+			return clogged{conn, free}, err
+		}
+		c := connect(t, srv.ConnectString(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
+		h := mustHold(t, c)
+		srv.Freeze()
+		sleep(beat + stall) // now the loop closes the connection
+		sleep(time.Until(h.Deadline()) - time.Nanosecond)
+		if err := h.Err(); err != nil {
+			t.Fatalf("lost early: %v", err)
+		}
+		sleep(time.Nanosecond)
+		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+		await(t, h.Lost(), "loss")
+		srv.Thaw()
+	})
+}
