@@ -3,6 +3,7 @@ package framework_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -36,6 +37,7 @@ func TestAClientServesOnceAllItsCredentialsAreAccepted(t *testing.T) {
 		proxy.Cut()
 		start := time.Now()
 		await(t, late.Hit(), "the second credential")
+		synctest.Wait()
 		if c.State() == connected {
 			t.Error("connected while a credential is not answered")
 		}
