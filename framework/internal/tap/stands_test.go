@@ -1,0 +1,210 @@
+package tap_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+func TestASessionStandsUntilItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fresh := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+		if fresh.Stands() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
+			t.Error("one without a session stands")
+		}
+		<-time.After(time.Second) // as old as the Tap the session need not be
+		p := newPeer(t)
+		check := func() {
+			t.Helper()
+			<-time.After(time.Until(p.tap.Deadline()) - time.Nanosecond)
+			if !p.tap.Stands() {
+				t.Error("it does not stand before its deadline")
+			}
+		}
+		<-time.After(3 * time.Second)
+		p.write()
+		check()
+		p.reconnect()
+		if asked := p.tap.Asked(); !asked.Equal(time.Now()) {
+			t.Errorf("a handshake goes through the leader, and asked says %v", time.Since(asked))
+		}
+		check()
+		<-time.After(time.Nanosecond)
+		if p.tap.Stands() {
+			t.Error("it stands at its deadline")
+		}
+	})
+}
+
+func TestTheFirstFaultOfTheLatestConnectionCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		earlier := p.client
+		p.dial()
+		if _, err := earlier.Read(make([]byte, 4)); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the earlier connection: %v, want it closed", err)
+		}
+		if err := p.tap.Fault(); err != nil {
+			t.Errorf("fault of a connection that is not the latest: %v", err)
+		}
+		p.server.Close()
+		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, io.EOF) {
+			t.Errorf("read: %v", err)
+		}
+		if n, err := p.client.Write(make([]byte, 44)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("a handshake that fails: %d, %v, want it told", n, err)
+		}
+		if err := p.tap.Fault(); !errors.Is(err, io.EOF) {
+			t.Errorf("the fault is %v, want the first", err)
+		}
+		p.reconnect()
+		if err := p.tap.Fault(); err != nil {
+			t.Errorf("a new connection has the fault %v", err)
+		}
+	})
+}
+
+func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		first := errors.New("first")
+		deadline := p.tap.Deadline()
+		<-time.After(time.Second)
+		p.dial() // whose handshake is on its way when the session ends
+		p.send(make([]byte, 44))
+		p.tap.End(first)
+		p.tap.End(errors.New("second"))
+		if err := p.tap.Ended(); !errors.Is(err, first) {
+			t.Errorf("ended by %v", err)
+		}
+		go p.server.Write(framed(greeting(7)))
+		if _, err := io.ReadFull(p.client, make([]byte, 41)); !errors.Is(err, first) {
+			t.Errorf("the handshake's answer: %v, want the session's end", err)
+		}
+		if got := p.tap.Deadline(); !got.Equal(deadline) {
+			t.Errorf("the deadline moved by %v", got.Sub(deadline))
+		}
+		p.tap.CloseConn()
+		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("CloseConn: the server reads %v", err)
+		}
+	})
+}
+
+// Whatever length an answer to a handshake has, it is one or it is refused.
+func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		whole := greeting(7)
+		for n := range len(whole) - 1 { // the last byte is the flag that old servers don't send
+			p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+			p.dial()
+			p.send(make([]byte, 44))
+			go p.server.Write(framed(whole[:n]))
+			if _, err := io.ReadAll(p.client); !errors.Is(err, tap.ErrHandshake) {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+		}
+		early := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		early.dial()
+		go early.server.Write(framed(whole))
+		if _, err := io.ReadAll(early.client); !errors.Is(err, tap.ErrHandshake) {
+			t.Errorf("an answer before the question: %v", err)
+		}
+	})
+}
+
+// A server that sends the first half of a frame's body, and then the second.
+func TestABodyMayArriveInTwoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		for n := range 40 {
+			xid := p.request(opExists)
+			body := binary.BigEndian.AppendUint32(nil, uint32(xid))
+			body = append(body, make([]byte, 12+20)...)
+			frame := framed(body)
+			go func() {
+				_, _ = p.server.Write(frame[:n+1]) // an error is the reader's
+				_, _ = p.server.Write(frame[n+1:])
+			}()
+			if _, err := io.ReadFull(p.client, make([]byte, len(frame))); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := p.tap.OldestUnanswered(); ok {
+				t.Fatalf("the reply in pieces of %d and the rest is not seen", n+1)
+			}
+		}
+	})
+}
+
+// What is no frame of a request passes as it is, and nothing is noted.
+func TestWhatIsNoRequestPassesUnnoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		for _, p2 := range [][]byte{
+			{0, 0, 0, 7, 1, 2, 3, 4, 5, 6, 7},    // shorter than a request's head
+			{0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 3}, // it announces more
+			{0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 3}, // it announces less
+			{0, 0, 0, 4, 0, 0, 0, 1},             // a number alone
+		} {
+			arrived := make([]byte, len(p2))
+			go func() { _, _ = io.ReadFull(p.server, arrived) }()
+			if _, err := p.client.Write(p2); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if string(arrived) != string(p2) {
+				t.Errorf("%x was sent for %x", arrived, p2)
+			}
+			if _, ok := p.tap.OldestUnanswered(); ok {
+				t.Errorf("%x is taken for a request", p2)
+			}
+		}
+	})
+}
+
+// The request that has waited longest, be it a ping or not.
+func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		start := time.Now()
+		want := func(what string, at time.Duration) {
+			t.Helper()
+			if sent, ok := p.tap.OldestUnanswered(); !ok || sent.Sub(start) != at {
+				t.Errorf("%s: %v, %v, want what was sent at %v", what, sent.Sub(start), ok, at)
+			}
+		}
+		p.request(opPing)
+		want("a ping alone", 0)
+		<-time.After(time.Second)
+		first := p.request(opExists)
+		want("a ping and a request", 0)
+		<-time.After(time.Second)
+		p.request(opPing)
+		p.respond(-2, 0)
+		want("a request and a later ping", time.Second)
+		p.respond(first, 0)
+		want("the second ping", 2*time.Second)
+		p.respond(-2, 0)
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("everything is answered, and something is not")
+		}
+		p.respond(-2, 0) // one more than was asked for
+		client, server := net.Pipe()
+		defer client.Close()
+		defer server.Close()
+		none := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+		if _, ok := none.OldestUnanswered(); ok {
+			t.Error("something waits without a connection")
+		}
+		if accepted, refused := none.Auth(); accepted != 0 || refused {
+			t.Error("credentials without a connection")
+		}
+		none.CloseConn()
+	})
+}
