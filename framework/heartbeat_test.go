@@ -203,6 +203,7 @@ func TestWhatASessionIsGivenUpBy(t *testing.T) {
 }
 
 func securedTwice(t *testing.T, c *framework.Client) {
+	t.Helper()
 	h := mustHold(t, c)
 	if err := h.Secure(t.Context()); err != nil {
 		t.Errorf("to secure it again: %v", err)
@@ -211,6 +212,7 @@ func securedTwice(t *testing.T, c *framework.Client) {
 }
 
 func releasedTwice(t *testing.T, c *framework.Client) {
+	t.Helper()
 	mustHold(t, c)
 	h := mustHold(t, c)
 	h.Release()
@@ -218,6 +220,7 @@ func releasedTwice(t *testing.T, c *framework.Client) {
 }
 
 func securedLate(t *testing.T, c *framework.Client) {
+	t.Helper()
 	h := mustTakeHold(t, c)
 	h.Release()
 	if err := h.Secure(t.Context()); err != nil {
