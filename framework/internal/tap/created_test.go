@@ -84,8 +84,15 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := newPeer(t)
 					p.tap.WantStat("/a-")
+					left, forget := p.tap.Leaving("/a-")
+					defer forget()
 					first := p.request(opSetData)
 					xid, opcode := p.create("/a-", 3)
+					select {
+					case <-left:
+					default:
+						t.Error("it has left, and nobody is told")
+					}
 					if opcode != opCreate2 {
 						t.Errorf("opcode %d was sent, want that whose reply has a Stat", opcode)
 					}

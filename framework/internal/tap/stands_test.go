@@ -1,6 +1,7 @@
 package tap_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -110,6 +111,18 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 		}
+		for what, answer := range map[string][]byte{
+			"the longest":            append(greeting(7), make([]byte, tap.MaxHandshake-len(whole))...),
+			"one without a password": append(greeting(7)[:16], 0, 0, 0, 0),
+		} {
+			p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+			p.dial()
+			p.send(make([]byte, 44))
+			p.reply(answer)
+			if id, _, _ := p.tap.Session(); id != 7 {
+				t.Errorf("%s: session %d", what, id)
+			}
+		}
 		early := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
 		early.dial()
 		go early.server.Write(framed(whole))
@@ -163,6 +176,26 @@ func TestWhatIsNoRequestPassesUnnoted(t *testing.T) {
 			}
 			if _, ok := p.tap.OldestUnanswered(); ok {
 				t.Errorf("%x is taken for a request", p2)
+			}
+		}
+	})
+}
+
+// A read that is not of the form that the client writes is left as it is, armed or not.
+func TestAReadOfAnotherFormIsLeftAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		defer p.tap.Arm(tap.ReadExists, "/a")()
+		head := []byte{0, 0, 0, 1, 0, 0, 0, opExists}
+		for _, rest := range [][]byte{
+			{0, 0, 0, 2, '/', 'a'},       // no watch flag
+			{0, 0, 0, 2, '/', 'a', 0, 0}, // more than that
+			{0, 0, 0, 9, '/', 'a', 0},    // a path that is cut short
+			{0, 0},
+		} {
+			body := append(bytes.Clone(head), rest...)
+			if sent := p.send(body); !bytes.Equal(sent, body) {
+				t.Errorf("%x was sent for %x", sent, body)
 			}
 		}
 	})
