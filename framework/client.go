@@ -35,7 +35,6 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	c := &core{
 		cfg:     cfg,
 		log:     cfg.logger.Named("zk"),
-		closed:  make(chan struct{}),
 		changed: make(chan struct{}),
 		up:      make(chan struct{}),
 		state:   Connecting,

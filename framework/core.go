@@ -24,8 +24,7 @@ type core struct {
 	cancel    context.CancelCauseFunc
 	wg        sync.WaitGroup // every goroutine of the client but the listeners'
 	closing   sync.Once
-	closed    chan struct{} // closed when Close has done its work
-	closeErr  error         // set before closed is closed
+	closeErr  error // set by closing
 
 	mu        sync.Mutex // guards following; never held across a request or a callback
 	state     State

@@ -157,13 +157,15 @@ func TestWhatASessionIsGivenUpBy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, c *framework.Client)
 		certain bool
+		late    bool // the hold at hand is secured when the connection is gone
 	}{
-		"a secured hold":                      {func(t *testing.T, c *framework.Client) { mustHold(t, c) }, true},
-		"nothing secured":                     {func(*testing.T, *framework.Client) {}, false},
-		"one that was secured, and released":  {func(t *testing.T, c *framework.Client) { mustHold(t, c).Release() }, false},
-		"one that was secured twice, and one": {securedTwice, false},
-		"one released twice, another secured": {releasedTwice, true},
-		"one secured when it was released":    {securedLate, false},
+		"a secured hold":                      {func(t *testing.T, c *framework.Client) { mustHold(t, c) }, true, false},
+		"one secured without a connection":    {func(*testing.T, *framework.Client) {}, true, true},
+		"nothing secured":                     {func(*testing.T, *framework.Client) {}, false, false},
+		"one that was secured, and released":  {func(t *testing.T, c *framework.Client) { mustHold(t, c).Release() }, false, false},
+		"one that was secured twice, and one": {securedTwice, false, false},
+		"one released twice, another secured": {releasedTwice, true, false},
+		"one secured when it was released":    {securedLate, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -176,6 +178,12 @@ func TestWhatASessionIsGivenUpBy(t *testing.T) {
 				deadline, heard := h.Deadline(), sentAt(proxy, fault.Sync)
 				proxy.Refuse()
 				proxy.Cut()
+				if tc.late {
+					sleep(time.Millisecond) // the loop has looked
+					if err := h.Secure(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
 				want := heard[len(heard)-1].Add(span)
 				if pings := sentAt(proxy, fault.Ping); pings[len(pings)-1].Add(span).After(want) {
 					want = pings[len(pings)-1].Add(span)

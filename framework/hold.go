@@ -45,6 +45,10 @@ func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 		if h, ok := s.hold(); ok {
 			return h, nil
 		}
+		select { // it is ending: those who hold it are being told
+		case <-s.ctx.Done():
+		case <-ctx.Done():
+		}
 	}
 }
 

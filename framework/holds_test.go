@@ -125,6 +125,29 @@ func TestSecureAsksAtAPace(t *testing.T) {
 	})
 }
 
+func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2), framework.WithConnectTimeout(time.Second))
+		sleep(2 * span)
+		h := mustTakeHold(t, c)
+		sleep(span)
+		proxy.Refuse()
+		proxy.Cut()
+		sleep(time.Until(h.Deadline()))
+		const limit = 2500 * time.Millisecond // longer than an operation waits for a connection
+		start := time.Now()
+		err := h.Secure(within(t, limit))
+		wantErr(t, "secure", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
+		if err := h.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
+	})
+}
+
 func TestSecureEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -172,5 +195,39 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		await(t, h.Lost(), "loss")
 		srv.Thaw()
+	})
+}
+
+// Who wants a hold while the session ends, and those who had one are told, gets one of the next.
+func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, _ := proxied(t, srv)
+		h := mustHold(t, c)
+		next := make(chan *framework.SessionHold, 1)
+		gaveUp := make(chan error, 1)
+		h.OnLost(func(error) {
+			go func() {
+				got, err := c.HoldSession(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				next <- got
+			}()
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				_, err := c.HoldSession(ctx)
+				gaveUp <- err
+			}()
+			<-time.After(time.Second) // longer than a listener should take
+		})
+		if err := srv.Expire(h.Session()); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, "a hold for a millisecond", <-gaveUp, context.DeadlineExceeded)
+		if got := <-next; got == nil || got.Session() == h.Session() || got.Err() != nil {
+			t.Errorf("a hold of a session that ends: %v", got)
+		}
 	})
 }

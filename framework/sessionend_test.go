@@ -117,44 +117,17 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var c *framework.Client
-		c = virtual(t, srv, framework.WithACLProvider(func(string) []framework.ACL {
-			if err := c.Close(); err != nil {
-				t.Error(err)
+		c = virtual(t, srv, framework.WithACLProvider(func(path string) []framework.ACL {
+			if path == "/parent" { // it is asked for on the way, after a request was answered
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			return framework.OpenACL()
 		}))
-		_, err := c.Create(t.Context(), "/node", nil)
+		_, err := c.Create(t.Context(), "/parent/node", nil, framework.WithParents())
 		wantErr(t, "create", err, framework.ErrClosed)
 	})
-}
-
-// A handshake that hangs does not keep Close, or the end of the session, waiting.
-func TestCloseLeavesAHandshakeThatHangs(t *testing.T) {
-	t.Parallel()
-	for name, before := range map[string]bool{"the first": false, "a reconnection": true} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span),
-					framework.WithConnectTimeout(time.Minute))
-				if before {
-					if err := c.AwaitConnected(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
-				held := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.HoldReply})
-				srv.Cut()
-				await(t, held.Hit(), "the handshake")
-				sleep(time.Millisecond)
-				start := time.Now()
-				if err := c.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(start); took > time.Second {
-					t.Errorf("Close took %v", took)
-				}
-			})
-		})
-	}
 }
 
 func TestTheLogTellsOfASessionThatWasGivenUpAndClosed(t *testing.T) {
@@ -170,6 +143,49 @@ func TestTheLogTellsOfASessionThatWasGivenUpAndClosed(t *testing.T) {
 		}
 		if n := logs.FilterMessage("cannot close the session that was given up").Len(); n != 0 {
 			t.Errorf("%d lines tell of a failure", n)
+		}
+	})
+}
+
+// An attempt that fails after the dial says why there is no connection.
+func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
+		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
+		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
+		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
+		if !strings.Contains(err.Error(), "not a ZooKeeper handshake") {
+			t.Errorf("the error %q does not say what answered", err)
+		}
+	})
+}
+
+// Attempts to close a session that was given up come at growing intervals, of which
+// a half is drawn.
+func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		g := digGrave(t, srv)
+		g.proxy.Rules().Add(fault.Rule{Session: g.ghost, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
+		g.heal()
+		g.proxy.ResetRequests()
+		sleep(time.Minute)
+		var attempts []time.Time
+		for _, rq := range g.proxy.Requests() {
+			if rq.Op == fault.Connect && rq.Session == g.ghost {
+				attempts = append(attempts, rq.At)
+			}
+		}
+		if len(attempts) < 5 {
+			t.Fatalf("%d attempts", len(attempts))
+		}
+		limit := 50 * time.Millisecond
+		for i := range attempts[1:] {
+			if gap := attempts[i+1].Sub(attempts[i]); gap < limit/2 || gap >= limit {
+				t.Errorf("pause %d is %v, want between %v and %v", i+1, gap, limit/2, limit)
+			}
+			limit = min(2*limit, 2*time.Second)
 		}
 	})
 }

@@ -93,11 +93,17 @@ func (s stage) run(ctx context.Context, b *build) (finding, error) {
 	return finding{verdict: survived}, nil
 }
 
+// grace is how much longer tests get that should have ended themselves by their limit.
+const grace = 5 * time.Second
+
+// timedOut finds, in what tests say then, the first that was running.
+var timedOut = regexp.MustCompile(`(?m)^panic: test timed out after .*\n\s*running tests:\n\s*(\S+)`)
+
 // runTests runs a package's tests, in its directory as go test does.
 func (s stage) runTests(ctx context.Context, binary, dir string) (finding, error) {
-	limited, cancel := context.WithTimeout(ctx, s.limit)
+	limited, cancel := context.WithTimeout(ctx, s.limit+grace)
 	defer cancel()
-	cmd := exec.CommandContext(limited, binary, append([]string{"-test.failfast"}, s.flags...)...)
+	cmd := exec.CommandContext(limited, binary, append([]string{"-test.failfast", "-test.timeout=" + s.limit.String()}, s.flags...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.WaitDelay = time.Second // a process that a test started may have its output
@@ -114,6 +120,9 @@ func (s stage) runTests(ctx context.Context, binary, dir string) (finding, error
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return finding{verdict: survived}, nil
 	case errors.As(err, &failed):
+		if running := timedOut.FindSubmatch(out.text); running != nil {
+			return finding{verdict: hung, by: string(running[1])}, nil
+		}
 		return finding{verdict: killed, by: out.cause(failed)}, nil
 	}
 	return finding{}, err

@@ -1,0 +1,100 @@
+package framework_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// Counted connections are those of a dialer that knows how many are open.
+type counted struct {
+	net.Conn
+	open *atomic.Int64
+	once *sync.Once
+}
+
+func (c counted) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+func countedDialer(srv *zkserver.Server, open *atomic.Int64) framework.Option {
+	return framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		open.Add(1)
+		return counted{conn, open, new(sync.Once)}, nil
+	})
+}
+
+// The connection of a handshake that hangs goes with the session, before the wire client
+// gives up: nothing is to renew the session from then on.
+func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]bool{"the first": false, "a reconnection": true} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var open atomic.Int64
+				c := newClient(t, srv.ConnectString(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
+					framework.WithConnectTimeout(time.Minute))
+				if before {
+					if err := c.AwaitConnected(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				held := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.HoldReply})
+				srv.Cut()
+				await(t, held.Hit(), "the handshake")
+				sleep(time.Millisecond)
+				if n := open.Load(); n != 1 {
+					t.Fatalf("%d connections", n)
+				}
+				done := make(chan error)
+				go func() { done <- c.Close() }()
+				sleep(time.Millisecond)
+				if n := open.Load(); n != 0 {
+					t.Errorf("%d connections after the session's end", n)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var open atomic.Int64
+		c := connect(t, srv.ConnectString(), countedDialer(srv, &open), framework.WithSessionTimeout(span))
+		for range 3 {
+			h := mustHold(t, c)
+			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+			srv.Cut()
+			await(t, h.Lost(), "loss")
+			if err := c.AwaitConnected(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sleep(time.Minute) // the sessions that were replaced are closed by then
+		if n := open.Load(); n != 1 {
+			t.Errorf("%d connections, want the one that is in use", n)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d connections of a closed client", n)
+		}
+	})
+}
