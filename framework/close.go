@@ -19,7 +19,7 @@ const closeGrace = 5 * time.Second
 // views of the client.
 func (c *Client) Close() error {
 	core := c.core
-	core.closing.Do(func() { core.closeErr = core.close() }) // who comes second waits for the first
+	core.closing.Do(func() { core.closeErr = core.close() })             // who comes second waits for the first
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the client's own context has ended
 	defer cancel()
 	// Each caller waits by itself: one that is a listener is not waited for.
