@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,17 +174,25 @@ func (c clogged) Close() error {
 	return c.Conn.Close()
 }
 
+// cloggedClient returns a client all of whose connections are clogged until free is called.
+func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, free func()) {
+	t.Helper()
+	freed := make(chan struct{})
+	free = sync.OnceFunc(func() { close(freed) })
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, network, addr)
+		return clogged{conn, freed}, err
+	}
+	c = connect(t, srv.ConnectString(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
+	t.Cleanup(free)
+	return c, free
+}
+
 // Whoever asks hears of the loss at once, whatever the session's loop waits for.
 func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		free := make(chan struct{})
-		defer close(free)
-		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := srv.Dial(ctx, network, addr)
-			return clogged{conn, free}, err
-		}
-		c := connect(t, srv.ConnectString(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
+		c, _ := cloggedClient(t, srv)
 		h := mustHold(t, c)
 		srv.Freeze()
 		sleep(beat + stall) // now the loop closes the connection
@@ -202,7 +211,7 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, _ := proxied(t, srv)
+		c, free := cloggedClient(t, srv)
 		h := mustHold(t, c)
 		next := make(chan *framework.SessionHold, 1)
 		gaveUp := make(chan error, 1)
@@ -222,9 +231,12 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 			}()
 			<-time.After(time.Second) // longer than a listener should take
 		})
-		if err := srv.Expire(h.Session()); err != nil {
-			t.Fatal(err)
-		}
+		srv.Freeze()
+		sleep(beat + stall) // the loop closes the connection, and has told nobody when it is lost
+		sleep(time.Until(h.Deadline()))
+		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+		free()
+		srv.Thaw()
 		wantErr(t, "a hold for a millisecond", <-gaveUp, context.DeadlineExceeded)
 		if got := <-next; got == nil || got.Session() == h.Session() || got.Err() != nil {
 			t.Errorf("a hold of a session that ends: %v", got)
