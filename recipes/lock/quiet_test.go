@@ -1,0 +1,98 @@
+package lock_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// asked counts what clients ask of srv from now on, but for what keeps sessions alive.
+func asked(srv *zkserver.Server) (count func() int) {
+	var handles []*fault.Handle
+	for _, op := range []fault.Op{
+		fault.Create, fault.Delete, fault.Exists, fault.GetData, fault.SetData, fault.GetChildren, fault.Multi, fault.Check,
+	} {
+		handles = append(handles, srv.Rules().Add(fault.Rule{Op: op, Action: fault.Pass, Times: fault.Forever}))
+	}
+	return func() int {
+		n := 0
+		for _, h := range handles {
+			n += h.Hits()
+			h.Release()
+		}
+		return n
+	}
+}
+
+// Who waits, and who holds, is told of what happens; it does not ask again and again.
+func TestWhoWaitsOrHoldsAsksNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		make func(t *testing.T, c *framework.Client) lock.Locker
+		more int // requests of one that has waited, once it has the lock: the watch on its znode
+	}{
+		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newExclusive(t, c, "/quiet/a") }, 1},
+		"mutex":     {func(t *testing.T, c *framework.Client) lock.Locker { return newMutex(t, c, "/quiet/a") }, 0},
+		"semaphore": {func(t *testing.T, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/quiet/a") }, 1},
+		"write":     {func(t *testing.T, c *framework.Client) lock.Locker { return newReadWrite(t, c, "/quiet/a").Write() }, 0},
+		"multi": {func(t *testing.T, c *framework.Client) lock.Locker {
+			return newMulti(t, newMutexes(t, c, "/quiet/a", "/quiet/b")...)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				held := mustLock(t, tc.make(t, virtualClient(t, srv)))
+				waiter := lockLater(t.Context(), tc.make(t, virtualClient(t, srv)))
+				<-time.After(time.Second) // all watches are set
+				count := asked(srv)
+				<-time.After(time.Hour)
+				if n := count(); n != 0 {
+					t.Errorf("%d requests in an hour in which nothing happened", n)
+				}
+				mustRelease(t, held)
+				got := receive(t, waiter, "the lock")
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				synctest.Wait()
+				count = asked(srv)
+				<-time.After(time.Hour)
+				if n := count(); n != tc.more {
+					t.Errorf("%d requests in an hour of who has waited, want %d", n, tc.more)
+				}
+				mustRelease(t, got.lease)
+			})
+		})
+	}
+}
+
+// A write to a holder's znode, which may be a request to let go, is looked at once.
+func TestAHolderLooksAtAWriteOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		operator := virtualClient(t, srv)
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), "/quiet/a"))
+		waiter := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), "/quiet/a"))
+		<-time.After(time.Second)
+		mustRelease(t, held)
+		lease := receive(t, waiter, "the lock").lease
+		for range 3 {
+			count := asked(srv)
+			if _, err := operator.Set(t.Context(), lease.Node(), []byte("something"), framework.AnyVersion); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			if n := count(); n != 2 {
+				t.Errorf("%d requests, want the write and one look", n)
+			}
+		}
+		mustRelease(t, lease)
+	})
+}
