@@ -1,0 +1,98 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// What TryLock says where somebody is ahead in the queue of a semaphore mutex, or
+// something else went wrong there: ErrHeld, alone, or what went wrong.
+func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/refusal/semaphore"
+		srv := virtualServer(t)
+		other, c := virtualClient(t, srv), virtualClient(t, srv)
+		m := newSemaphoreMutex(t, c, path)
+		ahead, err := other.Create(t.Context(), path+"/locks/_c_01234567-89ab-cdef-0123-456789abcdef-lock-", nil,
+			framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.TryLock(t.Context())
+		if !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
+			t.Errorf("behind another: %v, want ErrHeld and nothing else", err)
+		}
+		if err := other.Delete(t.Context(), ahead); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := m.TryLock(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
+			t.Errorf("with a context that has ended: %v", err)
+		}
+		// Nobody may create in the queue.
+		if _, err := other.SetACL(t.Context(), path+"/locks", framework.ReadOnlyACL(), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.TryLock(t.Context()); !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, lock.ErrHeld) {
+			t.Errorf("without the right to queue: %v, want ErrNoAuth", err)
+		}
+	})
+}
+
+// Who comes second takes back what it created, once.
+func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/refusal/semaphore"
+		srv := virtualServer(t)
+		other, c := virtualClient(t, srv), virtualClient(t, srv)
+		m := newSemaphoreMutex(t, c, path)
+		entering := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: path + "/locks/*", Action: fault.HoldRequest})
+		deletes := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/leases/*", Action: fault.Pass, Times: fault.Forever})
+		refused := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(t.Context())
+			refused <- err
+		}()
+		<-entering.Hit() // it has looked, and seen nobody
+		if _, err := other.Create(t.Context(), path+"/leases/another", nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		entering.Release()
+		if err := <-refused; !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
+			t.Errorf("refused with %v, want ErrHeld and nothing else", err)
+		}
+		<-time.After(time.Minute)
+		if n := deletes.Hits(); n != 1 {
+			t.Errorf("its lease was deleted %d times", n)
+		}
+		if left := znodesBelow(srv, path+"/leases"); len(left) != 1 {
+			t.Errorf("%v are left, want the other's", left)
+		}
+	})
+}
+
+// An error of one member of a Multi names that member.
+func TestAMultisErrorNamesTheMember(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		other, c := virtualClient(t, srv), virtualClient(t, srv)
+		held := mustLock(t, newMutex(t, other, "/refusal/b"))
+		m := newMulti(t, newExclusive(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newExclusive(t, c, "/refusal/c"))
+		_, err := m.TryLock(t.Context())
+		if want := "lock: try lock /refusal/b: held by another owner"; !errors.Is(err, lock.ErrHeld) || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+		mustRelease(t, held)
+	})
+}
