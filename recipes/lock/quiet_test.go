@@ -5,6 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -95,4 +99,36 @@ func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 		}
 		mustRelease(t, lease)
 	})
+}
+
+// Whoever has the lock is looked up for a trace that somebody records, and for no other.
+func TestAWaitThatNobodyRecordsReadsNobodysZnode(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		sampler sdktrace.Sampler
+		want    int
+	}{
+		"recorded":     {sdktrace.AlwaysSample(), 1},
+		"not recorded": {sdktrace.NeverSample(), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(tc.sampler))
+				core, _ := observer.New(zap.DebugLevel) // which follows the call, recorded or not
+				c := virtualClient(t, srv, framework.WithTracerProvider(tracers), framework.WithLogger(zap.New(core)))
+				held := mustLock(t, newSemaphoreMutex(t, virtualClient(t, srv), "/quiet/a"))
+				reads := srv.Rules().Add(fault.Rule{
+					Session: c.Session().ID, Op: fault.GetData, Path: "/quiet/a/leases/*", Action: fault.Pass, Times: fault.Forever,
+				})
+				waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, "/quiet/a"))
+				<-time.After(time.Second)
+				if n := reads.Hits(); n != tc.want {
+					t.Errorf("%d reads of znodes among the leases, want %d", n, tc.want)
+				}
+				mustRelease(t, held)
+				mustRelease(t, receive(t, waiter, "the lock").lease)
+			})
+		})
+	}
 }
