@@ -83,7 +83,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := newPeer(t)
-					p.tap.WantStat("/a-")
+					p.tap.WantStat("/a-", nil)
 					left, forget := p.tap.Leaving("/a-")
 					defer forget()
 					first := p.request(opSetData)
@@ -120,7 +120,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 func TestAContainersCreateStaysOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		p.tap.WantStat("/c")
+		p.tap.WantStat("/c", nil)
 		xid, opcode := p.create("/c", 4)
 		if opcode != 19 {
 			t.Errorf("opcode %d was sent", opcode)
@@ -137,7 +137,7 @@ func TestNoMoreOfAReplyIsHeldThanIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		before := tap.Held(p.client)
-		p.tap.WantStat("/a")
+		p.tap.WantStat("/a", nil)
 		create, _ := p.create("/a", 0)
 		read := p.request(opExists)
 		p.reply(createdReply(create, -110, "/"+strings.Repeat("a", 4000), 1)) // it failed
