@@ -1,9 +1,12 @@
 package lock_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
 )
 
 // What is passed on within a process needs no connection, where the lock is one that
@@ -29,5 +32,22 @@ func TestLocalHandoffDuringAnOutage(t *testing.T) {
 			t.Errorf("lost: %v", err)
 		}
 		mustRelease(t, last)
+	})
+}
+
+// Where a broken connection costs the lock, it does from the grant on, and not only once
+// the lock has been held for as long as its znode may go unwatched.
+func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", lock.WithLossPolicy(lock.OnSuspend)))
+		srv.Refuse()
+		srv.Cut()
+		<-time.After(time.Millisecond)
+		if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) {
+			t.Errorf("a moment after the connection broke: %v, want that it is lost", err)
+		}
+		srv.Accept()
 	})
 }
