@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,10 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", lock.WithLossPolicy(lock.OnSuspend)))
+		synctest.Wait()
+		if err := lease.Err(); err != nil {
+			t.Fatalf("while the connection stands: %v", err)
+		}
 		srv.Refuse()
 		srv.Cut()
 		<-time.After(time.Millisecond)
@@ -49,5 +54,31 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 			t.Errorf("a moment after the connection broke: %v, want that it is lost", err)
 		}
 		srv.Accept()
+	})
+}
+
+// A function of the user's that is at work when the client is closed is waited for.
+func TestCloseWaitsForARevocationAtWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		begun := make(chan struct{})
+		var done atomic.Bool
+		lease := mustLock(t, newMutex(t, c, "/at-work", lock.WithRevocation(func(*lock.Lease) {
+			close(begun)
+			<-time.After(2 * time.Second)
+			done.Store(true)
+		})))
+		if err := lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !done.Load() {
+			t.Error("the client is closed, and the function is at work")
+		}
 	})
 }
