@@ -96,3 +96,21 @@ func TestAMultisErrorNamesTheMember(t *testing.T) {
 		mustRelease(t, held)
 	})
 }
+
+// The ACL that an option gives is that of a lease's znode, however it was taken.
+func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		want := framework.ACL{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}
+		m := newSemaphoreMutex(t, c, "/refusal/acl", lock.WithACL(want))
+		for _, l := range []lock.Locker{m, tryLock{m}, m} {
+			lease := mustLock(t, l)
+			if acl, _, err := c.ACL(t.Context(), lease.Node()); err != nil || len(acl) != 1 || acl[0] != want {
+				t.Errorf("ACL %v, %v, want %v", acl, err, want)
+			}
+			mustRelease(t, lease)
+		}
+	})
+}
