@@ -77,7 +77,8 @@ func (s *session) wake() {
 
 // run follows the session to its end and returns what ended it.
 func (s *session) run() error {
-	timer := time.NewTimer(0)
+	s.wake() // to look around first
+	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	for {
 		select {
