@@ -33,7 +33,7 @@ func (s *Side) Lock(ctx context.Context) (*Lease, error) {
 // TryLock makes one attempt and returns a lease; or [ErrHeld] where that means to
 // wait for other owners, be it for one who only waits; or [ErrUpgrade] as Lock does. It
 // never waits for another holder; ctx bounds its requests. Where somebody can be
-// seen to be in the way it costs one read.
+// seen to be in the way, and still can after a sync, it creates nothing.
 func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := s.side.acquire(ctx, true)
 	return l, s.opError("try lock", err)
