@@ -21,7 +21,7 @@ func TestTheLedgerVouchesOnlyForWhatIsSo(t *testing.T) {
 			d := newDirectory(t)
 			steps := []func(*rapid.T){ // what is there twice happens twice as often
 				d.enter, d.enter, d.watch, d.watch, d.send, d.send, d.list, d.process, d.process, d.deliver, d.deliver,
-				d.foreigner, d.heir, d.delete, d.delete, d.pass, d.pass, d.replace, d.lose,
+				d.foreigner, d.forger, d.heir, d.delete, d.delete, d.pass, d.pass, d.replace, d.lose,
 				d.attempt, d.attempt, d.leave,
 			}
 			for range rapid.IntRange(50, 150).Draw(t, "steps") {
@@ -140,6 +140,13 @@ func (d *directory) foreigner(t *rapid.T) {
 	}
 }
 
+// forger creates a contender by hand, with a number that the counter has not come to.
+func (d *directory) forger(t *rapid.T) {
+	if rapid.IntRange(0, 7).Draw(t, "seldom") == 0 {
+		d.add(rapid.SampledFrom(d.queue.Kinds).Draw(t, "kind"), d.counter+rapid.Int32Range(1, 5).Draw(t, "beyond"))
+	}
+}
+
 // send creates the node of an attempt.
 func (d *directory) send(t *rapid.T) {
 	if e := d.pick(t, func(e *entering) bool { return e.child == nil && (e.plan.makes == nil || e.watched) }); e != nil {
@@ -152,7 +159,9 @@ func (d *directory) send(t *rapid.T) {
 func (d *directory) list(t *rapid.T) {
 	if e := d.pick(t, func(e *entering) bool { return e.child != nil && e.plan.list && !e.listing }); e != nil {
 		e.listing = true
-		found := d.queue.listing(slices.Collect(maps.Keys(d.children)), framework.Stat{Czxid: d.czxid, Pzxid: d.pzxid})
+		found := d.queue.listing(slices.Collect(maps.Keys(d.children)), framework.Stat{
+			Czxid: d.czxid, Pzxid: d.pzxid, Cversion: 2*d.counter - int32(len(d.children)), NumChildren: int32(len(d.children)),
+		})
 		d.notices = append(d.notices, func() { e.found = &found })
 	}
 }

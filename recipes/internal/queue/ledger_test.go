@@ -41,7 +41,7 @@ func TestWhatArrivedInAnEarlierDirectoryDoesNotCount(t *testing.T) {
 	// The directory is removed and made anew.
 	maker := contender(t, q, "lock-", 0)
 	l.arrive(q, maker, 8)
-	found := q.listing([]string{maker.Name}, framework.Stat{Czxid: 7, Pzxid: 8})
+	found := q.listing([]string{maker.Name}, framework.Stat{Czxid: 7, Pzxid: 8, Cversion: 1, NumChildren: 1})
 	l.conclude(&watchOnIt{czxid: 7}, &found)
 
 	// Somebody else creates number 1, and the session number 2.
@@ -60,8 +60,8 @@ func TestAnOlderListingDoesNotReplaceANewerOne(t *testing.T) {
 	writer, heir := contender(t, q, "W-", 5), contender(t, q, "R-", 5)
 	reader, last := contender(t, q, "R-", 7), contender(t, q, "W-", 8)
 	l.guard = &watchOnIt{czxid: 1}
-	older := q.listing([]string{writer.Name}, framework.Stat{Czxid: 1, Pzxid: 50})
-	l.renew(q.listing([]string{writer.Name, heir.Name, reader.Name}, framework.Stat{Czxid: 1, Pzxid: 70}))
+	older := q.listing([]string{writer.Name}, framework.Stat{Czxid: 1, Pzxid: 50, Cversion: 11, NumChildren: 1})
+	l.renew(q.listing([]string{writer.Name, heir.Name, reader.Name}, framework.Stat{Czxid: 1, Pzxid: 70, Cversion: 13, NumChildren: 3}))
 	l.renew(older)
 	l.pass(writer)
 	l.arrive(q, last, 90)

@@ -1,6 +1,10 @@
 package queue
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+)
 
 // A listing is what a directory was found to contain, with the czxid of the directory.
 type listing struct {
@@ -8,6 +12,24 @@ type listing struct {
 	others  int    // how many children are none
 	dir     int64
 	changed int64 // the transaction that the children are as of
+	next    int64 // the number that the next child gets
+}
+
+// nextNumber returns the number that the directory's next sequential child gets: how many
+// children it has had. What a Stat shows as Cversion counts deletions as well
+// (org.apache.zookeeper.server.DataNode.copyStat).
+func nextNumber(dir framework.Stat) int64 {
+	return int64(uint32(dir.Cversion)+uint32(dir.NumChildren)) / 2
+}
+
+// last returns the greatest number of the contenders. counted says whether all that come later
+// get greater ones: not so behind one that was made by hand, or at the counter's end.
+func (found listing) last() (number int32, counted bool) {
+	if len(found.nodes) == 0 {
+		return 0, false
+	}
+	number = found.nodes[len(found.nodes)-1].Sequence
+	return number, number != lastSequence && int64(number) < found.next
 }
 
 // renew takes over a listing.
@@ -25,12 +47,12 @@ func (l *ledger) renewLocked(found listing) {
 		return
 	}
 	l.changed = found.changed
-	if len(found.nodes) == 0 || found.nodes[len(found.nodes)-1].Sequence == lastSequence {
-		l.known, l.nodes = false, slices.Clone(found.nodes)
+	nodes := slices.Clone(found.nodes) // what was found is somebody's, who may go on with it
+	upto, counted := found.last()
+	if !counted {
+		l.known, l.nodes = false, nodes
 		return
 	}
-	upto := found.nodes[len(found.nodes)-1].Sequence
-	nodes := slices.Clone(found.nodes) // what was found is somebody's, who may go on with it
 	if l.known && l.dir == found.dir && l.upto > upto {
 		for _, n := range l.nodes {
 			if n.Sequence > upto {

@@ -61,5 +61,5 @@ func (q *Queue) look(ctx context.Context, c *framework.Client) (listing, error) 
 
 func (q *Queue) listing(names []string, dir framework.Stat) listing {
 	nodes := Sort(names, q.Kinds...)
-	return listing{nodes: nodes, others: len(names) - len(nodes), dir: dir.Czxid, changed: dir.Pzxid}
+	return listing{nodes: nodes, others: len(names) - len(nodes), dir: dir.Czxid, changed: dir.Pzxid, next: nextNumber(dir)}
 }
