@@ -76,7 +76,7 @@ func TestALockIsNotListedWhereNobodyElseCame(t *testing.T) {
 				tt.meanwhile(t, srv, other)
 				lists.before = lists.handle.Hits()
 				done := lockLater(t.Context(), m)
-				time.Sleep(time.Second) // a connection that broke has been replaced
+				time.Sleep(time.Second) //nolint:forbidigo // virtual: a connection that broke has been replaced
 				if n := lists.count(); n < min(tt.lists, 1) || n > 2*tt.lists {
 					t.Errorf("%d listings, want about %d", n, tt.lists)
 				}
@@ -213,7 +213,7 @@ func TestAListingThatOthersWaitForMayFail(t *testing.T) {
 							mustRelease(t, got.lease)
 						}
 					}
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) //nolint:forbidigo // virtual: whoever waits in vain has lost patience
 					held.Release()
 					if cancelled {
 						mustReleaseEach(t, second)
