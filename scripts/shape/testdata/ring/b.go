@@ -1,0 +1,5 @@
+package ring
+
+type second struct{ third *third }
+
+func Undocumented() *third { return newThird() }
