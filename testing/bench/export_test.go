@@ -92,7 +92,7 @@ func Missing(name string, why error) *Peer { return &peer{name: name, skip: why}
 // Located returns the peers of the given names as the program finds them.
 func Located(ctx context.Context, dir string, names ...string) []*Peer {
 	var found []*peer
-	for _, p := range locatePeers(ctx, dir, "") {
+	for _, p := range locatePeers(ctx, dir, "", "") {
 		for _, name := range names {
 			if p.name == name {
 				p.warm = 0

@@ -29,6 +29,7 @@ type flags struct {
 	json      string
 	markdown  string
 	profile   string
+	before    string
 	serve     string
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.StringVar(&f.json, "json", "", "file to write all figures to, as JSON")
 	flag.StringVar(&f.markdown, "markdown", "", "file to write the tables to, beside standard output")
 	flag.StringVar(&f.profile, "cpuprofile", "", "file for docent's CPU profile, of its last process")
+	flag.StringVar(&f.before, "before", "", "this program built at another commit: its docent takes part as "+before)
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
 	flag.Parse()
 
@@ -73,7 +75,7 @@ func (f flags) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{
-		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir, f.profile), log: os.Stderr,
+		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir, f.profile, f.before), log: os.Stderr,
 	}
 	if f.quick {
 		for _, p := range b.peers {
@@ -82,6 +84,9 @@ func (f flags) run(ctx context.Context) (err error) {
 	}
 	for _, s := range scenarios() {
 		if wanted.MatchString(s.name) {
+			if f.before != "" {
+				s.kinds[before] = s.kinds[docent]
+			}
 			b.scenarios = append(b.scenarios, s)
 		}
 	}

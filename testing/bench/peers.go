@@ -34,10 +34,17 @@ type peer struct {
 
 // locatePeers returns all contenders, those that are not installed too. It uses dir
 // for what it has to compile. profile is where docent's CPU profile is to go, if
-// anywhere.
-func locatePeers(ctx context.Context, dir, profile string) []*peer {
+// anywhere. earlier is this program built at another commit, or empty.
+func locatePeers(ctx context.Context, dir, profile, earlier string) []*peer {
 	all := []*peer{{name: wire}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
+	if earlier != "" {
+		command := []string{earlier, "-serve", docent}
+		all = append(all, &peer{name: before, launch: func(ctx context.Context) (*process, error) { return start(ctx, command) }})
+	}
 	for _, p := range all {
+		if p.launch != nil {
+			continue
+		}
 		command, err := p.locate(ctx, dir)
 		if err != nil {
 			p.skip = err

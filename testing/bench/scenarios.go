@@ -7,7 +7,8 @@ const (
 	curator  = "Curator"
 	gozk     = "go-zookeeper"
 	kazoo    = "kazoo"
-	memories = 1000 // locks or waiters whose memory is measured
+	before   = "docent-before" // docent at an earlier commit, where a run compares the two
+	memories = 1000            // locks or waiters whose memory is measured
 )
 
 // A scenario is a load, and what each contender bears it with. What takes no part
