@@ -143,6 +143,11 @@ interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/chaos
 
+.PHONY: soak
+soak: ## Keep one client at work under faults for SOAK_SECONDS, measure it each second, and draw what was measured
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/soak
+	go -C scripts/plot run . -columns 'goroutines,heap KiB,descriptors,faults' <.cache/soak/soak.csv >.cache/soak/soak.svg
+
 .PHONY: spec
 spec: ## Check the model of the queue protocol exhaustively, and its broken variants
 	scripts/setup-spin
