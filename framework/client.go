@@ -50,7 +50,6 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	c.deletes = newDeletes(c)
 	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)
-	c.wg.Go(c.deletes.loop)
 	if cfg.tracking {
 		c.wg.Go(func() { c.track(configPath) })
 	}

@@ -20,7 +20,7 @@ func CreatedBy(czxid int64) DeleteOption {
 type looking int
 
 const (
-	lookFirst      looking = iota + 1 // at every attempt
+	lookFirst      looking = iota + 1 // at every attempt, of which there is one: whoever asks repeats it
 	lookAfterDoubt                    // once an attempt's outcome is unknown
 )
 

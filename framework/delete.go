@@ -109,7 +109,7 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 // failure to those who look on.
 func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated ...error) error {
 	var doubt doubt
-	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated}
+	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
 		if x.czxid != 0 && (look == lookFirst || doubt.earlier) {
 			if stands, err := x.stands(ctx, s); err != nil || !stands {

@@ -12,7 +12,7 @@ import (
 func TestAClientHasAFixedNumberOfGoroutinesAndBuffersOfTheGivenSize(t *testing.T) {
 	server := zktest.Shared(t)
 	const clients = 20
-	const goroutinesEach, bytesEach = 6, 200 << 10
+	const goroutinesEach, bytesEach = 5, 200 << 10
 	goroutines, bytes := runtime.NumGoroutine(), heap()
 	var all []*framework.Client
 	for range clients {

@@ -28,6 +28,7 @@ type request struct {
 	session  int64  // the session it is bound to, 0 for any
 	repeat   repeatability
 
+	single    bool    // one attempt alone: whoever makes the request repeats it
 	batch     int     // operations of a transaction
 	tolerates []error // what the caller takes for an answer and no failure
 }
@@ -57,7 +58,11 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 // try is do without what tells others of it.
 func try[T any](ctx context.Context, c *core, rq request, o *observation, attempt func(context.Context, *session) (T, error)) (T, error) {
 	session, repeat := rq.session, rq.repeat // all that an attempt keeps of it
-	return retry.Value(ctx, c.cfg.retry, func(ctx context.Context) (T, error) {
+	policy := c.cfg.retry
+	if rq.single {
+		policy = retry.Never()
+	}
+	return retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
 		s, err := c.sessionFor(ctx, session)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -287,14 +288,15 @@ func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 	proxy.ResetRequests()
 	g.open()
 	zktest.Eventually(t, patience, "the deletes are done", func() bool { return c.PendingDeletes() == 0 })
-	var order []string
+	var deleted []string
 	for _, rq := range proxy.Requests() {
 		if rq.Op == fault.Delete {
-			order = append(order, rq.Path)
+			deleted = append(deleted, rq.Path)
 		}
 	}
-	if fmt.Sprint(order) != fmt.Sprint(paths) {
-		t.Errorf("deleted %v, want each once, in the order %v", order, paths)
+	slices.Sort(deleted)
+	if !slices.Equal(deleted, paths) {
+		t.Errorf("deleted %v, want each once: %v", deleted, paths)
 	}
 	for _, path := range paths {
 		if _, ok, err := observer.Exists(t.Context(), path); err != nil || ok {
