@@ -23,9 +23,11 @@ type Conn struct {
 	accepted int  // credentials that the server accepted
 	refused  bool // the server refused a credential
 
+	over bool // it carries no more questions
+
+	turn    chan struct{} // capacity 1: full while somebody writes
 	greeted bool          // only for Write: the handshake has been written
 	reader  frameReader   // only for Read
-	socket  *bufio.Reader // likewise: one call of the system for a frame, or for many
 	sentAt  time.Time     // when the handshake was written; set before its answer can be read
 
 	readBy, writeBy limit // only for who reads, and who writes
@@ -35,30 +37,38 @@ type Conn struct {
 type request struct {
 	xid, opcode int32
 	sent        time.Time
-	want        *want  // of a create whose Stat is waited for; else nil
-	transaction string // path of the first create of a transaction whose number is waited for; else ""
+	want        *want     // of a create whose Stat is waited for; else nil
+	question    *question // of the Tap's own; else nil
+	transaction string    // path of the first create of a transaction whose number is waited for; else ""
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
-	c := &Conn{Conn: conn, tap: t, deadline: deadline, socket: bufio.NewReader(conn)}
-	c.reader.conn = c
+	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1)}
+	c.reader = frameReader{conn: c, socket: bufio.NewReader(conn)}
 	return c
 }
 
-// Read reads what the server sent, having taken note of it.
+// Read reads what the server sent to the wire client, having taken note of it.
 func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.socket.Read(p)
-	if n > 0 {
-		if feedErr := c.reader.feed(p[:n]); feedErr != nil {
-			_ = c.Conn.Close() // the error that counts is feedErr
-			c.tap.broke(c, feedErr)
-			return 0, feedErr
-		}
-	}
+	n, err := c.reader.read(p)
 	if err != nil {
 		c.tap.broke(c, err)
+		c.abandonQuestions()
 	}
 	return n, err
+}
+
+// refuse closes the socket because of what the server sent, and returns err.
+func (c *Conn) refuse(err error) error {
+	c.tap.broke(c, err)
+	_ = c.Close() // the error that counts is err
+	return err
+}
+
+// Close closes the socket. Questions that are not answered end with [ErrUnanswered].
+func (c *Conn) Close() error {
+	c.abandonQuestions()
+	return c.Conn.Close()
 }
 
 // Write sends one frame, completed where it asks for less than was wanted.
@@ -68,13 +78,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 // the same way. A failed write of a re-sent credential would wedge it for ever,
 // and one of a request would surface as a raw error of the network.
 func (c *Conn) Write(p []byte) (int, error) {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	frame := c.outgoing(p)
 	if _, err := c.Conn.Write(frame); err != nil {
 		c.tap.broke(c, err)
 		if !c.established.Load() {
 			return 0, err
 		}
-		_ = c.Conn.Close() // err is what there is to know, and Read will tell it
+		_ = c.Close() // err is what there is to know, and Read will tell it
 	}
 	return len(p), nil
 }

@@ -1,76 +1,123 @@
 package tap
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 )
 
-// A frameReader follows the stream of frames from the server, in whatever
-// pieces it arrives. It holds no more of a frame than it needs: a reply's head,
-// a handshake's answer, and the body of a create's reply that somebody waits for.
+// A frameReader reads the stream of frames from the server and hands on those
+// that are the wire client's. It holds no more of a frame than it needs: a reply's head,
+// a handshake's answer, the body of a create's reply that somebody waits for, and
+// replies to the Tap's own requests, which it keeps back.
 type frameReader struct {
-	conn *Conn
-	held []byte // the start of the present frame: its length, then what is kept
-	keep int    // how much of the frame to hold, its length included
-	skip int    // bytes of the frame that still pass by unheld
+	conn   *Conn
+	socket *bufio.Reader // one call of the system for a frame, or for many
+	held   []byte        // the latest frame that was held, its length included
+	ready  []byte        // what is left of held to hand on
+	pass   int           // bytes of the present frame to hand on unheld
+	cut    error         // ErrTooLarge where the present frame's body was left out
 }
 
-// feed takes the bytes that arrived next.
-func (r *frameReader) feed(p []byte) error {
-	for len(p) > 0 {
-		if r.skip > 0 {
-			n := min(r.skip, len(p))
-			r.skip -= n
-			p = p[n:]
-			continue
+// read hands on bytes of frames that are the wire client's.
+func (r *frameReader) read(p []byte) (int, error) {
+	for len(r.ready) == 0 && r.pass == 0 {
+		if err := r.next(); err != nil {
+			return 0, err
 		}
-		if r.keep == 0 {
-			r.keep = lengthSize
-		}
-		n := min(r.keep-len(r.held), len(p))
-		r.held = append(r.held, p[:n]...)
-		p = p[n:]
-		if len(r.held) < r.keep {
-			return nil
-		}
-		if err := r.advance(); err != nil {
-			return err
-		}
+	}
+	if len(r.ready) > 0 {
+		n := copy(p, r.ready)
+		r.ready = r.ready[n:]
+		return n, nil
+	}
+	n, err := r.socket.Read(p[:min(len(p), r.pass)])
+	r.pass -= n
+	return n, err
+}
+
+// next takes note of the frame that comes next, once as much of it has arrived as
+// is needed for that, and says what to hand on: all of it, or nothing.
+func (r *frameReader) next() error {
+	head, err := r.socket.Peek(lengthSize)
+	if err != nil {
+		return err
+	}
+	length := int(int32At(head, 0))
+	switch {
+	case length < 0:
+		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes", ErrHandshake, length))
+	case r.conn.established.Load():
+		return r.nextReply(length)
+	case length > MaxHandshake:
+		return r.conn.refuse(fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length))
+	}
+	answer, err := r.hold(length)
+	if err != nil {
+		return err
+	}
+	if err := r.conn.greetedBy(answer); err != nil {
+		return r.conn.refuse(err)
 	}
 	return nil
 }
 
-// advance is called when all that was to be held has arrived, and either asks
-// for more of the frame or takes note of it.
-func (r *frameReader) advance() error {
-	length := int(int32At(r.held, 0))
-	established := r.conn.established.Load()
-	switch {
-	case r.keep == lengthSize && length < 0:
-		return fmt.Errorf("%w: a frame of %d bytes", ErrHandshake, length)
-	case r.keep == lengthSize && !established:
-		if length > MaxHandshake {
-			return fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length)
-		}
-		r.keep += length
-	case r.keep == lengthSize:
-		r.keep += min(length, replyHead)
-	case established && r.keep == lengthSize+replyHead && length > replyHead && length <= maxCreatedReply && r.conn.wantsBody(r.held[lengthSize:]):
-		r.keep = lengthSize + length
+// nextReply is next for a frame of the length that follows the handshake.
+func (r *frameReader) nextReply(length int) error {
+	head, err := r.socket.Peek(lengthSize + min(length, replyHead))
+	if err != nil {
+		return err
 	}
-	if len(r.held) < r.keep {
+	reply := head[lengthSize:]
+	if length < replyHead {
+		r.pass = lengthSize + length
 		return nil
 	}
-	frame := r.held[lengthSize:]
-	r.skip = length - len(frame)
-	r.held, r.keep = r.held[:0], 0
-	if !established {
-		return r.conn.greetedBy(frame)
+	rq := r.conn.requestOf(reply)
+	switch {
+	case rq.question != nil:
+		return r.keepBack(rq.question, length)
+	case rq.want != nil && int32At(reply, 12) == 0 && length > replyHead && length <= maxCreatedReply:
+		if reply, err = r.hold(length); err != nil {
+			return err
+		}
+	default:
+		r.pass = lengthSize + length
 	}
-	if len(frame) >= replyHead {
-		r.conn.incoming(frame)
+	r.conn.incoming(reply)
+	return nil
+}
+
+// hold reads a whole frame of the length, to be handed on, and returns its body.
+func (r *frameReader) hold(length int) ([]byte, error) {
+	r.held = slices.Grow(r.held[:0], lengthSize+length)[:lengthSize+length]
+	if _, err := io.ReadFull(r.socket, r.held); err != nil {
+		return nil, err
 	}
+	r.ready = r.held
+	return r.held[lengthSize:], nil
+}
+
+// keepBack reads a frame of the length that answers q, or what of it is allowed for.
+func (r *frameReader) keepBack(q *question, length int) error {
+	kept := length
+	if length-replyHead > q.limit {
+		kept = replyHead
+	}
+	frame := make([]byte, lengthSize+kept)
+	if _, err := io.ReadFull(r.socket, frame); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, r.socket, int64(length-kept)); err != nil {
+		return err
+	}
+	if kept < length {
+		r.cut = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-replyHead, q.limit)
+	}
+	r.conn.incoming(frame[lengthSize:])
+	r.cut = nil
 	return nil
 }
 
@@ -95,13 +142,14 @@ func (c *Conn) greetedBy(answer []byte) error {
 	return c.tap.handshake(sent, int64At(answer, 8), timeout, append([]byte(nil), password...))
 }
 
-// wantsBody reports whether the rest of the reply that begins with head is
-// wanted: a create went well and somebody waits for its Stat.
-func (c *Conn) wantsBody(head []byte) bool {
+// requestOf returns the request that the reply with the head answers, or none.
+func (c *Conn) requestOf(head []byte) request {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	i := c.indexLocked(int32At(head, 0))
-	return i >= 0 && c.inflight[i].want != nil && int32At(head, 12) == 0
+	if i := c.indexLocked(int32At(head, 0)); i >= 0 {
+		return c.inflight[i]
+	}
+	return request{}
 }
 
 // indexLocked returns which request in flight has the xid, or -1. It is the
@@ -145,8 +193,11 @@ func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (tell fun
 	} else {
 		c.inflight = slices.Delete(c.inflight, i, i+1)
 	}
+	if rq.question != nil {
+		tell = func() { rq.question.end(Answer{zxid, code, body}, c.reader.cut) }
+	}
 	if code == errSessionExpired || code == errSessionMoved {
-		return nil
+		return tell
 	}
 	t.clock.answered(rq.sent, throughLeader(rq.opcode))
 	t.settleLocked()
@@ -170,5 +221,5 @@ func (c *Conn) replied(xid int32, zxid int64, code int32, body []byte) (tell fun
 	case rq.transaction != "":
 		t.created[rq.transaction] = Stat{Czxid: zxid}
 	}
-	return nil
+	return tell
 }

@@ -42,6 +42,7 @@ type Tap struct {
 	conn     *Conn // the connection in use, if any
 	fault    error // what broke the latest connection
 	ended    error
+	asked    int32 // the xid of the latest question
 	arming   map[watchKey]int
 	wanted   map[string]*want         // creates asked for by path, whose Stat somebody waits for
 	leaving  map[string]chan struct{} // creates by path; closed when one is sent
@@ -82,7 +83,7 @@ func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	}
 	t.mu.Unlock()
 	if previous != nil {
-		_ = previous.Conn.Close() // already dead to the wire client
+		_ = previous.Close() // already dead to the wire client
 	}
 	if ended != nil {
 		return nil, errors.Join(ended, conn.Close())
@@ -193,7 +194,7 @@ func (t *Tap) CloseConn() {
 	c := t.conn
 	t.mu.Unlock()
 	if c != nil {
-		_ = c.Conn.Close() // its error would only repeat what the reader sees
+		_ = c.Close() // its error would only repeat what the reader sees
 	}
 }
 

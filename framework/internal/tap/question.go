@@ -1,0 +1,118 @@
+package tap
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+)
+
+// Errors of [Tap.Ask].
+var (
+	// ErrUnsent is returned when there was no connection: nothing was sent.
+	ErrUnsent = errors.New("no connection")
+	// ErrUnanswered is returned when the connection ended between the request and
+	// its answer.
+	ErrUnanswered = errors.New("connection ended before the answer")
+	// ErrTooLarge is returned when the answer is longer than was allowed for. The
+	// connection goes on.
+	ErrTooLarge = errors.New("answer too large")
+)
+
+// firstQuestion is the xid of the first question; each next one is less by one. Of
+// the negative ones, which the wire client has no requests with, the servers treat those down
+// to -9 specially.
+const firstQuestion = -1000
+
+// An Answer is a server's reply to a question.
+type Answer struct {
+	Zxid int64
+	Code int32 // 0, or the error
+	Body []byte
+}
+
+// A question is a request of the Tap's own that has been sent.
+type question struct {
+	limit  int           // what the answer's body may have, in bytes
+	ended  chan struct{} // closed when answer and err are set
+	answer Answer
+	err    error
+}
+
+// end sets what came of the question, once.
+func (q *question) end(answer Answer, err error) {
+	q.answer, q.err = answer, err
+	close(q.ended)
+}
+
+// Ask sends a request of the Tap's own on the connection in use, behind whatever
+// was written before, and returns the server's answer, whose body may have limit
+// bytes. The wire client sees neither. The lease clock takes both as it takes any
+// request with that opcode. Ask returns when the answer has come or the connection has
+// ended, with [ErrUnsent], [ErrUnanswered] or [ErrTooLarge].
+func (t *Tap) Ask(opcode int32, body []byte, limit int) (Answer, error) {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	if c == nil || !c.established.Load() {
+		return Answer{}, ErrUnsent
+	}
+	q := &question{limit: limit, ended: make(chan struct{})}
+	if !c.pose(q, opcode, body) {
+		return Answer{}, ErrUnsent
+	}
+	<-q.ended
+	return q.answer, q.err
+}
+
+// pose sends q, unless the connection has ended. A write that fails ends it.
+func (c *Conn) pose(q *question, opcode int32, body []byte) (sent bool) {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	xid, ok := c.register(q, opcode)
+	if !ok {
+		return false
+	}
+	frame := binary.BigEndian.AppendUint32(nil, uint32(requestHead+len(body)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(opcode))
+	if _, err := c.Conn.Write(append(frame, body...)); err != nil {
+		c.tap.broke(c, err)
+		_ = c.Close() // err is what there is to know
+	}
+	return true
+}
+
+// register takes note that q is about to be sent and gives it an xid.
+func (c *Conn) register(q *question, opcode int32) (xid int32, ok bool) {
+	t := c.tap
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.over {
+		return 0, false
+	}
+	if t.asked--; t.asked > firstQuestion || t.asked == math.MinInt32 {
+		t.asked = firstQuestion
+	}
+	now := time.Now()
+	t.clock.sent(now, throughLeader(opcode))
+	c.inflight = append(c.inflight, request{xid: t.asked, opcode: opcode, sent: now, question: q})
+	return t.asked, true
+}
+
+// abandonQuestions ends the questions that wait for an answer; there will be none.
+func (c *Conn) abandonQuestions() {
+	c.tap.mu.Lock()
+	c.over = true
+	var left []*question
+	for i, rq := range c.inflight {
+		if rq.question != nil {
+			left = append(left, rq.question)
+			c.inflight[i].question = nil
+		}
+	}
+	c.tap.mu.Unlock()
+	for _, q := range left {
+		q.end(Answer{}, ErrUnanswered)
+	}
+}

@@ -1,0 +1,172 @@
+package tap_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+const (
+	opAddWatch = 106
+	opWhoAmI   = 107
+)
+
+// An outcome is what a question came to.
+type outcome struct {
+	answer tap.Answer
+	err    error
+}
+
+// ask begins a question and returns the frame that the server got and what comes of it.
+func (p *peer) ask(opcode int32, body []byte, limit int) (arrived []byte, came <-chan outcome) {
+	p.t.Helper()
+	outcomes := make(chan outcome, 1)
+	go func() {
+		answer, err := p.tap.Ask(opcode, body, limit)
+		outcomes <- outcome{answer, err}
+	}()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(p.server, head); err != nil {
+		p.t.Fatal(err)
+	}
+	arrived = make([]byte, binary.BigEndian.Uint32(head))
+	if _, err := io.ReadFull(p.server, arrived); err != nil {
+		p.t.Fatal(err)
+	}
+	return arrived, outcomes
+}
+
+// answerTo is a reply with a body to the request that arrived.
+func answerTo(arrived []byte, code int32, body string) []byte {
+	b := append([]byte(nil), arrived[:4]...)
+	b = binary.BigEndian.AppendUint64(b, 77)
+	b = binary.BigEndian.AppendUint32(b, uint32(code))
+	return append(b, body...)
+}
+
+// A question and its answer pass by the wire client, in whatever pieces they come.
+func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
+	for _, n := range []int{1, 3, 4, 19, 20, 21, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPeer(t)
+			first, second := p.request(opExists), p.request(opExists)
+			arrived, came := p.ask(opWhoAmI, []byte("body"), 100)
+			xid := int32(binary.BigEndian.Uint32(arrived))
+			if xid >= -9 || binary.BigEndian.Uint32(arrived[4:]) != opWhoAmI || string(arrived[8:]) != "body" {
+				t.Fatalf("%x was sent", arrived)
+			}
+			again, cameAgain := p.ask(opWhoAmI, nil, 100)
+			if bytes.Equal(again[:4], arrived[:4]) {
+				t.Error("two questions have one xid")
+			}
+			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, 0, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, 0, "two"), answerTo(again, 0, "")}
+			var stream []byte
+			for _, body := range replies {
+				stream = append(stream, framed(body)...)
+			}
+			go func() {
+				for rest := stream; len(rest) > 0; rest = rest[min(n, len(rest)):] {
+					_, _ = p.server.Write(rest[:min(n, len(rest))])
+				}
+				_ = p.server.Close()
+			}()
+			passed, _ := io.ReadAll(p.client)
+			if want := append(framed(replies[0]), framed(replies[2])...); !bytes.Equal(passed, want) {
+				t.Errorf("the wire client read %x, want %x (requests %d and %d)", passed, want, first, second)
+			}
+			if got := <-came; got.err != nil || got.answer.Zxid != 77 || got.answer.Code != -6 || string(got.answer.Body) != "theirs" {
+				t.Errorf("the answer is %+v", got)
+			}
+			if got := <-cameAgain; got.err != nil || got.answer.Code != 0 || len(got.answer.Body) != 0 {
+				t.Errorf("the second answer is %+v", got)
+			}
+			if _, waiting := p.tap.OldestUnanswered(); waiting {
+				t.Error("everything is answered, and something is not")
+			}
+		})
+	}
+}
+
+// An addWatch is answered by the follower alone.
+func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		deadline, presumed := p.tap.Deadline(), p.tap.Presumed()
+		<-time.After(2 * margin)
+		arrived, came := p.ask(opAddWatch, nil, 100)
+		go p.server.Write(framed(answerTo(arrived, 0, "\x00\x00\x00\x00")))
+		go io.Copy(io.Discard, p.client)
+		if got := <-came; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if moved := p.tap.Deadline().Sub(deadline); moved != 0 {
+			t.Errorf("the deadline has moved by %v", moved)
+		}
+		if moved := p.tap.Presumed().Sub(presumed); moved != 2*margin {
+			t.Errorf("what is presumed has moved by %v, want %v", moved, 2*margin)
+		}
+	})
+}
+
+func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		arrived, came := p.ask(opWhoAmI, nil, 3)
+		go p.server.Write(framed(answerTo(arrived, 0, "four")))
+		go p.server.Write(framed(answerTo(arrived, 0, "of nobody")))
+		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
+			t.Fatal(n, err)
+		}
+		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
+			t.Errorf("%+v, want that it is too large", got)
+		}
+	})
+}
+
+// Whatever ends the connection ends the questions.
+func TestAQuestionEndsWithItsConnection(t *testing.T) {
+	for name, end := range map[string]func(p *peer){
+		"the server closes it":          func(p *peer) { p.server.Close(); io.ReadAll(p.client) },
+		"the wire client closes it":     func(p *peer) { p.client.Close() },
+		"it is closed from outside":     func(p *peer) { p.tap.CloseConn() },
+		"another takes its place":       func(p *peer) { p.dial() },
+		"the server sends what is none": func(p *peer) { go p.server.Write([]byte{0xff, 0, 0, 0}); io.ReadAll(p.client) },
+		"a write fails":                 func(p *peer) { p.server.Close(); p.client.Write(make([]byte, 12)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t)
+				_, came := p.ask(opWhoAmI, nil, 100)
+				end(p)
+				if got := <-came; !errors.Is(got.err, tap.ErrUnanswered) {
+					t.Errorf("%+v, want that it has no answer", got)
+				}
+				if name == "another takes its place" {
+					return // no handshake yet, either
+				}
+				if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+					t.Errorf("the next: %v, want that it is not sent", err)
+				}
+			})
+		})
+	}
+}
+
+func TestNoQuestionIsSentBeforeTheHandshakeIsComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+			t.Errorf("without a connection: %v", err)
+		}
+		p.dial()
+		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+			t.Errorf("before the handshake: %v", err)
+		}
+	})
+}
