@@ -8,6 +8,24 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
+// awaitUp waits until the client is Connected, whatever states come before that,
+// and returns false if it is closed first.
+func (c *core) awaitUp() bool {
+	for {
+		c.mu.Lock()
+		state, up := c.state, c.up
+		c.mu.Unlock()
+		if state == Connected {
+			return true
+		}
+		select {
+		case <-up:
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+}
+
 // awaitSession returns the session once the client is Connected. If that takes
 // longer than the connect timeout it returns ErrNotConnected.
 func (c *core) awaitSession(ctx context.Context) (*session, error) {

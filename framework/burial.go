@@ -53,7 +53,7 @@ func (b *burial) run() {
 	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(wireGrace, cancel) })
 	defer stop()
 	var limit time.Time
-	for attempt := 0; b.awaitServer(); attempt++ {
+	for attempt := 0; b.core.awaitUp(); attempt++ {
 		if limit.IsZero() {
 			timeout := b.session.timeout()
 			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
@@ -66,24 +66,6 @@ func (b *burial) run() {
 			return
 		}
 		b.pause(attempt)
-	}
-}
-
-// awaitServer waits until the client is Connected, and returns false if it is closed
-// before that.
-func (b *burial) awaitServer() bool {
-	for {
-		b.core.mu.Lock()
-		state, up := b.core.state, b.core.up
-		b.core.mu.Unlock()
-		if state == Connected {
-			return true
-		}
-		select {
-		case <-up:
-		case <-b.core.ctx.Done():
-			return false
-		}
 	}
 }
 

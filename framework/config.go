@@ -151,6 +151,9 @@ func (cfg *config) validate() []error {
 		if credential.scheme == "" {
 			faultf("credential %d: scheme must not be empty", i)
 		}
+		if size := credential.size(); size > cfg.maxRequest {
+			faultf("credential %d: its request has %d bytes: must be at most %d", i, size, cfg.maxRequest)
+		}
 	}
 	return faults
 }

@@ -14,7 +14,7 @@ func (cfg *config) connect(ctx context.Context, addr string) (net.Conn, error) {
 		return conn, err
 	}
 	tlsConfig := cfg.tls
-	if tlsConfig.ServerName == "" && !tlsConfig.InsecureSkipVerify {
+	if tlsConfig.ServerName == "" { // also for a VerifyConnection, which checks the name by itself
 		host, _, err := net.SplitHostPort(addr)
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())

@@ -33,6 +33,7 @@ type core struct {
 	changed   chan struct{} // closed and replaced at each transition
 	up        chan struct{} // closed and replaced at each transition to Connected; closed at Closed
 	lastFault error         // why there is no connection
+	outage    outage        // the attempts to connect since the client was Connected
 	servers   []string      // host:port
 	refusing  bool          // Close has begun: no new goroutines
 	shared    map[any]any
@@ -50,7 +51,7 @@ func (c *core) transition(to State, s *session, cause error) {
 	c.state = to
 	switch to {
 	case Connected:
-		c.session = s
+		c.session, c.outage = s, outage{}
 		close(c.up)
 		c.up = make(chan struct{})
 	case Closed:

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -16,7 +17,7 @@ func SessionSecret(c *Client) (id int64, password []byte) {
 }
 
 // CloseConn closes the socket in use.
-func CloseConn(c *Client) { c.core.current().tap.CloseConn() }
+func CloseConn(c *Client) { c.core.current().tap.CloseConn(errors.New("closed by a test")) }
 
 // Track makes the client follow a configuration at another path than ZooKeeper's.
 func Track(c *Client, path string) { c.core.spawn(func() { c.core.track(path) }) }

@@ -195,5 +195,8 @@ type credential struct {
 	secret []byte
 }
 
+// size returns how many bytes the credential's request has.
+func (c credential) size() int { return authSize + len(c.scheme) + len(c.secret) }
+
 func (c credential) String() string   { return c.scheme + ":***" }
 func (c credential) GoString() string { return c.String() }

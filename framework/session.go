@@ -21,7 +21,7 @@ type session struct {
 	poke    chan struct{} // capacity 1: something below changed
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
-	links   []linkEvent
+	links   []link
 	up      time.Time // when the wire got its connection, zero if it has none
 	linked  bool      // that connection has all credentials and serves
 	holds   map[*SessionHold]struct{}

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -20,8 +21,8 @@ func (s *session) tend(now time.Time) time.Duration {
 	s.expireIfDue()
 	due := soonest{now: now}
 	s.look(&due)
-	if due.cut {
-		s.tap.CloseConn() // not under mu: it may block, with TLS or a dialer of the user's
+	if due.cut != nil {
+		s.tap.CloseConn(due.cut) // not under mu: it may block, with TLS or a dialer of the user's
 	}
 	return due.wait()
 }
@@ -51,7 +52,7 @@ func (s *session) tendCredentialsLocked(due *soonest) {
 		return
 	}
 	s.up = time.Time{}
-	due.cut = true
+	due.cut = fmt.Errorf("server did not answer to a credential for %v", s.core.cfg.connectTimeout)
 }
 
 // tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
@@ -66,7 +67,7 @@ func (s *session) tendHoldsLocked(due *soonest) {
 	switch {
 	case waiting && !sent.Add(timeout/stallFraction).After(due.now):
 		s.core.log.Debug("server stopped answering")
-		due.cut = true
+		due.cut = fmt.Errorf("server did not answer for %v", timeout/stallFraction)
 	case waiting:
 		due.at(sent.Add(timeout / stallFraction))
 	case s.proving:
@@ -113,7 +114,7 @@ func (s *session) deadlineLocked() time.Time {
 type soonest struct {
 	now   time.Time
 	first time.Time
-	cut   bool // the connection is to be closed
+	cut   error // why the connection is to be closed, if it is
 }
 
 func (d *soonest) at(t time.Time) {

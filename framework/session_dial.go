@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 )
@@ -24,7 +25,7 @@ func (s *session) dial(addr string) (net.Conn, error) {
 	conn, err := s.core.cfg.connect(ctx, addr)
 	if err != nil {
 		if s.ended() == nil {
-			s.core.fault(err)
+			s.core.failed(addr, err)
 		}
 		return nil, err
 	}
@@ -34,6 +35,9 @@ func (s *session) dial(addr string) (net.Conn, error) {
 	}
 	return wrapped, nil
 }
+
+// errRemoved is why a client leaves a server that works.
+var errRemoved = errors.New("the server is no longer among those that the client goes to")
 
 // attemptLimit bounds an attempt to connect.
 func (s *session) attemptLimit() time.Duration {
@@ -65,6 +69,6 @@ func (s *session) reconfigure(servers []string) {
 	current := s.server
 	s.mu.Unlock()
 	if s.hosts.replace(servers, current) {
-		s.tap.CloseConn()
+		s.tap.CloseConn(errRemoved)
 	}
 }

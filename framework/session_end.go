@@ -41,7 +41,7 @@ func (s *session) end(cause error) error {
 	s.tap.End(cause)
 	s.hosts.end()
 	if !serving {
-		s.tap.CloseConn() // a handshake that hangs would delay the wire's end
+		s.tap.CloseConn(cause) // a handshake that hangs would delay the wire's end
 	}
 	s.watches.fireAll(EventSessionEnded)
 	return cause
@@ -62,7 +62,7 @@ func (s *session) heldAtEnd() int {
 func (s *session) ended() error { return context.Cause(s.ctx) }
 
 // retire ends what is left of the session's wire. It blocks for up to two seconds.
-func (s *session) retire() { s.wire.close(s.tap.CloseConn) }
+func (s *session) retire() { s.wire.close(func() { s.tap.CloseConn(s.ended()) }) }
 
 // sessionError translates what the tap says of a session's end.
 func sessionError(err error) error {

@@ -1,16 +1,37 @@
 package framework
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A link is a change of the wire's connection, with what was known of the
+// connection at that moment: soon after, the next one has taken its place.
+type link struct {
+	event linkEvent
+	fault error // why it ended; ErrAuthFailed where a credential was refused
+}
 
 // onLink runs on a goroutine of the wire client, so it only takes note.
 func (s *session) onLink(ev linkEvent) {
+	l := link{event: ev}
 	if ev == linkDown {
 		s.watches.severAll() // before anything is sent on the next connection
+		l.fault = s.linkFault()
 	}
 	s.mu.Lock()
-	s.links = append(s.links, ev)
+	s.links = append(s.links, l)
 	s.mu.Unlock()
 	s.wake()
+}
+
+// linkFault returns why the present connection has ended.
+func (s *session) linkFault() error {
+	if _, refused := s.tap.Auth(); refused {
+		return ErrAuthFailed
+	}
+	return s.tap.Fault()
 }
 
 // follow acts on what the wire and the tap reported, and returns what ended the
@@ -21,15 +42,11 @@ func (s *session) follow() error {
 	s.links = nil
 	s.mu.Unlock()
 	for _, link := range links {
-		switch link {
+		switch link.event {
 		case linkExpired:
 			return ErrSessionExpired
 		case linkDown:
-			if fault := s.tap.Fault(); s.unlink() {
-				s.core.transition(Suspended, s, fault)
-			} else if fault != nil {
-				s.core.fault(fault)
-			}
+			s.down(link.fault)
 		case linkUp:
 			s.setUp(time.Now())
 		}
@@ -46,6 +63,19 @@ func (s *session) follow() error {
 	return nil
 }
 
+// down takes note that the connection ended, because of fault.
+func (s *session) down(fault error) {
+	switch {
+	case s.unlink():
+		s.core.transition(Suspended, s, fault)
+	case fault != nil && s.ended() == nil:
+		if ctxerr.Is(fault, ErrAuthFailed) {
+			s.core.transition(AuthFailed, s, fault)
+		}
+		s.core.failed(s.serverAddr(), fault)
+	}
+}
+
 // admit puts a connection into service once the server has accepted all
 // credentials on it.
 func (s *session) admit() {
@@ -54,7 +84,7 @@ func (s *session) admit() {
 	case refused:
 		s.setUp(time.Time{})
 		s.core.transition(AuthFailed, s, ErrAuthFailed)
-		s.tap.CloseConn() // as the server does; the pause between attempts grows
+		s.tap.CloseConn(ErrAuthFailed) // as the server does; the pause between attempts grows
 	case accepted < len(s.core.cfg.auth):
 		s.authenticate()
 	default:

@@ -10,6 +10,7 @@ const (
 	deleteSize  = headSize + lengthSize + 4       // path, version
 	setSize     = headSize + 2*lengthSize + 4     // path, data, version
 	createSize  = headSize + 3*lengthSize + 4 + 8 // path, data, ACL, flags, TTL
+	authSize    = headSize + 4 + 2*lengthSize     // type, scheme, credential
 	multiOpSize = 9                               // before each operation of a transaction, and at the end
 )
 

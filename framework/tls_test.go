@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net"
 	"path/filepath"
@@ -92,6 +93,15 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 		for name, config := range map[string]*tls.Config{
 			"the name that the configuration has": {RootCAs: roots, ServerName: "a.test"},
 			"no name where none is verified":      {InsecureSkipVerify: true},
+			"the name that a function verifies": {
+				InsecureSkipVerify: true,
+				VerifyConnection: func(state tls.ConnectionState) error {
+					if state.ServerName != "c.test" {
+						return fmt.Errorf("asked to verify the name %q", state.ServerName)
+					}
+					return nil
+				},
+			},
 		} {
 			if _, _, err := client("c.test", config).Children(t.Context(), "/"); err != nil {
 				t.Errorf("%s: %v", name, err)

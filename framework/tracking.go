@@ -20,8 +20,8 @@ const trackPause = 10 * time.Second
 // NewClient starts it; Close waits for it.
 func (c *core) track(path string) {
 	for c.ctx.Err() == nil {
-		if _, err := c.awaitSession(c.ctx); err != nil {
-			continue // it has waited
+		if !c.awaitUp() {
+			return
 		}
 		var pause <-chan time.Time
 		w, err := c.watch(c.ctx, request{op: "watch", path: path, repeat: repeatable}, watchKey{WatchData, path})

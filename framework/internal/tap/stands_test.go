@@ -91,7 +91,7 @@ func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
 		if got := p.tap.Deadline(); !got.Equal(deadline) {
 			t.Errorf("the deadline moved by %v", got.Sub(deadline))
 		}
-		p.tap.CloseConn()
+		p.tap.CloseConn(errors.New("closed by a test"))
 		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("CloseConn: the server reads %v", err)
 		}
@@ -238,6 +238,6 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 		if accepted, refused := none.Auth(); accepted != 0 || refused {
 			t.Error("credentials without a connection")
 		}
-		none.CloseConn()
+		none.CloseConn(errors.New("closed by a test"))
 	})
 }

@@ -188,10 +188,14 @@ func (t *Tap) broke(c *Conn, err error) {
 }
 
 // CloseConn closes the socket in use, if there is one: the wire client then
-// reconnects, or ends.
-func (t *Tap) CloseConn() {
+// reconnects, or ends. cause is what [Tap.Fault] returns from then on, unless the
+// connection broke before.
+func (t *Tap) CloseConn(cause error) {
 	t.mu.Lock()
 	c := t.conn
+	if t.fault == nil {
+		t.fault = cause
+	}
 	t.mu.Unlock()
 	if c != nil {
 		_ = c.Close() // its error would only repeat what the reader sees

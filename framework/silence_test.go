@@ -1,0 +1,150 @@
+package framework_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// refuse is a dialer to servers that nobody listens on.
+func refuse(_ context.Context, network, addr string) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+}
+
+func TestASilentClientIsNoMore(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		harm func(*zkserver.Server) framework.Dialer
+		opts []framework.Option
+		want string // in the line, beside the address
+	}{
+		"nobody listens": {
+			harm: func(*zkserver.Server) framework.Dialer { return refuse },
+			want: "connection refused",
+		},
+		"no ZooKeeper answers": {
+			harm: func(srv *zkserver.Server) framework.Dialer {
+				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
+				return srv.Dial
+			},
+			want: "not a ZooKeeper handshake",
+		},
+		"a credential is refused": {
+			harm: func(srv *zkserver.Server) framework.Dialer { return srv.Dial },
+			opts: []framework.Option{framework.WithAuth("nosuchscheme", []byte(secret))},
+			want: "credential refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var out record
+				handler := slog.NewTextHandler(&out, nil) // at level info
+				opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
+				newClient(t, "zk1.test", opts...)
+				sleep(time.Second)
+				line := lineWith(out.String(), "cannot connect")
+				for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
+					if !strings.Contains(line, part) {
+						t.Errorf("the line %q does not have %q", line, part)
+					}
+				}
+				sleep(5 * time.Minute)
+				if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
+					t.Errorf("%d lines within five minutes, want them at growing intervals", n)
+				}
+			})
+		})
+	}
+}
+
+func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		c, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		for outage := range 3 {
+			sleep(time.Second) // a connection that lasted: the next attempt follows at once
+			proxy.Refuse()
+			proxy.Cut()
+			sleep(100 * time.Millisecond)
+			if n := logs.FilterMessage("cannot connect").Len(); n != outage+1 {
+				t.Errorf("%d lines in outage %d, want one in each", n, outage)
+			}
+			proxy.Heal()
+			if _, _, err := c.Children(t.Context(), "/"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		harm func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy)
+		want string
+	}{
+		"the server stopped answering": {func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
+			mustHold(t, c)
+			proxy.Blackhole(zkproxy.Both)
+		}, "server did not answer for 4s"},
+		"its server was removed": {func(t *testing.T, c *framework.Client, _ *zkproxy.Proxy) {
+			if err := c.Reconfigure("other.test"); err != nil {
+				t.Fatal(err)
+			}
+		}, "the server is no longer among those that the client goes to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var seen trail
+				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
+				tc.harm(t, c, proxy)
+				sleep(span / 2)
+				cause := seen.last(suspended).Cause
+				if cause == nil || cause.Error() != tc.want {
+					t.Errorf("the cause is %v, want %q", cause, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestARefusedCredentialKeepsTrackingFromSpinning(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stands still while a goroutine spins
+		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
+			framework.WithAuth("nosuchscheme", []byte(secret)))
+		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
+		sleep(time.Minute)
+	})
+}
+
+func TestACredentialThatNoRequestHasRoomForIsRefused(t *testing.T) {
+	t.Parallel()
+	const room = framework.MinPacket
+	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {
+		c, err := framework.NewClient("localhost", framework.WithAuth("digest", make([]byte, length)),
+			framework.WithMaxPacket(room, room), framework.WithDialer(refuse), framework.WithRetry(retry.Never()))
+		if (err == nil) != want {
+			t.Errorf("a credential of %d bytes: %v", length, err)
+		}
+		if err == nil {
+			_ = c.Close()
+		} else if !strings.Contains(err.Error(), "credential 0") || !strings.Contains(err.Error(), "4096") {
+			t.Errorf("the error %q names neither argument nor bound", err)
+		}
+	}
+}
