@@ -14,17 +14,18 @@ import (
 // A core is what all views of one client share: its state, and the sessions
 // that follow one another.
 type core struct {
-	cfg       config           // immutable
-	hurry     []retry.DoOption // of every operation; immutable
-	log       *zap.Logger
-	listeners *listeners.Queued[StateChange]
-	deletes   *deletes
-	telemetry *telemetry
-	ctx       context.Context // ends at Close
-	cancel    context.CancelCauseFunc
-	wg        sync.WaitGroup // every goroutine of the client but the listeners'
-	closing   sync.Once
-	closeErr  error // set by closing
+	cfg         config           // immutable
+	hurry       []retry.DoOption // of every operation; immutable
+	log         *zap.Logger
+	listeners   *listeners.Queued[StateChange]
+	deletes     *deletes
+	unsupported unsupported
+	telemetry   *telemetry
+	ctx         context.Context // ends at Close
+	cancel      context.CancelCauseFunc
+	wg          sync.WaitGroup // every goroutine of the client but the listeners'
+	closing     sync.Once
+	closeErr    error // set by closing
 
 	mu        sync.Mutex // guards following; never held across a request or a callback
 	state     State

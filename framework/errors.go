@@ -32,6 +32,9 @@ var (
 	ErrTooLarge = errtype.New("request too large", "too_large")
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
 	ErrNotGzip = errtype.New("data is not gzip", "not_gzip")
+	// ErrUnsupported is returned for what the server that the client is connected to
+	// does not know, because it is older than that.
+	ErrUnsupported = errtype.New("not supported by the server", "unsupported")
 	// ErrServer is returned for an error of the server that has no name here.
 	ErrServer = errtype.New("server error", "server_error")
 )

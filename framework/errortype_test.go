@@ -29,6 +29,7 @@ func TestErrorType(t *testing.T) {
 		"bad_arguments":              {framework.ErrBadArguments},
 		"too_large":                  {framework.ErrTooLarge},
 		"not_gzip":                   {framework.ErrNotGzip},
+		"unsupported":                {framework.ErrUnsupported},
 		"server_error":               {framework.ErrServer},
 		"not_connected":              {framework.ErrNotConnected},
 		"connection_loss":            {framework.ErrUnknownOutcome, &retry.ExhaustedError{Err: framework.ErrUnknownOutcome}},

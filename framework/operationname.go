@@ -22,6 +22,8 @@ func operationName(op string) string {
 		return "getACL"
 	case "set ACL of":
 		return "setACL"
+	case "ephemerals":
+		return "getEphemerals"
 	case "txn", "create all":
 		return "multi"
 	}
@@ -47,6 +49,7 @@ func statusCode(err error) string {
 		{ErrAuthFailed, "-115"},
 		{ErrInvalidACL, "-114"},
 		{ErrBadArguments, "-8"},
+		{ErrUnsupported, "-6"},
 	} {
 		if ctxerr.Is(err, answer.err) {
 			return answer.code

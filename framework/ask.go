@@ -1,0 +1,106 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Opcodes of requests that the wire client does not have. The tap sends them.
+const (
+	opRemoveWatches = 18
+	opGetEphemerals = 103
+	opAddWatch      = 106
+	opWhoAmI        = 107
+)
+
+// unsupportedFor is how long a server that does not know an opcode is not asked
+// again. Each time costs the connection; a server may be replaced by a newer one.
+const unsupportedFor = 10 * time.Minute
+
+// An unsupported keeps what servers have said that they do not know.
+type unsupported struct {
+	mu   sync.Mutex // guards following
+	said map[unknownOpcode]time.Time
+}
+
+type unknownOpcode struct {
+	server string
+	opcode int32
+}
+
+func (u *unsupported) add(server string, opcode int32) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.said == nil {
+		u.said = make(map[unknownOpcode]time.Time)
+	}
+	u.said[unknownOpcode{server, opcode}] = time.Now()
+}
+
+func (u *unsupported) has(server string, opcode int32) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at, said := u.said[unknownOpcode{server, opcode}]
+	return said && time.Since(at) < unsupportedFor
+}
+
+// ask sends a request by the tap and returns the body of the answer, or an error of
+// this package. It waits until ctx ends.
+func (s *session) ask(ctx context.Context, opcode int32, body []byte) ([]byte, error) {
+	server := s.serverAddr()
+	if s.core.unsupported.has(server, opcode) {
+		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
+	}
+	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
+		answer, err := s.tap.Ask(opcode, body, s.core.cfg.maxReply)
+		return answer, askError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Code == codeUnimplemented {
+		s.core.unsupported.add(server, opcode)
+		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
+	}
+	return answer.Body, codeError(answer.Code)
+}
+
+// askError translates an error of [tap.Tap.Ask].
+func askError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctxerr.Is(err, tap.ErrUnsent):
+		return ErrNotConnected
+	case ctxerr.Is(err, tap.ErrTooLarge):
+		return fmt.Errorf("%w: %s", ErrTooLarge, err.Error())
+	}
+	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
+}
+
+// Codes of servers' errors (org.apache.zookeeper.KeeperException.Code).
+const (
+	codeUnimplemented  = -6
+	codeSessionExpired = -112
+	codeSessionMoved   = -118
+	codeThrottled      = -127
+)
+
+// codeError returns the error for a code that a server gave a request of the tap's.
+func codeError(code int32) error {
+	switch code {
+	case 0:
+		return nil
+	case codeThrottled:
+		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
+	case codeSessionExpired, codeSessionMoved:
+		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
+	}
+	return serverError{strconv.Itoa(int(code))}
+}

@@ -1,0 +1,192 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// An oldServer dials so that the server takes requests with some opcodes for ones
+// that it does not know, and counts them.
+type oldServer struct {
+	dial    framework.Dialer
+	unknown []uint32
+	asked   atomic.Int32
+}
+
+func (o *oldServer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := o.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &oldConn{conn, o}, nil
+}
+
+type oldConn struct {
+	net.Conn
+	server *oldServer
+}
+
+func (c *oldConn) Write(p []byte) (int, error) {
+	if len(p) >= 12 && slices.Contains(c.server.unknown, binary.BigEndian.Uint32(p[8:])) {
+		c.server.asked.Add(1)
+		p = slices.Clone(p)
+		binary.BigEndian.PutUint32(p[8:], 999)
+	}
+	return c.Conn.Write(p)
+}
+
+func TestWhoAmI(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr(), framework.WithAuth("digest", []byte(user+":"+secret)))
+	ids, err := c.WhoAmI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []framework.Identity{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: user}} {
+		if !slices.Contains(ids, want) {
+			t.Errorf("identities %v, want %v among them", ids, want)
+		}
+	}
+}
+
+func TestWhoAmI_is_asked_again_after_a_cut(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr())
+	cut := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: fault.CutBefore})
+	if _, err := c.WhoAmI(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, cut.Hit(), "the cut")
+}
+
+func TestEphemerals(t *testing.T) {
+	t.Parallel()
+	root := fresh(t)
+	c := connect(t, zktest.Shared(t).Addr()+root)
+	other := connect(t, zktest.Shared(t).Addr()+root)
+	mustCreate(t, c, "/a", "", framework.Container())
+	for _, path := range []string{"/a/1", "/a/2", "/ab"} {
+		mustCreate(t, c, path, "", framework.Ephemeral())
+	}
+	mustCreate(t, c, "/a/lasting", "")
+	mustCreate(t, other, "/a/others", "", framework.Ephemeral())
+	for path, want := range map[string][]string{
+		"/":     {"/a/1", "/a/2", "/ab"},
+		"/a":    {"/a/1", "/a/2"},
+		"/a/1":  {"/a/1"},
+		"/none": {},
+	} {
+		got, err := c.Ephemerals(t.Context(), path)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("below %s: %v, %v, want %v", path, got, err, want)
+		}
+	}
+	_, err := c.Ephemerals(t.Context(), "a")
+	wantErr(t, "a bad path", err, framework.ErrInvalidPath)
+}
+
+func TestAnOldServerIsAskedOnce(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		old := &oldServer{dial: srv.Dial, unknown: []uint32{103, 107}}
+		c := connect(t, srv.ConnectString(), framework.WithDialer(old.Dial))
+		for range 3 {
+			_, err := c.WhoAmI(t.Context())
+			wantErr(t, "WhoAmI", err, framework.ErrUnsupported)
+			_, err = c.Ephemerals(t.Context(), "/")
+			wantErr(t, "Ephemerals", err, framework.ErrUnsupported)
+		}
+		if n := old.asked.Load(); n != 2 {
+			t.Errorf("the server was asked %d times, want once for each", n)
+		}
+		<-time.After(time.Hour) // a newer one may have taken its place
+		old.unknown = nil
+		if _, err := c.WhoAmI(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReady_asks_a_quorum(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		before := srv.Frontend(0).Zxid()
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := srv.Frontend(0).Zxid() - before; n != 1 {
+			t.Errorf("%d transactions, want one", n)
+		}
+		srv.Frontend(0).Isolate() // it goes on to answer reads
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := c.Children(ctx, "/"); err != nil {
+			t.Fatalf("a read: %v", err)
+		}
+		wantErr(t, "cut off from the quorum", c.Ready(ctx), context.DeadlineExceeded, framework.ErrUnknownOutcome)
+		srv.Frontend(0).Heal()
+		if err := c.Ready(t.Context()); err != nil {
+			t.Errorf("healed: %v", err)
+		}
+	})
+}
+
+func TestReady_does_not_wait_for_a_connection(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		start := time.Now()
+		err := c.Ready(t.Context())
+		wantErr(t, "without a connection", err, framework.ErrNotConnected)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if err != nil && !strings.Contains(err.Error(), "Suspended") {
+			t.Errorf("%v: no word of the state", err)
+		}
+		srv.Accept()
+		if err := c.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.Close()
+		wantErr(t, "closed", c.Ready(t.Context()), framework.ErrClosed)
+	})
+}
+
+// Close ends a request that no server answers.
+func TestCloseEndsWhatIsAsked(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		srv.Freeze()
+		asked := make(chan error, 1)
+		go func() {
+			_, err := c.WhoAmI(t.Context())
+			asked <- err
+		}()
+		synctest.Wait()
+		c.Close()
+		if err := <-asked; !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("%v, want %v", err, framework.ErrClosed)
+		}
+		srv.Thaw()
+	})
+}

@@ -1,0 +1,51 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// Ephemerals returns the sorted paths of the ephemeral znodes, of the client's present
+// session, at path and below it. All that were created by calls that returned
+// before are among them, also those whose reply was lost. It is retried by the client's policy
+// until ctx ends. A call costs the ensemble one transaction that changes nothing, because
+// the server that answers may lag behind. Servers older than ZooKeeper 3.6
+// do not know it: the error wraps [ErrUnsupported]. To find that out costs the connection, so
+// such a server is asked once in ten minutes.
+func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) {
+	full := c.fullPath(path)
+	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
+		return nil, opError("ephemerals", path, err)
+	}
+	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]string, error) {
+		return s.ephemerals(ctx, full)
+	})
+	paths := make([]string, len(found))
+	for i, p := range found {
+		paths[i] = c.viewPath(p)
+	}
+	return paths, opError("ephemerals", path, err)
+}
+
+func (s *session) ephemerals(ctx context.Context, path string) ([]string, error) {
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() }); err != nil {
+		return nil, err
+	}
+	body, err := s.ask(ctx, opGetEphemerals, tap.AppendString(nil, path))
+	if err != nil {
+		return nil, err
+	}
+	paths, ok := tap.Strings(body, 1)
+	if !ok {
+		return nil, errMalformed
+	}
+	// To the server, path is the start of a string: /a is the start of /ab, too.
+	below := strings.TrimSuffix(path, "/") + "/"
+	paths = slices.DeleteFunc(paths, func(p string) bool { return p != path && !strings.HasPrefix(p, below) })
+	slices.Sort(paths)
+	return paths, nil
+}

@@ -1,0 +1,39 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+)
+
+// Ready returns nil if the client can do its work now: it has a connection, and a quorum
+// of the ensemble has committed a transaction of its session that was sent after the
+// call. The transaction changes nothing and needs no permission. Ready is for
+// health probes, so it waits for no connection and repeats nothing. If the client is
+// not Connected, Ready returns [ErrNotConnected], [ErrAuthFailed] or [ErrClosed] at
+// once. If ctx ends first, or the connection breaks, the error wraps [ErrUnknownOutcome],
+// and ctx's error if that ended. A call costs the ensemble one transaction.
+func (c *Client) Ready(ctx context.Context) error {
+	s, err := c.core.connected()
+	if err == nil {
+		_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() })
+	}
+	return opError("ready", "", err)
+}
+
+// connected returns the session if the client is Connected.
+func (c *core) connected() (*session, error) {
+	c.mu.Lock()
+	state, s, fault := c.state, c.session, c.lastFault
+	c.mu.Unlock()
+	switch {
+	case state == Connected && s.ended() == nil:
+		return s, nil
+	case state == Closed || c.ctx.Err() != nil:
+		return nil, ErrClosed
+	case state == AuthFailed:
+		return nil, ErrAuthFailed
+	case fault != nil:
+		return nil, fmt.Errorf("%w (%v): %s", ErrNotConnected, state, fault.Error())
+	}
+	return nil, fmt.Errorf("%w (%v)", ErrNotConnected, state)
+}
