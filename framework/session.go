@@ -41,7 +41,7 @@ func newSession(c *core, servers []string) (*session, error) {
 		poke:  make(chan struct{}, 1),
 		holds: make(map[*SessionHold]struct{}),
 	}
-	s.tap = tap.New(c.cfg.margin, s.wake)
+	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, OnAuth: s.wake, MaxReply: c.cfg.maxReply})
 	s.watches = newWatches()
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	var err error

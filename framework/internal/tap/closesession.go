@@ -30,7 +30,7 @@ func CloseSession(conn net.Conn, id int64, password []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(answer) < 16+lengthSize {
+	if len(answer) < greetingHead+lengthSize {
 		return fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
 	}
 	switch got := int64At(answer, 8); got {

@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"bufio"
 	"encoding/binary"
 	"net"
 	"sync/atomic"
@@ -44,11 +43,13 @@ type request struct {
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
 	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1)}
-	c.reader = frameReader{conn: c, socket: bufio.NewReader(conn)}
+	c.reader = newFrameReader(c, conn)
 	return c
 }
 
-// Read reads what the server sent to the wire client, having taken note of it.
+// Read returns bytes of the frames that the server sent to the wire client, each once the
+// whole of it has arrived, was checked and taken note of. If a frame is none, Read closes the
+// socket and returns an error that wraps [ErrHandshake] or [ErrProtocol].
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.read(p)
 	if err != nil {

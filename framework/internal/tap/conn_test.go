@@ -27,7 +27,7 @@ func TestTheHandshakeHasOneDeadlineWhateverTheWireClientSets(t *testing.T) {
 				client, server := net.Pipe()
 				defer client.Close()
 				defer server.Close()
-				tp := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+				tp := newTap()
 				conn, err := tp.Wrap(client, time.Now().Add(time.Second))
 				if err != nil {
 					t.Fatal(err)
@@ -60,11 +60,15 @@ func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
 		{"a negative length", []byte{0xff, 0xff, 0xff, 0xff}},
 		{"too short an answer", []byte{0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8}},
 		{"a password that is cut short", append([]byte{0, 0, 0, 20}, append(make([]byte, 16), 0, 0, 0, 99)...)},
+		{"no password", framed(append(greeting(7)[:16], 0, 0, 0, 0))},
+		{"a session timeout of 0", framed(granting(0))},
+		{"a session timeout below 0", framed(granting(-1))},
+		{"a session timeout just too short", framed(granting(tap.MinTimeout - time.Millisecond))},
 		{"just over the limit", binary.BigEndian.AppendUint32(nil, tap.MaxHandshake+1)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+				p := &peer{t: t, tap: newTap()}
 				p.dial()
 				p.send(make([]byte, 44))
 				go p.server.Write(tc.answer)
@@ -83,9 +87,16 @@ func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
 	}
 }
 
+// granting is a greeting with a session timeout.
+func granting(timeout time.Duration) []byte {
+	b := greeting(7)
+	binary.BigEndian.PutUint32(b[4:], uint32(timeout/time.Millisecond))
+	return b
+}
+
 func TestAHandshakeGetsTheFieldThatNewServersExpect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		p := &peer{t: t, tap: newTap()}
 		p.dial()
 		body := bytes.Repeat([]byte{1}, 44)
 		if got := p.send(body); !bytes.Equal(got, append(bytes.Clone(body), 0)) {

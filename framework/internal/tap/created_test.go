@@ -65,15 +65,14 @@ func (p *peer) pieces(body []byte, n int) {
 }
 
 func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
-	long := "/" + strings.Repeat("a", tap.MaxHeld-4-replyHead-4-statLength-1) // its reply is just held
+	long := "/" + strings.Repeat("a", maxReply-replyHead-4-statLength-1) // its reply is as long as may be
 	for name, tc := range map[string]struct {
 		path string
 		code int32
 		want bool
 	}{
 		"one that went well":         {"/a-0000000007", 0, true},
-		"the longest that is held":   {long, 0, true},
-		"one that is longer is not":  {long + "a", 0, false},
+		"the longest":                {long, 0, true},
 		"one that was refused isn't": {"/a-0000000007", -110, false},
 	} {
 		for _, n := range []int{1, 3, 4, 17, 20, 21, 1 << 20} {
@@ -128,26 +127,6 @@ func TestAContainersCreateStaysOne(t *testing.T) {
 		p.reply(createdReply(xid, 0, "/c", 1))
 		if st, ok := p.tap.TakeStat("/c", "/c"); !ok || st.Czxid != 1 {
 			t.Errorf("%+v, %v", st, ok)
-		}
-	})
-}
-
-// What nobody waits for passes by.
-func TestNoMoreOfAReplyIsHeldThanIsWanted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		before := tap.Held(p.client)
-		p.tap.WantStat("/a", nil)
-		create, _ := p.create("/a", 0)
-		read := p.request(opExists)
-		p.reply(createdReply(create, -110, "/"+strings.Repeat("a", 4000), 1)) // it failed
-		p.reply(createdReply(read, 0, "/"+strings.Repeat("a", 4000), 1))      // it is another
-		p.reply(createdReply(-1, 0, "/"+strings.Repeat("a", 4000), 1))        // an event
-		if held := tap.Held(p.client); held > before {
-			t.Errorf("%d bytes are held, %d before", held, before)
-		}
-		if _, ok := p.tap.OldestUnanswered(); ok {
-			t.Error("everything is answered, and something is not")
 		}
 	})
 }

@@ -1,13 +1,13 @@
 package tap
 
-// MaxHeld is the most that a connection holds of a frame.
-const MaxHeld = lengthSize + maxCreatedReply
+// Growth is the most that a connection allocates for a frame beyond what has arrived.
+const Growth = growth
 
 // Contacts returns how many contacts the lease clock keeps.
 func Contacts(t *Tap) int { return len(t.clock.contacts) }
 
-// Held returns how many bytes of the present frame a connection holds.
-func Held(c *Conn) int { return cap(c.reader.held) }
+// Held returns how many bytes a connection has for the present frame.
+func Held(c *Conn) int { return cap(c.reader.frame) }
 
 // Outgoing returns what is sent for a frame.
 func Outgoing(c *Conn, p []byte) []byte { return c.outgoing(p) }

@@ -4,15 +4,18 @@ import "encoding/binary"
 
 // Opcodes of the ZooKeeper protocol that a Tap treats specially.
 const (
+	opError           = -1 // only among the results of a transaction
 	opCreate          = 1
 	opDelete          = 2
 	opExists          = 3
 	opGetData         = 4
 	opSetData         = 5
+	opGetACL          = 6
 	opSetACL          = 7
 	opSync            = 9
 	opPing            = 11
 	opGetChildren2    = 12
+	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15
 	opCreateContainer = 19
@@ -20,9 +23,11 @@ const (
 	opSetAuth         = 100
 )
 
-// xidPing is the transaction id of all pings. Watch events have one that is
-// negative too; a request's is not.
-const xidPing = -2
+// Transaction ids of watch events and of pings; a request's is not negative.
+const (
+	xidEvent = -1
+	xidPing  = -2
+)
 
 // Codes of replies that prove nothing about the session at the leader.
 const (
@@ -34,6 +39,8 @@ const (
 	lengthSize   = 4
 	requestHead  = 8  // xid, opcode
 	replyHead    = 16 // xid, zxid, error
+	greetingHead = 16 // protocol version, timeout, session id
+	nullBuffer   = -1 // the length of data that is null
 	statSize     = 68
 	passwordSize = 16
 	oldGreeting  = 4 + 8 + 4 + 8 + lengthSize + passwordSize // protocol version, zxid, timeout, session id, password

@@ -31,13 +31,27 @@ type peer struct {
 	client *tap.Conn
 	server net.Conn
 	xid    int32
+	asked  map[int32]int32 // opcodes of requests
+}
+
+// maxReply is the longest reply that tests read.
+const maxReply = 128 << 10
+
+func newTap() *tap.Tap { return newTapWith(margin, func() {}) }
+
+func newTapWith(margin time.Duration, onAuth func()) *tap.Tap {
+	return tap.New(tap.Config{
+		MarginFor: func(time.Duration) time.Duration { return margin },
+		OnAuth:    onAuth,
+		MaxReply:  maxReply,
+	})
 }
 
 // newPeer returns a peer after its first handshake.
 func newPeer(t *testing.T) *peer {
 	t.Helper()
 	p := &peer{t: t}
-	p.tap = tap.New(func(time.Duration) time.Duration { return margin }, func() { p.auths++ })
+	p.tap = newTapWith(margin, func() { p.auths++ })
 	p.reconnect()
 	return p
 }
@@ -113,16 +127,28 @@ func (p *peer) request(opcode int32) int32 {
 	if opcode == opPing {
 		xid = -2
 	}
+	if p.asked == nil {
+		p.asked = make(map[int32]int32)
+	}
+	p.asked[xid] = opcode
 	b := binary.BigEndian.AppendUint32(nil, uint32(xid))
 	p.send(binary.BigEndian.AppendUint32(b, uint32(opcode)))
 	return xid
 }
 
+// respond answers a request with the code and, if that is 0, what the opcode asks for.
 func (p *peer) respond(xid, code int32) {
 	p.t.Helper()
 	b := binary.BigEndian.AppendUint32(nil, uint32(xid))
 	b = binary.BigEndian.AppendUint64(b, 1)
-	p.reply(binary.BigEndian.AppendUint32(b, uint32(code)))
+	b = binary.BigEndian.AppendUint32(b, uint32(code))
+	switch p.asked[xid] {
+	case opExists, opSetData:
+		b = append(b, make([]byte, statLength)...)
+	case opSync:
+		b = append(b, 0, 0, 0, 0)
+	}
+	p.reply(b)
 }
 
 func (p *peer) read()            { p.respond(p.request(opExists), 0) }

@@ -65,7 +65,7 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			if bytes.Equal(again[:4], arrived[:4]) {
 				t.Error("two questions have one xid")
 			}
-			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, 0, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, 0, "two"), answerTo(again, 0, "")}
+			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, -101, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, -102, "two"), answerTo(again, 0, "")}
 			var stream []byte
 			for _, body := range replies {
 				stream = append(stream, framed(body)...)
@@ -119,7 +119,7 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 		p := newPeer(t)
 		arrived, came := p.ask(opWhoAmI, nil, 3)
 		go p.server.Write(framed(answerTo(arrived, 0, "four")))
-		go p.server.Write(framed(answerTo(arrived, 0, "of nobody")))
+		go p.server.Write(framed(answerTo([]byte{0xff, 0xff, 0xff, 0xfe}, 0, "a ping's")))
 		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
 			t.Fatal(n, err)
 		}
@@ -134,7 +134,7 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(p *peer){
 		"the server closes it":          func(p *peer) { p.server.Close(); io.ReadAll(p.client) },
 		"the wire client closes it":     func(p *peer) { p.client.Close() },
-		"it is closed from outside":     func(p *peer) { p.tap.CloseConn() },
+		"it is closed from outside":     func(p *peer) { p.tap.CloseConn(errors.New("for a test")) },
 		"another takes its place":       func(p *peer) { p.dial() },
 		"the server sends what is none": func(p *peer) { go p.server.Write([]byte{0xff, 0, 0, 0}); io.ReadAll(p.client) },
 		"a write fails":                 func(p *peer) { p.server.Close(); p.client.Write(make([]byte, 12)) },
@@ -160,7 +160,7 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 
 func TestNoQuestionIsSentBeforeTheHandshakeIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		p := &peer{t: t, tap: newTap()}
 		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
 			t.Errorf("without a connection: %v", err)
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestASessionStandsUntilItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fresh := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+		fresh := newTap()
 		if fresh.Stands() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
 			t.Error("one without a session stands")
 		}
@@ -103,7 +103,7 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := greeting(7)
 		for n := range len(whole) - 1 { // the last byte is the flag that old servers don't send
-			p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+			p := &peer{t: t, tap: newTap()}
 			p.dial()
 			p.send(make([]byte, 44))
 			go p.server.Write(framed(whole[:n]))
@@ -111,19 +111,14 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 		}
-		for what, answer := range map[string][]byte{
-			"the longest":            append(greeting(7), make([]byte, tap.MaxHandshake-len(whole))...),
-			"one without a password": append(greeting(7)[:16], 0, 0, 0, 0),
-		} {
-			p := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
-			p.dial()
-			p.send(make([]byte, 44))
-			p.reply(answer)
-			if id, _, _ := p.tap.Session(); id != 7 {
-				t.Errorf("%s: session %d", what, id)
-			}
+		p := &peer{t: t, tap: newTap()}
+		p.dial()
+		p.send(make([]byte, 44))
+		p.reply(append(greeting(7), make([]byte, tap.MaxHandshake-len(whole))...)) // the longest
+		if id, _, _ := p.tap.Session(); id != 7 {
+			t.Errorf("the longest: session %d", id)
 		}
-		early := &peer{t: t, tap: tap.New(func(time.Duration) time.Duration { return margin }, func() {})}
+		early := &peer{t: t, tap: newTap()}
 		early.dial()
 		go early.server.Write(framed(whole))
 		if _, err := io.ReadAll(early.client); !errors.Is(err, tap.ErrHandshake) {
@@ -136,10 +131,10 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 func TestABodyMayArriveInTwoReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		for n := range 40 {
+		for n := range replyHead + statLength {
 			xid := p.request(opExists)
 			body := binary.BigEndian.AppendUint32(nil, uint32(xid))
-			body = append(body, make([]byte, 12+20)...)
+			body = append(body, make([]byte, 12+statLength)...)
 			frame := framed(body)
 			go func() {
 				_, _ = p.server.Write(frame[:n+1]) // an error is the reader's
@@ -231,7 +226,7 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 		client, server := net.Pipe()
 		defer client.Close()
 		defer server.Close()
-		none := tap.New(func(time.Duration) time.Duration { return margin }, func() {})
+		none := newTap()
 		if _, ok := none.OldestUnanswered(); ok {
 			t.Error("something waits without a connection")
 		}

@@ -9,28 +9,20 @@ import (
 	"time"
 )
 
-// MaxHandshake is the length in bytes that an answer to a handshake may have.
-// A real one has 36 or 37; what is longer comes from something else that
-// listens on the port, and would be allocated by the wire client as announced.
-const MaxHandshake = 1024
-
-// maxCreatedReply bounds what is held of a create's reply: a path and a Stat.
-const maxCreatedReply = 64 << 10
-
 // Errors that end a connection or a session; they reach the wire client from
 // Read and the session's owner from [Tap.Ended].
 var (
 	ErrExpired     = errors.New("session expired")
 	ErrSubstituted = errors.New("server answered with another session")
 	ErrHandshake   = errors.New("not a ZooKeeper handshake")
+	ErrProtocol    = errors.New("not a frame of the ZooKeeper protocol")
 )
 
 // A Tap follows one session through all the connections that carry it.
 // Its methods may be called concurrently.
 type Tap struct {
-	marginFor func(timeout time.Duration) time.Duration // immutable
-	onAuth    func()                                    // immutable
-	born      time.Time                                 // immutable
+	config Config    // immutable
+	born   time.Time // immutable
 
 	certain atomic.Int64 // the deadline, since born; written under mu
 
@@ -55,19 +47,26 @@ type watchKey struct {
 	path   string
 }
 
-// New returns a Tap for a session that does not exist yet. marginFor tells the
-// safety margin of the lease clock for a negotiated session timeout. onAuth is
-// called, from a goroutine that must not be blocked, when a server has answered
-// to a credential: see [Tap.Auth].
-func New(marginFor func(timeout time.Duration) time.Duration, onAuth func()) *Tap {
+// A Config is what a Tap has to know from the start.
+type Config struct {
+	// MarginFor returns the safety margin of the lease clock for a negotiated session timeout.
+	MarginFor func(timeout time.Duration) time.Duration
+	// OnAuth is called, from a goroutine that must not be blocked, when a server has answered
+	// to a credential: see [Tap.Auth].
+	OnAuth func()
+	// MaxReply is the length in bytes of the longest reply that the wire client reads.
+	MaxReply int
+}
+
+// New returns a Tap for a session that does not exist yet.
+func New(cfg Config) *Tap {
 	return &Tap{
-		marginFor: marginFor,
-		onAuth:    onAuth,
-		born:      time.Now(),
-		arming:    make(map[watchKey]int),
-		wanted:    make(map[string]*want),
-		leaving:   make(map[string]chan struct{}),
-		created:   make(map[string]Stat),
+		config:  cfg,
+		born:    time.Now(),
+		arming:  make(map[watchKey]int),
+		wanted:  make(map[string]*want),
+		leaving: make(map[string]chan struct{}),
+		created: make(map[string]Stat),
 	}
 }
 
@@ -217,7 +216,7 @@ func (t *Tap) handshake(sent time.Time, id int64, timeout time.Duration, passwor
 		return t.ended
 	}
 	t.id, t.timeout, t.password = id, timeout, password
-	t.clock.handshake(sent, timeout, t.marginFor(timeout))
+	t.clock.handshake(sent, timeout, t.config.MarginFor(timeout))
 	t.settleLocked()
 	return nil
 }

@@ -1,0 +1,125 @@
+package tap
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// A reply is a server's answer to a request.
+type reply struct {
+	xid   int32
+	zxid  int64 // the number that the ensemble gave a write
+	code  int32
+	body  []byte
+	fault error // why there is no body; nil where there is
+}
+
+// replyOf returns the reply that a frame without its length holds; it has a head at least.
+func replyOf(frame []byte) reply {
+	return reply{xid: int32At(frame, 0), zxid: int64At(frame, 4), code: int32At(frame, 12), body: frame[replyHead:]}
+}
+
+// incoming checks a frame without its length, which has a head at least, and takes note of
+// it. pass says whether the wire client is to read the frame, too.
+func (c *Conn) incoming(frame []byte) (pass bool, err error) {
+	rp := replyOf(frame)
+	switch rp.xid {
+	case xidEvent:
+		return checkEvent(rp.body)
+	case xidPing:
+		c.pong()
+		return true, nil
+	}
+	rq := c.requestOf(frame)
+	switch {
+	case rq.opcode == 0:
+		return false, fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, rp.xid)
+	case rq.question == nil && rp.code == 0:
+		err = checkBody(rq.opcode, rp.body)
+	}
+	if err == nil {
+		c.replied(rp)
+	}
+	return rq.question == nil, err
+}
+
+// requestOf returns the request that the reply with the head answers, or none, which has the
+// opcode 0.
+func (c *Conn) requestOf(head []byte) request {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if i := c.indexLocked(int32At(head, 0)); i >= 0 {
+		return c.inflight[i]
+	}
+	return request{}
+}
+
+// indexLocked returns which request in flight has the xid, or -1. It is the
+// oldest, but for the server's habit of answering credentials out of turn.
+func (c *Conn) indexLocked(xid int32) int {
+	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
+}
+
+func (c *Conn) pong() {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if len(c.pings) > 0 {
+		c.tap.clock.answered(c.pings[0], false)
+		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
+	}
+}
+
+// replied takes note of the reply to a request in flight, and tells who waits for it.
+func (c *Conn) replied(rp reply) {
+	if tell := c.note(rp); tell != nil {
+		tell()
+	}
+}
+
+// note is replied without the telling: it returns what is to be called without the lock, or
+// nil.
+func (c *Conn) note(rp reply) (tell func()) {
+	t := c.tap
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := c.indexLocked(rp.xid)
+	if i < 0 {
+		return nil
+	}
+	rq := c.inflight[i]
+	if i == 0 {
+		c.inflight = c.inflight[1:] // append moves what is left, once in a while
+	} else {
+		c.inflight = slices.Delete(c.inflight, i, i+1)
+	}
+	if rq.question != nil {
+		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
+	}
+	if rp.code == errSessionExpired || rp.code == errSessionMoved {
+		return tell
+	}
+	t.clock.answered(rq.sent, throughLeader(rq.opcode))
+	t.settleLocked()
+	switch {
+	case rq.opcode == opSetAuth:
+		if rp.code == 0 {
+			c.accepted++
+		} else {
+			c.refused = true
+		}
+		return t.config.OnAuth
+	case rq.want != nil && rp.code == 0:
+		path, st, ok := parseCreated(rp.body)
+		if !ok {
+			break
+		}
+		t.created[path] = st
+		if arrived := rq.want.arrived; arrived != nil {
+			return func() { arrived(path, st) }
+		}
+	case rq.transaction != "":
+		t.created[rq.transaction] = Stat{Czxid: rp.zxid}
+	}
+	return tell
+}
