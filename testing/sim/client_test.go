@@ -119,7 +119,7 @@ func (c *client) close() {
 	f, rec := c.f, c.record
 	c.mu.Unlock()
 	c.w.tell(c.name, "Close", nil)
-	err := f.Close()
+	err := c.closeWatched(f)
 	c.w.tell(c.name, "Close has returned", err)
 	c.w.inspect(err)
 	if err != nil && !errors.Is(err, framework.ErrClosed) {

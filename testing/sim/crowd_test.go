@@ -39,14 +39,14 @@ func (t *target) directories() []string {
 // directoryKinds are what an operator may do to the directory of a lock.
 func directoryKinds() []*fateKind {
 	return []*fateKind{
-		always("write to a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+		sparing(always("write to a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
 			w.operate(r, span, func(ctx context.Context, dir string) error {
 				_, err := w.operator.Set(ctx, dir, nil, framework.AnyVersion)
 				return err
 			})
 			return nil
-		}),
-		always("leave a child in a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+		})),
+		sparing(always("leave a child in a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
 			w.operate(r, span, func(ctx context.Context, dir string) error {
 				if strings.HasSuffix(dir, "/leases") {
 					return nil // a semaphore counts all children, and the deletion may fail
@@ -58,14 +58,14 @@ func directoryKinds() []*fateKind {
 				return w.operator.Delete(ctx, note, framework.Guaranteed())
 			})
 			return nil
-		}),
-		always("make a lock's directory anew", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
+		})),
+		sparing(always("make a lock's directory anew", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
 			w.operate(r, span, func(ctx context.Context, dir string) error {
 				_, err := w.operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
 				return err // seldom none: it must be empty at that moment
 			})
 			return nil
-		}),
+		})),
 	}
 }
 

@@ -21,6 +21,7 @@ type fateKind struct {
 	name     string
 	weight   int
 	ensemble bool // needs more than one front end
+	spares   bool // harms no client's connection, or names the client that it harms: see world.harm
 	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
 }
 
@@ -68,6 +69,9 @@ func (w *world) befall() {
 	for _, f := range w.plan.fates {
 		endUntil(f.at)
 		w.tell("fate", f.kind.name, f.span)
+		if !f.kind.spares {
+			w.harm(nil, f.span)
+		}
 		if end := f.kind.begin(w, rand.New(rand.NewPCG(f.dice, 5)), f.span); end != nil {
 			pending = append(pending, ending{min(f.at+f.span, w.plan.horizon), f.kind.name, end})
 			slices.SortStableFunc(pending, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
@@ -81,6 +85,7 @@ func (w *world) befall() {
 // one does so because it loses the connection.
 func (w *world) heal() {
 	w.tell("fate", "all is well again", nil)
+	w.harm(nil, 0)
 	w.srv.Rules().Clear()
 	w.srv.Thaw()
 	w.srv.Accept()

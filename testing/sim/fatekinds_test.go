@@ -20,6 +20,12 @@ func always(name string, weight int, begin func(w *world, r *rand.Rand, span tim
 	}}
 }
 
+// sparing is a fate that harms no client's connection, or names the client that it harms.
+func sparing(kind *fateKind) *fateKind {
+	kind.spares = true
+	return kind
+}
+
 func serverKinds() []*fateKind {
 	return []*fateKind{
 		always("freeze the server", 3, func(w *world, _ *rand.Rand, _ time.Duration) func() {
@@ -39,18 +45,18 @@ func serverKinds() []*fateKind {
 			w.srv.Elect()
 			return nil
 		}),
-		always("set the server's clock", 3, func(w *world, r *rand.Rand, _ time.Duration) func() {
+		sparing(always("set the server's clock", 3, func(w *world, r *rand.Rand, _ time.Duration) func() {
 			w.srv.ShiftClock(time.Duration(r.Int64N(int64(2*time.Hour))) - time.Hour)
 			return nil
-		}),
-		{name: "expire a session", weight: 3, begin: func(w *world, r *rand.Rand, _ time.Duration) func() {
+		})),
+		{name: "expire a session", weight: 3, spares: true, begin: func(w *world, r *rand.Rand, _ time.Duration) func() {
 			if sessions := w.srv.Sessions(); len(sessions) > 0 {
 				w.expire(sessions[r.IntN(len(sessions))].ID)
 				w.count("fault expire a session", 1)
 			}
 			return nil
 		}},
-		{name: "delete a znode", weight: 3, begin: func(w *world, r *rand.Rand, span time.Duration) func() {
+		{name: "delete a znode", weight: 3, spares: true, begin: func(w *world, r *rand.Rand, span time.Duration) func() {
 			w.deleteSome(r, span)
 			return nil
 		}},
@@ -135,25 +141,29 @@ func frontKinds() []*fateKind {
 func clientKinds() []*fateKind {
 	some := func(w *world, r *rand.Rand) *client { return w.clients[r.IntN(len(w.clients))] }
 	return []*fateKind{
-		always("cut a client's line", 6, func(w *world, r *rand.Rand, _ time.Duration) func() {
-			some(w, r).line.cut()
+		sparing(always("cut a client's line", 6, func(w *world, r *rand.Rand, _ time.Duration) func() {
+			c := some(w, r)
+			w.harm(c, 0)
+			c.line.cut()
 			return nil
-		}),
-		always("lose what a client sends and is sent", 6, func(w *world, r *rand.Rand, _ time.Duration) func() {
-			l := some(w, r).line
-			l.set(false, true)
+		})),
+		sparing(always("lose what a client sends and is sent", 6, func(w *world, r *rand.Rand, span time.Duration) func() {
+			c := some(w, r)
+			w.harm(c, span)
+			c.line.set(false, true)
 			return func() {
-				l.set(false, false)
-				l.cut()
+				c.line.set(false, false)
+				c.line.cut()
 			}
-		}),
-		always("cut a client off", 6, func(w *world, r *rand.Rand, _ time.Duration) func() {
-			l := some(w, r).line
-			l.set(true, false)
-			l.cut()
-			return func() { l.set(false, false) }
-		}),
-		always("close a client", 4, func(w *world, r *rand.Rand, _ time.Duration) func() {
+		})),
+		sparing(always("cut a client off", 6, func(w *world, r *rand.Rand, span time.Duration) func() {
+			c := some(w, r)
+			w.harm(c, span)
+			c.line.set(true, false)
+			c.line.cut()
+			return func() { c.line.set(false, false) }
+		})),
+		sparing(always("close a client", 4, func(w *world, r *rand.Rand, _ time.Duration) func() {
 			c := some(w, r)
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -168,6 +178,6 @@ func clientKinds() []*fateKind {
 				c.closing = false
 			})
 			return nil
-		}),
+		})),
 	}
 }

@@ -15,6 +15,7 @@ import (
 type tenure struct {
 	lease  *lock.Lease
 	client *client
+	f      *framework.Client
 	handle *handle
 	stakes []*stake // one for each member of a multi
 	ctx    context.Context
@@ -54,7 +55,7 @@ func closed(ch <-chan struct{}) bool {
 // enter takes note of a grant and holds it against what is known of everybody else.
 func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *tenure {
 	session := f.Session().ID // before anybody looks whether the lease is lost
-	t := &tenure{lease: l, client: k.c, handle: h}
+	t := &tenure{lease: l, client: k.c, f: f, handle: h}
 	t.ctx, t.cancel = l.Context(w.ctx)
 	leases := l.Members()
 	if leases == nil {

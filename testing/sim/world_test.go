@@ -40,12 +40,15 @@ type world struct {
 	released   map[*lock.Lease]bool
 	killed     map[int64]bool // sessions that an operator has ended
 	doomed     map[nodeKey]bool
+	closing    map[*framework.Client]bool // Close has been called
+	harms      []harm
 }
 
 func newWorld(p *plan, b bug) *world {
 	return &world{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
 		tenures: map[*lock.Lease]*tenure{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
+		closing: map[*framework.Client]bool{},
 	}
 }
 
@@ -186,12 +189,12 @@ func (w *world) shutDown() {
 	for _, c := range w.clients {
 		c.close()
 	}
-	_ = w.operator.Close() // it owes nothing
-	pass(w.plan.timeout + 10*time.Second)
-	if left := w.srv.Sessions(); len(left) > 0 {
-		w.violated(noGhost, "%d sessions stand although every client was closed", len(left))
+	_ = w.operator.Close()                       // it owes nothing
+	if left := w.srv.Sessions(); len(left) > 0 { // at once: they would expire
+		w.violated(noGhost, "%d sessions exist although every client was closed", len(left))
 	}
-	_ = w.srv.Close() // always nil
+	pass(w.plan.timeout + 10*time.Second) // slow listeners return
+	_ = w.srv.Close()                     // always nil
 }
 
 // A census is of goroutines.

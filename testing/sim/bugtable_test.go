@@ -1,0 +1,41 @@
+package sim_test
+
+import (
+	"errors"
+	"net"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// bugs are, for each guarantee, what its validators have to find.
+var bugs = []deliberate{
+	{exclusion, "one of the clients locks another path", "has it with", func() bug { return bug{locker: elsewhere} }},
+	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
+	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug { return bug{locker: borrowing} }},
+	{noGhost, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: littering} }},
+	{noGhost, "Close does not close the session", "Close of client", func() bug { return onConnections(func(c net.Conn) net.Conn { return &silent{c} }) }},
+	{ownSession, "a lease is of another client's session", "and the client's is", func() bug { return bug{locker: borrowing} }},
+	{grantOrder, "the server gives numbers again", "stands ahead", func() bug { return bug{harm: renumber} }},
+	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
+		return bug{fence: func(l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
+	}},
+	{monotonicFence, "writes are not guarded", "a write to", func() bug {
+		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
+	}},
+	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func() bug { return bug{locker: slow} }},
+	{liveness, "who waits is never woken", "after all was well", func() bug { return bug{locker: deaf} }},
+	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
+	{honestStates, "a client takes its session to last for ever", "which the server has ended", flattering},
+	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},
+	{nothingHidden, "errors tell a secret", "tells a secret", func() bug {
+		return bug{err: func(err error) error { return errors.Join(err, errors.New(secret)) }}
+	}},
+	{nothingHidden, "errors are none that is documented", "no documentation names", func() bug { return bug{locker: vague} }},
+}
+
+func flattering() bug {
+	return onConnections(func(c net.Conn) net.Conn { return &flatterer{Conn: c} })
+}
+
+func onConnections(wrap func(net.Conn) net.Conn) bug { return bug{dialed: wrap} }

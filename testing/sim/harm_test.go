@@ -1,0 +1,33 @@
+package sim_test
+
+import "time"
+
+// A harm is a fault that may break a client's connection or delay what it carries, from one
+// moment to another.
+type harm struct {
+	client   *client // nil for every client
+	from, to time.Duration
+}
+
+// harm notes that a fault begins, and harms the client, or every client if c is nil, for the
+// span at most.
+func (w *world) harm(c *client, span time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.harms = append(w.harms, harm{c, w.now(), w.now() + span})
+}
+
+// harmedLocked returns whether a fault harmed the client at any time since the moment. It
+// needs w.mu.
+func (w *world) harmedLocked(c *client, since time.Duration) bool {
+	for _, h := range w.harms {
+		if (h.client == nil || h.client == c) && h.to >= since {
+			return true
+		}
+	}
+	return false
+}
+
+// aftermath is for how long a fault that is over explains the loss of a lease: a client that
+// has proven nothing since the fault began loses the lease a session timeout later, at most.
+func (w *world) aftermath() time.Duration { return w.plan.timeout + time.Second }

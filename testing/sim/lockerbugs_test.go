@@ -1,0 +1,120 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// The bugs of this file are lockers that wrap the real ones.
+
+// elsewhere has every client but the first lock a path of its own.
+func elsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
+	if h.kind() != "mutex" || k.c == k.w.clients[0] {
+		return h.locker
+	}
+	other, err := lock.NewMutex(f, h.target.path+"-other")
+	if err != nil {
+		panic(err)
+	}
+	return other
+}
+
+func littering(_ *worker, f *framework.Client, h *handle) lock.Locker {
+	if h.kind() != "mutex" {
+		return h.locker
+	}
+	return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
+		l, err := h.locker.Lock(ctx)
+		if err != nil {
+			_, _ = f.Create(context.WithoutCancel(ctx), h.target.path+"/_c_00000000-lock-", nil, framework.Ephemeral(), framework.Sequential())
+		}
+		return l, err
+	}}
+}
+
+// borrowing has clients lock by the connection of the last of them.
+func borrowing(k *worker, _ *framework.Client, h *handle) lock.Locker {
+	if h.kind() != "mutex" {
+		return h.locker
+	}
+	lender := k.w.clients[len(k.w.clients)-1].current()
+	other, err := lock.NewMutex(lender, h.target.path)
+	if err != nil {
+		panic(err)
+	}
+	return other
+}
+
+// renumber has the server begin its sequence numbers anew, now and then.
+func renumber(w *world) {
+	for w.now() < w.plan.horizon {
+		pass(w.plan.timeout / 4)
+		for _, t := range w.plan.targets {
+			_ = w.srv.SetNextSequence(t.path, 0) // there may be nobody
+		}
+	}
+}
+
+func slow(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+	return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
+		l, err := h.locker.Lock(ctx)
+		if err != nil {
+			pass(2 * time.Second)
+		}
+		return l, err
+	}}
+}
+
+// deaf waits, where somebody else has the lock, for the end of its context alone.
+func deaf(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+	return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
+		l, err := h.locker.TryLock(ctx)
+		if errors.Is(err, lock.ErrHeld) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return l, err
+	}}
+}
+
+func vague(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+	return wrapped{lock: h.locker.Lock, try: func(ctx context.Context) (*lock.Lease, error) {
+		l, err := h.locker.TryLock(ctx)
+		if err != nil {
+			err = errors.New("something went wrong")
+		}
+		return l, err
+	}}
+}
+
+func forgetful(listen func(framework.StateChange)) func(framework.StateChange) {
+	n := 0
+	return func(change framework.StateChange) {
+		if n++; n%3 != 0 {
+			listen(change)
+		}
+	}
+}
+
+// leaking starts a goroutine at each Lock, that ends after the check.
+func leaking() bug {
+	var (
+		once sync.Once
+		stop chan struct{}
+	)
+	return bug{
+		locker: func(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+			once.Do(func() { stop = make(chan struct{}) }) // in the bubble
+			return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
+				go func() { <-stop }()
+				return h.locker.Lock(ctx)
+			}}
+		},
+		end: func() { close(stop) },
+	}
+}
