@@ -1,8 +1,11 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +18,15 @@ import (
 // users get. The zero value breaks nothing.
 type bug struct {
 	locker   func(k *worker, f *framework.Client, h *handle) lock.Locker
-	fence    func(*lock.Lease) int64
+	fence    func(*world, *lock.Lease) int64
+	read     func(k *worker, f *framework.Client, h *handle) lock.Locker // who has the write side takes the read side by it
 	guards   func(*lock.Lease) []framework.TxnOp
 	dialed   func(net.Conn) net.Conn
 	listener func(func(framework.StateChange)) func(framework.StateChange)
 	err      func(error) error
 	harm     func(*world)
 	end      func()
+	also     string // a fault that each schedule has again and again; empty for none
 }
 
 // A wrapped locker asks another one its own way.
@@ -54,7 +59,9 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 	for _, b := range bugs {
 		t.Run(string(b.guarantee)+": "+b.what, func(t *testing.T) {
 			for seed := uint64(1); seed <= seedsToFind; seed++ {
-				w := simulate(t, newWorld(newPlan(seed), b.make()))
+				bug, p := b.make(), newPlan(seed)
+				p.insist(bug.also)
+				w := simulate(t, newWorld(p, bug))
 				if w.reports(b.guarantee, b.says) {
 					t.Logf("found with seed %d, by %v", seed, w.found())
 					return
@@ -65,6 +72,18 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 	}
 }
 
+// insist adds fates of the kind with the name to the plan, one in each session timeout.
+func (p *plan) insist(name string) {
+	i := slices.IndexFunc(fateKinds(), func(k *fateKind) bool { return k.name == name })
+	if i < 0 {
+		return
+	}
+	for at := p.timeout / 2; at < p.horizon; at += p.timeout {
+		p.fates = append(p.fates, fate{kind: fateKinds()[i], at: at, span: p.timeout / 2, dice: uint64(at)})
+	}
+	slices.SortStableFunc(p.fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+}
+
 // reports returns whether a validator of the guarantee has reported what contains the text.
 func (w *world) reports(g guarantee, text string) bool {
 	w.mu.Lock()
@@ -72,4 +91,17 @@ func (w *world) reports(g guarantee, text string) bool {
 	return slices.ContainsFunc(w.violations, func(v violation) bool {
 		return v.guarantee == g && strings.Contains(v.text, text)
 	})
+}
+
+// TestThePageNamesTheBugs holds docs/simulation.md against the deliberate bugs.
+func TestThePageNamesTheBugs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/simulation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bugs {
+		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
+			t.Errorf("docs/simulation.md lacks the row %q", row)
+		}
+	}
 }

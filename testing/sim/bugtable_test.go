@@ -11,20 +11,34 @@ import (
 // bugs are, for each guarantee, what its validators have to find.
 var bugs = []deliberate{
 	{exclusion, "one of the clients locks another path", "has it with", func() bug { return bug{locker: elsewhere} }},
+	{exclusion, "readers lock another path", "__READ__", func() bug { return bug{locker: readersElsewhere} }},
+	{exclusion, "who goes on as a reader locks another path", "__READ__", func() bug {
+		return bug{read: elsewhereToRead}
+	}},
 	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
-	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug { return bug{locker: borrowing} }},
+	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug {
+		return bug{locker: borrowing, also: "close a client"}
+	}},
+	{lossFirst, "a connection loses all requests after a while", "no fault explains", func() bug {
+		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} })
+	}},
 	{noGhost, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: littering} }},
 	{noGhost, "Close does not close the session", "Close of client", func() bug { return onConnections(func(c net.Conn) net.Conn { return &silent{c} }) }},
 	{ownSession, "a lease is of another client's session", "and the client's is", func() bug { return bug{locker: borrowing} }},
 	{grantOrder, "the server gives numbers again", "stands ahead", func() bug { return bug{harm: renumber} }},
 	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
-		return bug{fence: func(l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
+		return bug{fence: func(_ *world, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
+	}},
+	{monotonicFence, "a lease is passed on whose fence was asked for", "was passed on", func() bug {
+		return bug{fence: func(w *world, l *lock.Lease) int64 { return w.made[l.Node()].czxid }}
 	}},
 	{monotonicFence, "writes are not guarded", "a write to", func() bug {
 		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
 	}},
 	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func() bug { return bug{locker: slow} }},
-	{liveness, "who waits is never woken", "after all was well", func() bug { return bug{locker: deaf} }},
+	{liveness, "who waits is never woken", "all was well", func() bug { return bug{locker: deaf} }},
+	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
+	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely} }},
 	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
 	{honestStates, "a client takes its session to last for ever", "which the server has ended", flattering},
 	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},

@@ -36,6 +36,9 @@ type client struct {
 	f       *framework.Client
 	record  *record
 	closing bool
+
+	state     framework.State // guarded by world.mu: that the listener was told of last
+	connected time.Duration   // guarded by world.mu: when that was
 }
 
 // A record is what a listener heard of one framework.Client.
@@ -105,6 +108,7 @@ func (c *client) listener(rec *record) func(framework.StateChange) {
 		defer c.w.mu.Unlock()
 		c.w.note(c.name, "is "+change.To.String(), change.Cause)
 		rec.changes = append(rec.changes, change)
+		c.state, c.connected = change.To, c.w.now()
 	}
 	if c.w.bug.listener != nil {
 		return c.w.bug.listener(listen)

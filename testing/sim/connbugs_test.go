@@ -44,3 +44,17 @@ func opcode(p []byte) int32 {
 	}
 	return int32(binary.BigEndian.Uint32(p[at:]))
 }
+
+// A mute connection loses all that is sent once it has passed a number of bytes.
+type mute struct {
+	net.Conn
+	sent int
+}
+
+func (c *mute) Write(p []byte) (int, error) {
+	const most = 2000
+	if c.sent += len(p); c.sent > most {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}

@@ -17,11 +17,11 @@ func (w *world) harm(c *client, span time.Duration) {
 	w.harms = append(w.harms, harm{c, w.now(), w.now() + span})
 }
 
-// harmedLocked returns whether a fault harmed the client at any time since the moment. It
-// needs w.mu.
+// harmedLocked returns whether a fault harmed the client, or any client if c is nil, at any time
+// since the moment. It needs w.mu.
 func (w *world) harmedLocked(c *client, since time.Duration) bool {
 	for _, h := range w.harms {
-		if (h.client == nil || h.client == c) && h.to >= since {
+		if (c == nil || h.client == nil || h.client == c) && h.to >= since {
 			return true
 		}
 	}

@@ -21,8 +21,9 @@ type tenure struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	left   bool      // guarded by world.mu: Release or Unlock has been called
-	lostAt time.Time // guarded by world.mu: when it was seen to be lost
+	began  time.Duration // when it was granted
+	left   bool          // guarded by world.mu: Release or Unlock has been called
+	lostAt time.Time     // guarded by world.mu: when it was seen to be lost
 }
 
 // A stake is a share in one target.
@@ -35,6 +36,7 @@ type stake struct {
 	node    nodeKey
 	session int64 // that the client says it has
 	fence   int64
+	told    bool // the fence was asked for
 }
 
 // over reports whether the holder has given the lease up, or has been told that it is
@@ -55,7 +57,7 @@ func closed(ch <-chan struct{}) bool {
 // enter takes note of a grant and holds it against what is known of everybody else.
 func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *tenure {
 	session := f.Session().ID // before anybody looks whether the lease is lost
-	t := &tenure{lease: l, client: k.c, f: f, handle: h}
+	t := &tenure{lease: l, client: k.c, f: f, handle: h, began: w.now()}
 	t.ctx, t.cancel = l.Context(w.ctx)
 	leases := l.Members()
 	if leases == nil {
@@ -78,11 +80,13 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		s.node = w.identify(member)
 		if s.fence = s.node.czxid; at.kind != "mutex" || k.c.plan.handoff == 0 || k.r.IntN(2) == 0 {
 			s.fence = w.fenceOf(member) // else it may be passed on
+			s.told = true
 		}
 		t.stakes = append(t.stakes, s)
 		w.admitLocked(s)
 	}
 	w.tenures[l] = t
+	w.watchLoss(t)
 	return t
 }
 
@@ -98,7 +102,7 @@ func (w *world) identify(l *lock.Lease) nodeKey {
 
 func (w *world) fenceOf(l *lock.Lease) int64 {
 	if w.bug.fence != nil {
-		return w.bug.fence(l)
+		return w.bug.fence(w, l)
 	}
 	fence, _ := l.Fence(w.ctx) // its error is nil, by its contract
 	return fence
@@ -126,12 +130,14 @@ func (w *world) admitLocked(s *stake) {
 	t.granted[s.node] = s.party
 	if again && t.reentrant() {
 		if t.kind == "mutex" && before != s.party {
-			w.counts["passed on"]++
+			w.checkPassed(s)
 		}
+		w.tellFence(s)
 		return
 	}
 	w.checkOrder(s)
 	w.checkFence(s)
+	w.tellFence(s)
 }
 
 func (w *world) conflict(s, other *stake) bool {
@@ -207,6 +213,7 @@ func (w *world) leave(t *tenure, by string) {
 	defer w.mu.Unlock()
 	w.note(by, "gives up "+t.handle.name, t.lease.Node())
 	t.left = true
+	w.freedLocked(t)
 	w.released[t.lease] = true
 	delete(w.tenures, t.lease)
 }

@@ -38,16 +38,16 @@ func littering(_ *worker, f *framework.Client, h *handle) lock.Locker {
 }
 
 // borrowing has clients lock by the connection of the last of them.
-func borrowing(k *worker, _ *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "mutex" {
+func borrowing(k *worker, f *framework.Client, h *handle) lock.Locker {
+	lender := k.w.clients[len(k.w.clients)-1].current()
+	if f == lender {
 		return h.locker
 	}
-	lender := k.w.clients[len(k.w.clients)-1].current()
-	other, err := lock.NewMutex(lender, h.target.path)
+	other, err := k.handle(lender, h.name)
 	if err != nil {
 		panic(err)
 	}
-	return other
+	return other.locker
 }
 
 // renumber has the server begin its sequence numbers anew, now and then.

@@ -40,6 +40,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	t.Helper()
 	needed := []string{
 		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired", "passed on",
+		"closes with a connection", "leases at a close",
 		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
 	}
 	for _, kind := range fateKinds() {

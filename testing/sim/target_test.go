@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -21,6 +22,9 @@ type target struct {
 	highest   fence              // of all holders so far
 	exclusive fence              // of those that were to be alone
 	register  int64              // fence of the latest guarded write, as the server has applied it
+	told      map[nodeKey]string // by whom a fence was asked for, of znodes that are passed on
+	freed     time.Duration      // when a stake ended last
+	writers   time.Duration      // when an attempt ended last that readers may wait for
 }
 
 // A fence is a number and the party that had it.
@@ -36,7 +40,7 @@ type nodeKey struct {
 }
 
 func newTarget(path, kind string) *target {
-	return &target{path: path, kind: kind, granted: map[nodeKey]string{}}
+	return &target{path: path, kind: kind, granted: map[nodeKey]string{}, told: map[nodeKey]string{}}
 }
 
 // uses returns in which ways the lock can be had: see the kinds of a handle.
@@ -131,6 +135,9 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	if err == nil && k.w.bug.locker != nil {
 		sound := *h
 		h.locker = k.w.bug.locker(k, f, &sound)
+	}
+	if err == nil && k.w.bug.read != nil && h.downgrade != nil {
+		h.downgrade = k.w.bug.read(k, f, h)
 	}
 	return h, err
 }

@@ -19,6 +19,8 @@ func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Con
 	c := k.call(4 * k.w.plan.timeout)
 	defer c.stop()
 	k.do(op + " " + h.name)
+	k.waits(h, of == h.downgrade || h.kind() == "read")
+	defer k.waitEnded()
 	l, err := ask(c.ctx)
 	k.judge(op+" "+h.kind(), c, err)
 	if (l == nil) == (err == nil) {
@@ -44,12 +46,17 @@ func (k *worker) doLocked(h *handle) {
 	span := upTo(k.r, k.w.plan.timeout)
 	panics := k.r.IntN(8) == 0
 	called := false
+	k.waits(h, h.kind() == "read")
+	defer k.waitEnded()
 	defer func() {
 		if v := recover(); v != nil && v != any(canary) {
 			panic(v)
 		}
 	}()
-	err := lock.Do(c.ctx, spy{h.locker, func(l *lock.Lease) { k.held = append(k.held, k.w.enter(k, k.f, h, l)) }}, func(ctx context.Context) error {
+	err := lock.Do(c.ctx, spy{h.locker, func(l *lock.Lease) {
+		k.held = append(k.held, k.w.enter(k, k.f, h, l))
+		k.waitEnded()
+	}}, func(ctx context.Context) error {
 		called = true
 		t := k.held[len(k.held)-1]
 		select {

@@ -22,6 +22,7 @@ type worker struct {
 	handles []*handle
 	held    []*tenure
 	doing   string // guarded by world.mu
+	waiting *wait  // guarded by world.mu; nil if it does not wait
 }
 
 func (c *client) newWorker(i int, p workerPlan) *worker {

@@ -86,9 +86,12 @@ func (w *world) live() {
 	if w.bug.harm != nil {
 		w.tasks.Go(func() { w.bug.harm(w) })
 	}
+	over := make(chan struct{})
+	go w.watchWaits(over) // ends when the workers have
 	w.befall()
 	w.tasks.Wait()
 	w.finish(&working)
+	close(over)
 }
 
 // start starts the server, makes what is to be there, and starts the clients.
@@ -127,9 +130,12 @@ func (w *world) start() error {
 	return nil
 }
 
-// patience is how long a worker may take to end once nothing stands in its way: its
-// contexts, and the turns of those ahead of it.
-func (w *world) patience() time.Duration { return 30*w.plan.timeout + 5*time.Minute }
+// patience is how long workers may take to end once all is well: at the most, each waits for all
+// others in turn, and each keeps what it has for up to three session timeouts.
+func (w *world) patience() time.Duration {
+	turn := 3*w.plan.timeout + 5*w.prompt()
+	return w.settling() + time.Duration(len(w.workers))*turn
+}
 
 // finish waits for the workers. One that does not end waits for something that
 // does not come.

@@ -1,0 +1,137 @@
+package sim_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A wait is a call of Lock, TryLock or Do that has not returned.
+type wait struct {
+	targets []*target
+	shared  bool // with others that share
+	since   time.Duration
+}
+
+// waits notes that the worker asks for a lock.
+func (k *worker) waits(h *handle, shared bool) {
+	x := &wait{shared: shared, since: k.w.now()}
+	if h.target != nil {
+		x.targets = []*target{h.target}
+	} else {
+		for _, at := range k.plan.multi {
+			x.targets = append(x.targets, k.w.target(at))
+		}
+	}
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	k.waiting = x
+}
+
+// waitEnded notes that the worker does not wait any more.
+func (k *worker) waitEnded() {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	if k.waiting == nil {
+		return
+	}
+	for _, t := range k.waiting.targets {
+		if !k.waiting.shared {
+			t.writers = k.w.now()
+		}
+		if len(k.waiting.targets) > 1 { // it may have had some of them
+			t.freed = k.w.now()
+		}
+	}
+	k.waiting = nil
+}
+
+// settling is for how long a fault that is over may delay others: a client that it has cut off
+// has lost its session by then, and a server has expired it.
+func (w *world) settling() time.Duration { return 2*w.plan.timeout + 5*time.Second }
+
+// prompt is how long an attempt may take when nothing is in its way: up to eight workers share a
+// connection on which frames follow one another, and each has some requests of its own to make,
+// and a znode to delete if it gives up. Who wants an Exclusive pauses besides, for milliseconds.
+func (w *world) prompt() time.Duration { return time.Second/4 + 100*w.plan.latency }
+
+// watchWaits looks at the workers now and then, until ctx of the world or over ends.
+func (w *world) watchWaits(over <-chan struct{}) {
+	tick := time.NewTicker(w.plan.timeout / 8)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			w.checkWaits()
+		case <-over:
+			return
+		}
+	}
+}
+
+// checkWaits is the validator of "liveness" for workers that wait though nothing is in their way.
+func (w *world) checkWaits() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.workers {
+		if k.waiting == nil {
+			continue
+		}
+		since, free := w.freeSince(k)
+		if free && w.now()-since > w.prompt() && !w.harmedLocked(nil, since-w.settling()) {
+			w.violatedLocked(liveness, "%s waits since %v, and nothing is in its way since %v: %s",
+				k.name, k.waiting.since, since, k.doing)
+			k.waiting = nil // it is enough to say it once
+		}
+	}
+}
+
+// freeSince returns since when nothing has been in the worker's way; false if something is. It
+// needs w.mu.
+func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
+	since = max(k.waiting.since, k.c.connected)
+	if k.c.state != framework.Connected {
+		return 0, false
+	}
+	targets, entangled := k.waiting.targets, w.entangled(k)
+	if entangled {
+		targets = w.plan.targets
+	}
+	for _, t := range targets {
+		since = max(since, t.freed)
+		for _, s := range t.stakes {
+			if !w.over(s) && (entangled || k.keptBy(s)) {
+				return 0, false
+			}
+		}
+	}
+	if !k.waiting.shared {
+		return since, true
+	}
+	since = max(since, k.waiting.targets[0].writers)
+	for _, other := range w.workers {
+		if x := other.waiting; x != nil && !x.shared && x.of(k.waiting.targets[0]) {
+			return 0, false
+		}
+	}
+	return since, true
+}
+
+// keptBy reports whether the stake is in the worker's way.
+func (k *worker) keptBy(s *stake) bool {
+	if s.target.reentrant() && s.party == k.party() {
+		return false
+	}
+	return !s.shared || !k.waiting.shared
+}
+
+// entangled reports whether another worker wants several locks together: then it may have what k
+// waits for, and wait for any other. It needs w.mu.
+func (w *world) entangled(k *worker) bool {
+	return slices.ContainsFunc(w.workers, func(other *worker) bool {
+		return other != k && other.waiting != nil && len(other.waiting.targets) > 1
+	})
+}
+
+func (x *wait) of(t *target) bool { return slices.Contains(x.targets, t) }
