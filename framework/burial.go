@@ -71,19 +71,19 @@ func (b *burial) run() {
 
 // server returns which server to try: at first the one that the client has just
 // reached, then by turns any of them, and that one.
-func (b *burial) server(attempt int) string {
+func (b *burial) server(attempt int) target {
 	if s := b.core.current(); attempt%2 == 0 && s != nil {
-		return s.serverAddr()
+		return s.reached()
 	}
-	return shuffled(b.core.currentServers())[0]
+	return target{server: shuffled(b.core.currentServers().first())[0]}
 }
 
 // attempt makes one attempt at one server, of the length that an attempt to
 // reconnect has.
-func (b *burial) attempt(ctx context.Context, addr string) error {
+func (b *burial) attempt(ctx context.Context, t target) error {
 	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
 	defer cancel()
-	conn, err := b.core.cfg.connect(ctx, addr)
+	conn, err := b.core.cfg.connect(ctx, t)
 	if err != nil {
 		return err
 	}

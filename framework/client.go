@@ -38,7 +38,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		changed: make(chan struct{}),
 		up:      make(chan struct{}),
 		state:   Connecting,
-		servers: cfg.servers,
+		servers: serverList{given: cfg.servers},
 		shared:  make(map[any]any),
 	}
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)

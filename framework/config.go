@@ -73,7 +73,10 @@ type config struct {
 	tracking       bool
 	onRetry        func(Retry)
 	tls            *tls.Config
-	dial           Dialer
+	dial           Dialer   // nil until all options have been applied, if none gives it
+	resolve        Resolver // nil if the dialer takes names
+	dialerGiven    bool
+	source         func(context.Context) ([]string, error) // of servers; nil if there is none
 	logger         *zap.Logger
 	tracers        trace.TracerProvider // nil for the global one
 	meters         metric.MeterProvider // nil for the global one
@@ -92,18 +95,27 @@ func newConfig(connect string, opts []Option) (config, error) {
 		acl:            OpenACL(),
 		maxRequest:     DefaultMaxRequest,
 		maxReply:       DefaultMaxReply,
-		dial:           new(net.Dialer).DialContext,
 		logger:         zap.NewNop(),
 	}
-	parsed, err := parseConnectString(connect)
-	cfg.servers, cfg.chroot, cfg.prefix = parsed.servers, parsed.chroot, parsed.chroot
-	cfg.faults = append(cfg.faults, err)
 	for i, opt := range opts {
 		if opt == nil {
 			cfg.faults = append(cfg.faults, fmt.Errorf("framework: option %d: must not be nil", i))
 			continue
 		}
 		opt.apply(&cfg)
+	}
+	parse := parseConnectString
+	if cfg.source != nil {
+		parse = parseSourced
+	}
+	parsed, err := parse(connect)
+	cfg.servers, cfg.chroot, cfg.prefix = parsed.servers, parsed.chroot, parsed.chroot+cfg.prefix
+	cfg.faults = append([]error{err}, cfg.faults...)
+	if !cfg.dialerGiven {
+		cfg.dial = new(net.Dialer).DialContext
+		if cfg.resolve == nil {
+			cfg.resolve = net.DefaultResolver.LookupHost
+		}
 	}
 	return cfg, errors.Join(append(cfg.faults, cfg.validate()...)...)
 }

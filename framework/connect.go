@@ -8,14 +8,14 @@ import (
 )
 
 // connect makes a TCP connection, and TLS on it if that is configured.
-func (cfg *config) connect(ctx context.Context, addr string) (net.Conn, error) {
-	conn, err := cfg.dial(ctx, "tcp", addr)
+func (cfg *config) connect(ctx context.Context, t target) (net.Conn, error) {
+	conn, err := cfg.dial(ctx, "tcp", t.dialAddr())
 	if err != nil || cfg.tls == nil {
 		return conn, err
 	}
 	tlsConfig := cfg.tls
 	if tlsConfig.ServerName == "" { // also for a VerifyConnection, which checks the name by itself
-		host, _, err := net.SplitHostPort(addr)
+		host, _, err := net.SplitHostPort(t.server)
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}

@@ -48,6 +48,17 @@ func parseConnectString(s string) (connectString, error) {
 	return parsed, nil
 }
 
+// parseSourced is parseConnectString for a client whose servers come from a
+// source: s may be a chroot alone, or empty.
+func parseSourced(s string) (connectString, error) {
+	if s != "" && !strings.HasPrefix(s, "/") {
+		return parseConnectString(s)
+	}
+	parsed, err := parseConnectString("source" + s)
+	parsed.servers = nil
+	return parsed, err
+}
+
 // parseServer returns entry as host:port.
 func parseServer(entry string) (string, error) {
 	host, port := entry, strconv.Itoa(DefaultPort)
@@ -68,7 +79,7 @@ func parseServer(entry string) (string, error) {
 	if host == "" {
 		return "", errors.New("host must not be empty")
 	}
-	if i := strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '[' || r == ']' }); i >= 0 {
+	if i := strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '[' || r == ']' || r == '/' }); i >= 0 {
 		return "", fmt.Errorf("host must not contain %q", host[i])
 	}
 	if bracketed && net.ParseIP(strings.SplitN(host, "%", 2)[0]) == nil {

@@ -35,8 +35,8 @@ type core struct {
 	up        chan struct{} // closed and replaced at each transition to Connected; closed at Closed
 	lastFault error         // why there is no connection
 	outage    outage        // the attempts to connect since the client was Connected
-	servers   []string      // host:port
-	refusing  bool          // Close has begun: no new goroutines
+	servers   serverList
+	refusing  bool // Close has begun: no new goroutines
 	shared    map[any]any
 }
 

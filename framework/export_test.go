@@ -38,11 +38,11 @@ type Bare struct{ wire *wire }
 // DialBare connects to a server.
 func DialBare(addr string) (*Bare, error) {
 	w, err := newWire(wireConfig{
-		hosts:   newHosts([]string{addr}),
+		hosts:   newHosts([]string{addr}, nil, nil),
 		timeout: DefaultSessionTimeout,
 		request: DefaultMaxRequest,
 		reply:   DefaultMaxReply,
-		dial:    func(addr string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
+		dial:    func(string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
 		logger:  zap.NewNop(),
 		onLink:  func(linkEvent) {},
 		onNode:  func(EventKind, string) {},

@@ -163,6 +163,12 @@ func (g *gate) open() {
 	g.closed = nil
 }
 
+func (g *gate) isShut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed != nil
+}
+
 func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err := g.pass(ctx); err != nil {
 		return nil, err

@@ -158,11 +158,26 @@ func WithTLS(tlsConfig *tls.Config) Option {
 	})
 }
 
-// WithDialer sets how TCP connections are made. The default is a net.Dialer,
-// which resolves names anew at each connection. The dialer may be called from
-// several goroutines.
+// WithDialer sets how TCP connections are made. The dialer gets the names of
+// servers as the connect string has them, or their addresses if there is a
+// [WithResolver]. It may be called from several goroutines. The default is a
+// net.Dialer, which gets addresses.
 func WithDialer(dial Dialer) Option {
-	return optionFunc(func(cfg *config) { cfg.dial = dial })
+	return optionFunc(func(cfg *config) { cfg.dial, cfg.dialerGiven = dial, true })
+}
+
+// WithResolver sets how the names of servers are resolved. Each address that a name
+// stands for is tried once, in a random order; when all of all servers have failed the
+// names are resolved again. TLS verifies the name, whatever the address. The
+// resolver may be called from several goroutines. The default is
+// net.DefaultResolver.LookupHost; with [WithDialer] it is none.
+func WithResolver(resolve Resolver) Option {
+	return optionFunc(func(cfg *config) {
+		if resolve == nil {
+			cfg.faults = append(cfg.faults, errors.New("framework: resolver: must not be nil"))
+		}
+		cfg.resolve = resolve
+	})
 }
 
 // WithLogger sets where the client logs to. The default is to log nothing. A

@@ -65,6 +65,9 @@ func (c *core) failed(server string, err error) {
 
 // serverFields returns the fields of a log line that name a server.
 func serverFields(server string) []zap.Field {
+	if server == "" {
+		return nil
+	}
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return []zap.Field{zap.String(AttrServerAddress, server)}

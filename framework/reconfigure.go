@@ -6,10 +6,11 @@ import (
 )
 
 // Reconfigure makes the client go to other servers of its ensemble, as a
-// connect string names them; its chroot must be the client's. Where the present
-// server is not among them the connection moves, and the session with it. It
-// returns at once. An error says all that is wrong with the connect string, and
-// that nothing was changed.
+// connect string names them; its chroot must be the client's. If the present
+// server is not among them the connection moves, and the session with it; an
+// attempt to connect that is in progress ends, and the next one goes to the new
+// servers. It returns at once. An error says all that is wrong with the connect
+// string, and that nothing was changed.
 func (c *Client) Reconfigure(connect string) error {
 	parsed, err := parseConnectString(connect)
 	if err == nil && parsed.chroot != c.core.cfg.chroot {
@@ -18,36 +19,38 @@ func (c *Client) Reconfigure(connect string) error {
 	if err != nil {
 		return err
 	}
-	c.core.reconfigure(parsed.servers)
+	c.core.reconfigure(func(s *serverList) { *s = serverList{given: parsed.servers} })
 	return nil
 }
 
 // Servers returns the servers that the client goes to, as "host:port".
-func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers()) }
+func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers().first()) }
 
-func (c *core) reconfigure(servers []string) {
+// reconfigure changes where the client goes to, by a function that gets what was
+// valid until then and is called with mu held.
+func (c *core) reconfigure(change func(*serverList)) {
 	c.mu.Lock()
-	c.servers = servers
-	s := c.running
+	change(&c.servers)
+	now, s := c.servers, c.running
 	c.mu.Unlock()
 	if s != nil {
-		s.reconfigure(servers)
+		s.reconfigure(now.first(), now.fallback())
 	}
 }
 
-func (c *core) currentServers() []string {
+func (c *core) currentServers() serverList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.servers
 }
 
 // begin makes s the session that is running, with the servers of this moment.
-func (c *core) begin(s *session, servers []string) {
+func (c *core) begin(s *session, begun serverList) {
 	c.mu.Lock()
 	c.running = s
 	now := c.servers
 	c.mu.Unlock()
-	if !slices.Equal(servers, now) { // Reconfigure was called in between
-		s.reconfigure(now)
+	if !begun.equal(now) { // Reconfigure was called in between
+		s.reconfigure(now.first(), now.fallback())
 	}
 }

@@ -25,19 +25,20 @@ type session struct {
 	up      time.Time // when the wire got its connection, zero if it has none
 	linked  bool      // that connection has all credentials and serves
 	holds   map[*SessionHold]struct{}
-	secured int    // holds that are secured
-	server  string // that was dialled last
-	authing bool   // credentials are on their way
-	authed  int    // credentials that the wire has, and will send again by itself
-	proving bool   // a sync is on its way for the holds' sake
+	secured int                     // holds that are secured
+	target  target                  // of the latest connection
+	leave   context.CancelCauseFunc // ends the attempt to connect that is in progress
+	authing bool                    // credentials are on their way
+	authed  int                     // credentials that the wire has, and will send again by itself
+	proving bool                    // a sync is on its way for the holds' sake
 	err     error
 	held    int // holds that were lost with the session
 }
 
-func newSession(c *core, servers []string) (*session, error) {
+func newSession(c *core, list serverList) (*session, error) {
 	s := &session{
 		core:  c,
-		hosts: newHosts(servers),
+		hosts: newHosts(list.first(), list.fallback(), c.cfg.resolve),
 		poke:  make(chan struct{}, 1),
 		holds: make(map[*SessionHold]struct{}),
 	}
@@ -98,9 +99,16 @@ func (s *session) run() error {
 	}
 }
 
-// serverAddr returns the server that was dialled last, as "host:port".
+// serverAddr returns the server of the latest connection, as "host:port".
 func (s *session) serverAddr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.server
+	return s.target.server
+}
+
+// reached returns what the latest connection went to.
+func (s *session) reached() target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.target
 }

@@ -5,39 +5,80 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// dial connects to a server on behalf of the wire client.
-func (s *session) dial(addr string) (net.Conn, error) {
-	wait, renewed := s.hosts.pause()
+// Why a client leaves a server, or an attempt to connect to one, without a fault.
+var (
+	errRemoved = errors.New("the server is no longer among those that the client goes to")
+	errRenewed = errors.New("the client goes to other servers now")
+)
+
+// dial connects to a server on behalf of the wire client, which does not say to
+// which.
+func (s *session) dial(string) (net.Conn, error) {
+	p := s.hosts.pause()
 	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
-		wait = min(wait, timeout/pauseFraction) // a session is at stake
+		p.wait = min(p.wait, timeout/pauseFraction) // a session is at stake
 	}
-	if err := s.pause(wait, renewed); err != nil {
+	if err := s.pause(p); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.server = addr
-	s.mu.Unlock()
-	deadline := time.Now().Add(s.attemptLimit())
-	ctx, cancel := context.WithDeadline(s.ctx, deadline)
-	defer cancel()
-	conn, err := s.core.cfg.connect(ctx, addr)
+	if p.round {
+		s.askForServers()
+	}
+	t, conn, err := s.attempt()
 	if err != nil {
-		if s.ended() == nil {
-			s.core.failed(addr, err)
+		told := ctxerr.Is(err, errRenewed) || ctxerr.Is(err, errNoServers) // the latter by askForServers
+		if s.ended() == nil && !told {
+			s.core.failed(t.server, err)
 		}
 		return nil, err
 	}
-	wrapped, err := s.tap.Wrap(conn, deadline)
-	if err != nil {
-		return nil, err // not a *tap.Conn in a net.Conn, which would not be nil
-	}
-	return wrapped, nil
+	return conn, nil
 }
 
-// errRemoved is why a client leaves a server that works.
-var errRemoved = errors.New("the server is no longer among those that the client goes to")
+// attempt makes one attempt to connect to the target that comes next, which it
+// returns, too. What Reconfigure says meanwhile ends it.
+func (s *session) attempt() (target, net.Conn, error) {
+	deadline := time.Now().Add(s.attemptLimit())
+	renewable, leave := context.WithCancelCause(s.ctx)
+	defer leave(nil)
+	ctx, cancel := context.WithDeadline(renewable, deadline)
+	defer cancel()
+	s.mu.Lock()
+	s.leave = leave
+	s.mu.Unlock()
+	t, err := s.hosts.next(ctx)
+	if err != nil {
+		return t, nil, renewedOr(renewable, err)
+	}
+	conn, err := s.core.cfg.connect(ctx, t)
+	if err != nil {
+		return t, nil, renewedOr(renewable, err)
+	}
+	wrapped, err := s.tap.Wrap(conn, deadline)
+	if err != nil {
+		return t, nil, err // not a *tap.Conn in a net.Conn, which would not be nil
+	}
+	s.mu.Lock()
+	s.target = t
+	s.mu.Unlock()
+	if !s.hosts.has(t) { // asked after the target was set: reconfigure looks the other way round
+		s.tap.CloseConn(errRemoved)
+		return t, nil, errRenewed
+	}
+	return t, wrapped, nil
+}
+
+// renewedOr returns errRenewed if that ended ctx, else err.
+func renewedOr(ctx context.Context, err error) error {
+	if ctxerr.Is(context.Cause(ctx), errRenewed) {
+		return errRenewed
+	}
+	return err
+}
 
 // attemptLimit bounds an attempt to connect.
 func (s *session) attemptLimit() time.Duration {
@@ -48,27 +89,31 @@ func (s *session) attemptLimit() time.Duration {
 	return limit
 }
 
-func (s *session) pause(d time.Duration, renewed <-chan struct{}) error {
-	if d == 0 {
+func (s *session) pause(p pause) error {
+	if p.wait == 0 {
 		return context.Cause(s.ctx)
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(p.wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-renewed:
+	case <-p.renewed:
 	case <-s.ctx.Done():
 	}
 	return context.Cause(s.ctx)
 }
 
-// reconfigure changes the servers, and leaves the present one if it is not
-// among them.
-func (s *session) reconfigure(servers []string) {
+// reconfigure changes the servers. It ends an attempt to connect, and leaves the
+// present server if that is not among them.
+func (s *session) reconfigure(servers, fallback []string) {
+	s.hosts.replace(servers, fallback)
 	s.mu.Lock()
-	current := s.server
+	t, leave := s.target, s.leave
 	s.mu.Unlock()
-	if s.hosts.replace(servers, current) {
+	if leave != nil {
+		leave(errRenewed)
+	}
+	if !s.hosts.has(t) {
 		s.tap.CloseConn(errRemoved)
 	}
 }

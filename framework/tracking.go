@@ -43,10 +43,10 @@ func (c *core) track(path string) {
 // adopt goes to the servers that a configuration names, if it names any.
 func (c *core) adopt(configuration []byte) {
 	servers := ensembleServers(string(configuration))
-	present := slices.Sorted(slices.Values(c.currentServers()))
+	present := slices.Sorted(slices.Values(c.currentServers().first()))
 	if len(servers) > 0 && !slices.Equal(servers, present) {
-		c.log.Info("the ensemble's configuration names other servers", zap.Strings("zookeeper.servers", servers))
-		c.reconfigure(servers)
+		c.log.Info("the ensemble's configuration names other servers", zap.Strings(fieldServers, servers))
+		c.reconfigure(func(s *serverList) { s.tracked = servers })
 	}
 }
 

@@ -32,7 +32,7 @@ const requestSlack = 64
 
 // newWire starts to connect; it does not wait.
 func newWire(cfg wireConfig) (*wire, error) {
-	conn, events, err := zk.Connect(cfg.hosts.list(), cfg.timeout,
+	conn, events, err := zk.Connect([]string{wireHost}, cfg.timeout,
 		zk.WithHostProvider(cfg.hosts),
 		zk.WithDialer(func(_, addr string, _ time.Duration) (net.Conn, error) { return cfg.dial(addr) }),
 		zk.WithEventCallback(func(ev zk.Event) { dispatch(cfg, ev) }),

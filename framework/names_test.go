@@ -1,0 +1,297 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A zone is a name server and the network behind it, with a proxy to one server at
+// each address.
+type zone struct {
+	mu      sync.Mutex // guards following
+	names   map[string][]string
+	proxies map[string]*zkproxy.Proxy
+	asked   []string
+	dialled []string
+}
+
+// newZone returns a zone in which name stands for the addresses.
+func newZone(t *testing.T, srv *zkserver.Server, name string, addrs ...string) *zone {
+	z := &zone{names: map[string][]string{name: addrs}, proxies: map[string]*zkproxy.Proxy{}}
+	for _, addr := range addrs {
+		z.proxies[addr] = newProxy(t, srv)
+	}
+	return z
+}
+
+func (z *zone) resolve(_ context.Context, name string) ([]string, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.asked = append(z.asked, name)
+	if len(z.names[name]) == 0 {
+		return nil, fmt.Errorf("no such host %s", name)
+	}
+	return z.names[name], nil
+}
+
+func (z *zone) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	z.mu.Lock()
+	z.dialled = append(z.dialled, host)
+	proxy := z.proxies[host]
+	z.mu.Unlock()
+	if proxy == nil {
+		return nil, fmt.Errorf("no route to %s", host)
+	}
+	return proxy.Dial(ctx, network, addr)
+}
+
+func (z *zone) options() []framework.Option {
+	return []framework.Option{framework.WithResolver(z.resolve), framework.WithDialer(z.dial), framework.WithSessionTimeout(span)}
+}
+
+// count returns how often names were asked for and addresses dialled.
+func (z *zone) count() (asked, dialled int) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return len(z.asked), len(z.dialled)
+}
+
+func TestANameWithSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+	t.Run("fails over to another address when a server is frozen", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b, c)
+			z.proxies[a].Blackhole(zkproxy.Both)
+			z.proxies[b].Blackhole(zkproxy.Both)
+			start := time.Now()
+			connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
+			if took := time.Since(start); took > 2*time.Second+100*time.Millisecond {
+				t.Errorf("connected after %v, want one attempt of a second at each frozen server", took)
+			}
+		})
+	})
+	t.Run("takes them in a random order", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b, c)
+			for range 30 {
+				_ = connect(t, "zk.test", z.options()...).Close()
+			}
+			slices.Sort(z.dialled)
+			if got := slices.Compact(z.dialled); !slices.Equal(got, []string{a, b, c}) {
+				t.Errorf("30 clients connected to %v", got)
+			}
+		})
+	})
+	t.Run("is resolved again when all addresses have failed", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b)
+			client := connect(t, "zk.test", z.options()...)
+			sleep(time.Second)
+			asked, dialled := z.count()
+			z.proxies[c] = newProxy(t, srv)
+			for _, addr := range []string{a, b} {
+				z.proxies[addr].Refuse()
+				z.proxies[addr].Cut()
+			}
+			sleep(10 * time.Millisecond)
+			if nowAsked, nowDialled := z.count(); nowAsked-asked != 1 || nowDialled-dialled != 2 {
+				t.Errorf("asked %d times for %d attempts, want once for both addresses", nowAsked-asked, nowDialled-dialled)
+			}
+			z.mu.Lock()
+			z.names["zk.test"] = []string{c}
+			z.mu.Unlock()
+			if _, _, err := client.Children(t.Context(), "/"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("that does not resolve leaves the others in peace", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a)
+			connect(t, "gone.test,zk.test,nowhere.test", z.options()...)
+		})
+	})
+}
+
+func TestWithResolverRefusesNil(t *testing.T) {
+	t.Parallel()
+	_, err := framework.NewClient("localhost", framework.WithResolver(nil))
+	if err == nil || !strings.Contains(err.Error(), "resolver: must not be nil") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReconfigureIsObeyed(t *testing.T) {
+	t.Parallel()
+	for name, interrupt := range map[string]func(g *gate, proxy *zkproxy.Proxy) framework.Dialer{
+		"during a dial": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") {
+					if err := g.pass(ctx); err != nil {
+						return nil, err
+					}
+				}
+				return proxy.Dial(ctx, network, addr)
+			}
+		},
+		"by a dial that does not obey its context": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") {
+					if err := g.pass(context.Background()); err != nil {
+						return nil, err
+					}
+				}
+				return proxy.Dial(context.WithoutCancel(ctx), network, addr)
+			}
+		},
+		"during a pause": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") && g.isShut() {
+					return nil, errors.New("refused")
+				}
+				return proxy.Dial(ctx, network, addr)
+			}
+		},
+		"during a handshake": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.DelayReply, Delay: 500 * time.Millisecond})
+			return proxy.Dial
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var g gate
+				dial := interrupt(&g, newProxy(t, srv))
+				var mu sync.Mutex
+				var connected []string
+				c := newClient(t, "old.test", framework.WithSessionTimeout(span), framework.WithDialer(
+					func(ctx context.Context, network, addr string) (net.Conn, error) {
+						conn, err := dial(ctx, network, addr)
+						mu.Lock()
+						defer mu.Unlock()
+						connected = append(connected, addr)
+						return conn, err
+					}))
+				sleep(100 * time.Millisecond)
+				if name == "during a pause" {
+					g.open() // the old server is back, and must not be gone to
+				}
+				if err := c.Reconfigure("new.test"); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if name != "during a pause" {
+					g.open()
+				}
+				sleep(5 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
+					t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
+				}
+			})
+		})
+	}
+}
+
+func TestWithServers(t *testing.T) {
+	t.Parallel()
+	type answer struct {
+		servers []string
+		err     error
+	}
+	for name, tc := range map[string]struct {
+		connect string
+		answers []answer // the last one again and again
+		want    []string // that the client goes to in the end
+	}{
+		"names the servers":                           {"", []answer{{servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"leaves the chroot to the connect string":     {"/chroot", []answer{{servers: []string{"a.test:1"}}}, []string{"a.test:1"}},
+		"is asked again when it failed":               {"", []answer{{err: errors.New("away")}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when it named none":           {"", []answer{{}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when a name was no server":    {"", []answer{{servers: []string{"a.test:x"}}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when its servers are gone":    {"", []answer{{servers: []string{"gone.test"}}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"gives way to the connect string if it fails": {"a.test", []answer{{err: errors.New("away")}}, []string{"a.test:2181"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var mu sync.Mutex
+				calls := 0
+				c := connect(t, tc.connect, framework.WithServers(func(ctx context.Context) ([]string, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if _, ok := ctx.Deadline(); !ok {
+						t.Error("a context without a deadline")
+					}
+					next := tc.answers[min(calls, len(tc.answers)-1)]
+					calls++
+					return next.servers, next.err
+				}), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if strings.HasPrefix(addr, "gone.test") {
+						return nil, errors.New("refused")
+					}
+					return srv.Dial(ctx, network, addr)
+				}))
+				if got := c.Servers(); !slices.Equal(got, tc.want) {
+					t.Errorf("servers %v, want %v", got, tc.want)
+				}
+				if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
+					t.Errorf("/x lies at %s", c.AbsolutePath("/x"))
+				}
+				sleep(time.Minute)
+				if calls > len(tc.answers) {
+					t.Errorf("asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
+				}
+			})
+		})
+	}
+}
+
+func TestASourceOfServersThatFailsIsToldWithoutALoop(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, _ *zkserver.Server) {
+		calls := 0
+		c := newClient(t, "", framework.WithServers(func(context.Context) ([]string, error) {
+			calls++
+			return nil, errors.New("the registry is away")
+		}), framework.WithDialer(refuse))
+		err := c.AwaitConnected(within(t, 59*time.Second))
+		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
+		if !strings.Contains(err.Error(), "the registry is away") {
+			t.Errorf("the error %q does not say why", err)
+		}
+		if calls > 300 {
+			t.Errorf("asked %d times within a minute", calls)
+		}
+	})
+	for _, source := range []func(context.Context) ([]string, error){nil} {
+		_, err := framework.NewClient("localhost", framework.WithServers(source))
+		if err == nil || !strings.Contains(err.Error(), "source of servers: must not be nil") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil })); err == nil {
+		t.Error("a faulty chroot was accepted")
+	}
+}
