@@ -115,9 +115,6 @@ func (c *conn) lockWhen(ready func() bool) bool {
 	}
 }
 
-// reachesLeader is a condition for lockWhen.
-func (c *conn) reachesLeader() bool { return !c.front.isolated && !c.front.frozen }
-
 // handshake opens or resumes a session and reports whether the connection goes on.
 func (c *conn) handshake(r *connectRequest) bool {
 	s := c.server
@@ -134,15 +131,15 @@ func (c *conn) handshake(r *connectRequest) bool {
 		c.kill()
 		return false
 	}
-	if !c.lockWhen(c.reachesLeader) {
+	if r.session == 0 {
+		return c.lockWhen(c.front.commits) && c.await(s.openSession(c, r))
+	}
+	if !c.lockWhen(c.front.hearsLeader) {
 		return false
 	}
-	if r.session == 0 {
-		return c.await(s.openSession(c, r))
-	}
 	defer s.mu.Unlock()
-	sess := s.sessions[r.session]
-	if sess == nil || !bytes.Equal(sess.password, r.password) {
+	sess := c.front.sessions()[r.session]
+	if sess == nil || c.front.lapsed(sess) || !bytes.Equal(sess.password, r.password) {
 		c.reply(connectReply(r, nil))
 		c.finish()
 		return false
@@ -156,8 +153,16 @@ func (c *conn) handshake(r *connectRequest) bool {
 
 // serveByLeader carries out what the leader decides on.
 func (c *conn) serveByLeader(r *request) bool {
-	if !c.lockWhen(c.reachesLeader) {
+	ready := c.front.commits
+	if r.op == opSync {
+		ready = c.front.hearsLeader
+	}
+	if !c.lockWhen(ready) {
 		return false
+	}
+	if r.op == opSync && c.front.leads() {
+		defer c.server.mu.Unlock()
+		return c.answerByStanding(func() []byte { return syncReply(r, c.front.view().zxid) })
 	}
 	m := c.server.submit(c, r)
 	if m == nil {
@@ -198,7 +203,22 @@ func (c *conn) serveHere(r *request) bool {
 	case r.op == opAuth:
 		return c.authenticate(r)
 	}
-	c.reply(c.front.answerRead(c, r))
+	return c.answerByStanding(func() []byte { return c.front.answerRead(c, r) })
+}
+
+// answerByStanding answers what takes no commit, if a leader has nothing against it, and
+// reports whether the connection goes on.
+func (c *conn) answerByStanding(answer func() []byte) bool {
+	switch c.front.standing(c.session) {
+	case standingLapsed:
+		c.strike.Abandon()
+		c.strike = nil
+		return true
+	case standingMoved:
+		c.finish()
+		return false
+	}
+	c.reply(answer())
 	return true
 }
 

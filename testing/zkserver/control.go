@@ -13,6 +13,10 @@ var (
 	// ErrNoSession is returned by Server.Expire when no session has the id.
 	ErrNoSession = errors.New("zkserver: no such session")
 
+	// ErrNoQuorum is returned by Server.Expire while no leader has a majority of the
+	// front ends.
+	ErrNoQuorum = errors.New("zkserver: no leader with a quorum")
+
 	// ErrNoNode is returned by Server.SetNextSequence when no node has the path.
 	ErrNoNode = errors.New("zkserver: no such node")
 )
@@ -39,7 +43,7 @@ func (s *Server) Sessions() []SessionInfo {
 // Expire ends a session as if its client had not been heard of: its ephemeral nodes
 // are gone, watches on them told, and its connection closed, when Expire returns,
 // on every front end that is up to date. It returns ErrNoSession if there is no
-// such session.
+// such session, and ErrNoQuorum if nobody can decide on it.
 //
 // The client hears of it only then, as one does that was stopped: what the session held
 // may be somebody else's before. To see a client give up in time by its own clock, as
@@ -48,6 +52,9 @@ func (s *Server) Sessions() []SessionInfo {
 func (s *Server) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.decides() {
+		return fmt.Errorf("zkserver: expire session %#x: %w", id, ErrNoQuorum)
+	}
 	sess := s.sessions[id]
 	if sess == nil {
 		return fmt.Errorf("zkserver: expire session %#x: %w", id, ErrNoSession)
@@ -81,11 +88,16 @@ func (s *Server) setFrozen(frozen bool) {
 	if frozen {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+	for _, id := range s.sessionIDs() {
 		s.expireIfDue(s.sessions[id])
 	}
-	s.reaper.runLocked()
+	if s.decides() {
+		s.reaper.runLocked()
+	}
 }
+
+// sessionIDs returns the ids of all sessions in order.
+func (s *Server) sessionIDs() []int64 { return slices.Sorted(maps.Keys(s.sessions)) }
 
 // Refuse makes all front ends refuse new connections.
 func (s *Server) Refuse() {
@@ -106,18 +118,6 @@ func (s *Server) Cut() {
 	for _, f := range s.frontends {
 		f.Cut()
 	}
-}
-
-// Elect has a new leader elected: zxids go on in the next epoch, all connections are
-// closed, and every session has its full timeout again.
-func (s *Server) Elect() {
-	s.mu.Lock()
-	s.nextEpoch()
-	for _, sess := range s.sessions {
-		s.resumeSession(sess, sess.timeout, sess.owner)
-	}
-	s.mu.Unlock()
-	s.Cut()
 }
 
 // ShiftClock sets the server's wall clock forward by d, or back if d is negative. The

@@ -14,8 +14,8 @@
 //
 // It is for tests and for trying things out. Nothing is stored: when the process ends,
 // so do the nodes. Nothing is replicated: the front ends of an ensemble are views of
-// one state in one process, and an election is an event that a test asks for. There
-// are no quotas, no SASL, no TLS, no reconfiguration and no read-only mode.
+// one state in one process. What an isolated leader has been sent is never
+// committed by another. There are no quotas, no SASL, no TLS, no reconfiguration and no read-only mode.
 //
 // # What it is
 //
@@ -49,6 +49,22 @@
 // from the leader, frozen or made to refuse connections: see [Frontend]. A session
 // moves when its client resumes it at another one; the old connection is then closed
 // at its next write or sync.
+//
+// The leader is a further member that no client connects to, and can't be harmed, but
+// with [WithLeader] one of the front ends leads. Nothing is decided then while it
+// or half of the front ends are frozen or isolated. A front end that is without its
+// leader for the sync limit ([WithSyncLimit]) closes its connections and serves nobody
+// until it has one; as soon as a majority is so far, and can reach each other, they
+// elect one of them, without delay. [Server.Elect] has them do so at any moment before.
+//
+// A leader that has lost its majority goes on for the sync limit and a tick more. It
+// answers its own clients' reads, pings and syncs, and handshakes that resume a
+// session, from what it knows; whatever has to be committed waits, new sessions
+// among them. Once the others have elected another, it does so from a past of its own,
+// in which no session ends, although one that it hasn't heard of for its timeout can't be
+// resumed. Then it closes its connections, what waited is lost, and it
+// follows the new leader as soon as it is healed. A frozen one that goes on after
+// it has been succeeded, and one that is healed, notice after a tick.
 //
 // # Faults
 //

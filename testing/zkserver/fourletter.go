@@ -40,8 +40,11 @@ func (s *Server) fourLetter(word string, f *Frontend) string {
 	return ""
 }
 
-func (s *Server) mode() string {
-	if len(s.frontends) > 1 {
+func (s *Server) mode(f *Frontend) string {
+	switch {
+	case len(s.frontends) > 1 && f.leads():
+		return "leader"
+	case len(s.frontends) > 1:
 		return "follower"
 	}
 	return "standalone"
@@ -49,7 +52,7 @@ func (s *Server) mode() string {
 
 func (s *Server) srvr(f *Frontend) string {
 	return fmt.Sprintf("Zookeeper version: %s\nConnections: %d\nOutstanding: 0\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
-		version, len(f.conns), f.view().zxid, s.mode(), len(f.view().nodes)-1)
+		version, len(f.conns), f.view().zxid, s.mode(f), len(f.view().nodes)-1)
 }
 
 func (s *Server) mntr(f *Frontend) string {
@@ -60,7 +63,7 @@ func (s *Server) mntr(f *Frontend) string {
 	var b strings.Builder
 	line := func(key string, value any) { fmt.Fprintf(&b, "zk_%s\t%v\n", key, value) }
 	line("version", version)
-	line("server_state", s.mode())
+	line("server_state", s.mode(f))
 	line("num_alive_connections", len(f.conns))
 	line("znode_count", len(f.view().nodes)-1)
 	line("ephemerals_count", ephemerals)

@@ -24,6 +24,15 @@ type Frontend struct {
 	lag                              time.Duration
 	changed                          chan struct{} // closed and replaced when one of these changes
 
+	// With a leader among the front ends: see election.go.
+
+	looking bool               // it has no leader, and serves nobody
+	reign   map[int64]*session // of one that has been succeeded and doesn't know: its sessions; else nil
+	alone   bool               // it is without its leader, or leads without a quorum
+	due     time.Time          // when it then gives up
+	overdue bool               // that moment has passed while it was frozen
+	limit   *time.Timer        // runs to due
+
 	own     *tree      // the front end's own state while it may be behind, else nil
 	backlog []*delayed // decisions yet to be applied here, oldest first
 	timer   *time.Timer
@@ -70,6 +79,10 @@ func (f *Frontend) Thaw() { f.change(func() { f.frozen = false }) }
 // been passed on yet, count for nothing, so that their sessions expire at the
 // others. It lasts until Heal; a real server gives up after syncLimit ticks and
 // closes its connections, which Cut and Refuse do here.
+//
+// With [WithLeader], the front end gives up by itself. If it leads, its clients' syncs
+// and the resumption of sessions are answered too, from its memory, and the others
+// elect another leader.
 func (f *Frontend) Isolate() {
 	f.change(func() {
 		f.isolated = true
@@ -83,7 +96,7 @@ func (f *Frontend) Heal() { f.change(func() { f.isolated = false }) }
 
 // Hold makes the front end lag: it applies no commit until CatchUp, so its reads
 // are answered from an old state, and its clients' writes, although carried out,
-// are not answered. Its clients stay alive.
+// are not answered. Its clients stay alive. A front end that leads doesn't lag.
 func (f *Frontend) Hold() { f.change(func() { f.held = true }) }
 
 // LagBy makes the front end apply each commit d after the leader has decided it.
@@ -96,7 +109,7 @@ func (f *Frontend) LagBy(d time.Duration) {
 }
 
 // CatchUp ends what Hold and LagBy began: the front end is up to date when CatchUp
-// returns, if it is neither frozen nor isolated.
+// returns, if it is neither frozen nor isolated and has a leader.
 func (f *Frontend) CatchUp() {
 	f.change(func() {
 		f.held, f.lag = false, 0
@@ -116,6 +129,10 @@ func (f *Frontend) Accept() { f.change(func() { f.refusing = false }) }
 func (f *Frontend) Cut() {
 	f.server.mu.Lock()
 	defer f.server.mu.Unlock()
+	f.killAll()
+}
+
+func (f *Frontend) killAll() {
 	for c := range f.conns {
 		c.kill()
 	}
@@ -133,26 +150,35 @@ func (f *Frontend) change(fn func()) {
 	f.server.mu.Lock()
 	defer f.server.mu.Unlock()
 	fn()
-	f.settle()
+	f.server.reconsider()
+}
+
+// signal wakes those who wait for the front end to change.
+func (f *Frontend) signal() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
 // deaf reports whether decisions don't arrive.
-func (f *Frontend) deaf() bool { return f.frozen || f.isolated || f.held }
+func (f *Frontend) deaf() bool {
+	return f.frozen || f.isolated || f.looking || f.reign != nil || f.held && !f.leads()
+}
+
+// slow reports whether decisions arrive late. They don't at a leader, which makes them.
+func (f *Frontend) slow() bool { return f.lag > 0 && !f.leads() }
 
 // settle applies what is due and sees to it that the front end has a state of its
 // own while, and only while, that may be behind. It needs server.mu.
 func (f *Frontend) settle() {
 	now := time.Now()
-	for !f.deaf() && len(f.backlog) > 0 && !f.backlog[0].due.After(now) {
+	for !f.deaf() && len(f.backlog) > 0 && (f.leads() || !f.backlog[0].due.After(now)) {
 		m := f.backlog[0].commit
 		f.backlog = f.backlog[1:]
 		f.own.apply(m.txn)
 		f.finish(m)
 	}
 	switch {
-	case f.deaf() || f.lag > 0 || len(f.backlog) > 0:
+	case f.deaf() || f.slow() || len(f.backlog) > 0:
 		if f.own == nil {
 			f.own = f.server.tree.clone()
 		}
@@ -207,7 +233,7 @@ func (f *Frontend) view() *tree {
 
 // add attaches a connection, and reports false if it is refused.
 func (f *Frontend) add(c *conn) bool {
-	if f.server.closed || f.refusing {
+	if f.server.closed || f.refusing || f.looking {
 		return false
 	}
 	f.conns[c] = struct{}{}

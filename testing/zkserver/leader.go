@@ -42,7 +42,7 @@ func (s *Server) submit(c *conn, r *request) *commit {
 	if s.sessions[c.session.id] != c.session {
 		return s.refuse(c, r, codeSessionExpired)
 	}
-	if c.session.owner != c.front {
+	if !c.session.claim(c.front) {
 		return nil
 	}
 	switch r.op {

@@ -19,6 +19,12 @@ const (
 
 	// maxFrontends keeps addresses within 192.0.2.0/24.
 	maxFrontends = 100
+
+	// DefaultSyncLimit is the syncLimit of ZooKeeper's sample configuration, in ticks.
+	DefaultSyncLimit = 5
+
+	// noLeader is the number of no front end.
+	noLeader = -1
 )
 
 // An Option configures a [Server].
@@ -30,6 +36,8 @@ type config struct {
 	packetLimit            int
 	reapInterval           time.Duration
 	frontends              int
+	leader                 int // which of them leads at first; noLeader if none ever does
+	syncLimit              int // in ticks
 	ttl                    bool
 	wrap                   bool
 	observer               func(Transaction) // nil for nobody
@@ -65,6 +73,17 @@ func WithReapInterval(d time.Duration) Option { return option(func(c *config) { 
 // alive. The default is 1: a standalone server.
 func WithFrontends(n int) Option { return option(func(c *config) { c.frontends = n }) }
 
+// WithLeader has front end number i lead the ensemble at first, instead of a further
+// member. The ensemble then works as far as a majority of its front ends is neither
+// frozen nor isolated: see the package's documentation on elections. i must be the
+// number of a front end, of which there must be at least 2.
+func WithLeader(i int) Option { return option(func(c *config) { c.leader = i }) }
+
+// WithSyncLimit sets how many ticks a front end goes on without its leader, and a leader
+// without a majority of the front ends, for which it takes a tick more. It must be at
+// least 1. The default is DefaultSyncLimit. It means nothing without [WithLeader].
+func WithSyncLimit(ticks int) Option { return option(func(c *config) { c.syncLimit = ticks }) }
+
 // WithoutTTL makes the server refuse TTL nodes, as ZooKeeper does unless it is started
 // with zookeeper.extendedTypesEnabled. By default it has them.
 func WithoutTTL() Option { return option(func(c *config) { c.ttl = false }) }
@@ -81,6 +100,8 @@ func newConfig(opts []Option) (config, error) {
 		packetLimit:  DefaultPacketLimit,
 		reapInterval: DefaultReapInterval,
 		frontends:    1,
+		leader:       noLeader,
+		syncLimit:    DefaultSyncLimit,
 		ttl:          true,
 	}
 	bounded := false
@@ -114,6 +135,12 @@ func (c *config) validate() error {
 	}
 	if c.frontends < 1 || c.frontends > maxFrontends {
 		refuse("frontends %d: must be 1 to %d", c.frontends, maxFrontends)
+	}
+	if c.leader != noLeader && (c.leader < 0 || c.leader >= c.frontends || c.frontends < 2) {
+		refuse("leader %d: must be the number of one of 2 or more front ends, there are %d", c.leader, c.frontends)
+	}
+	if c.syncLimit < 1 {
+		refuse("sync limit %d: must be at least 1 tick", c.syncLimit)
 	}
 	return errors.Join(faults...)
 }

@@ -81,7 +81,7 @@ func (r *reaper) tick() {
 	s := r.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.frozen {
+	if s.closed || s.frozen || !s.decides() {
 		return
 	}
 	r.runLocked()

@@ -23,6 +23,8 @@ type Server struct {
 	mu          sync.Mutex // guards the following and all state of sessions, front ends and connections; never held across network or waiting
 	closed      bool
 	frozen      bool
+	leader      *Frontend     // nil while none leads, and without WithLeader
+	quorate     bool          // whether it had a quorum when that was last looked at
 	tree        *tree         // the leader's
 	zxid        int64         // the latest given
 	shift       time.Duration // of the wall clock: see ShiftClock
@@ -59,11 +61,16 @@ func Start(opts ...Option) (*Server, error) {
 		f := newFrontend(s, i)
 		f.timer = time.AfterFunc(time.Hour, f.backlogDue)
 		f.timer.Stop()
+		f.limit = time.AfterFunc(time.Hour, f.limitPassed)
+		f.limit.Stop()
 		s.frontends = append(s.frontends, f)
 	}
 	if c.frontends > 1 {
 		s.zxid = 1 << 32
 		s.tree.zxid = s.zxid
+	}
+	if c.leader != noLeader {
+		s.leader, s.quorate = s.frontends[c.leader], true
 	}
 	return s, nil
 }
@@ -79,6 +86,7 @@ func (s *Server) Close() error {
 	s.reaper.timer.Stop()
 	for _, f := range s.frontends {
 		f.timer.Stop()
+		f.limit.Stop()
 		for c := range f.conns {
 			c.kill()
 		}

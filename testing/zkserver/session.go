@@ -10,8 +10,9 @@ type session struct {
 	id       int64
 	password []byte // immutable
 	timeout  time.Duration
-	owner    *Frontend   // where the client was last seen to open or resume it
-	timer    *time.Timer // runs to the deadline at the latest
+	owner    *Frontend   // where the client was last seen to open or resume it; nil if not since the election
+	timer    *time.Timer // runs to the deadline at the latest; nil in a reign
+	closing  bool        // a leader without a quorum would end it
 
 	heard     time.Time // when the leader last heard of the client
 	touched   time.Time // a sign of life that a front end has yet to pass on; zero if none
@@ -43,17 +44,21 @@ func (s *Server) resumeSession(sess *session, timeout time.Duration, f *Frontend
 	sess.owner = f
 	sess.timeout = timeout
 	sess.heard = time.Now()
-	sess.timer.Reset(timeout)
+	if sess.timer != nil {
+		sess.timer.Reset(timeout)
+	}
 }
 
 // touch notes that the client is alive. A front end that is not the whole server
-// passes it on twice in a tick only, and not at all while it is isolated.
+// passes it on twice in a tick only, and not at all while it can't.
 func (s *Server) touch(sess *session, f *Frontend) {
 	now := time.Now()
 	switch {
-	case f.isolated:
-	case len(s.frontends) == 1:
-		sess.heard = now
+	case !f.hearsLeader():
+	case f.leads() || len(s.frontends) == 1:
+		if !f.lapsed(sess) {
+			sess.heard = now
+		}
 	default:
 		s.settle(sess, now)
 		if sess.touched.IsZero() {
@@ -99,18 +104,28 @@ func (s *Server) deadlinePassed(sess *session) {
 
 // expireIfDue ends the session if its client hasn't been heard of for its timeout,
 // and otherwise sets the timer anew. Signs of life don't touch the timer, so they
-// cost nothing. A frozen server does neither: see Server.Thaw.
+// cost nothing. A server that is frozen or can't decide does neither: see Server.Thaw and
+// Server.reviewQuorum.
 func (s *Server) expireIfDue(sess *session) {
-	if s.closed || s.frozen || s.sessions[sess.id] != sess {
+	if s.closed || s.frozen || !s.decides() || s.sessions[sess.id] != sess {
 		return
 	}
 	now := time.Now()
 	s.settle(sess, now)
-	if left := sess.heard.Add(sess.timeout).Sub(now); left > 0 {
+	if left := sess.heard.Add(sess.timeout).Sub(now); left > 0 && !sess.closing {
 		sess.timer.Reset(left)
 		return
 	}
 	s.endSession(sess)
+}
+
+// claim reports whether a front end may ask things for the session: whether the client
+// was last seen there. After an election it is the first that asks.
+func (sess *session) claim(f *Frontend) bool {
+	if sess.owner == nil {
+		sess.owner = f
+	}
+	return sess.owner == f
 }
 
 // negotiate returns the timeout that a client gets that asks for the given one.

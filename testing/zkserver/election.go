@@ -1,0 +1,253 @@
+package zkserver
+
+import "time"
+
+// With WithLeader one of the front ends leads. Three things follow from who reaches whom:
+// the leader decides while it and a majority of all are neither frozen nor isolated; a
+// front end that has lost its leader for syncLimit ticks, and a leader that has lost its
+// majority for one more, looks for a leader; and a majority that does so elects one.
+
+// Leader returns the front end that leads, or leads as far as it knows while no other has
+// been elected. It returns nil while none does, and always without [WithLeader].
+func (s *Server) Leader() *Frontend {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leader
+}
+
+// Elect has a new leader elected: zxids go on in the next epoch, all connections are
+// closed, and every session has its full timeout again.
+//
+// With [WithLeader], those front ends elect it that are neither frozen nor isolated, as if
+// they had been restarted at this moment; Elect does nothing unless they are a majority.
+// The next in order after the present leader leads then. One that is frozen or isolated
+// keeps its connections until it notices.
+func (s *Server) Elect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.hasRoles() {
+		s.newReign(s.frontends)
+		return
+	}
+	if members := s.connected(); s.isMajority(len(members)) {
+		s.elect(members)
+		s.reconsider()
+	}
+}
+
+// newReign begins the epoch of another leader, which gives every session its full
+// timeout, and closes the connections of those that follow it.
+func (s *Server) newReign(members []*Frontend) {
+	s.nextEpoch()
+	for _, sess := range s.sessions {
+		sess.closing = false
+		s.resumeSession(sess, sess.timeout, nil)
+	}
+	for _, f := range members {
+		f.killAll()
+	}
+}
+
+// elect makes one of the members the leader.
+func (s *Server) elect(members []*Frontend) {
+	if old := s.leader; old != nil && !old.reaches() {
+		old.depose()
+	}
+	s.leader = s.successor(members)
+	for _, f := range members {
+		f.looking, f.reign = false, nil
+		f.found()
+	}
+	s.quorate = true
+	s.newReign(members)
+	s.reaper.runLocked()
+}
+
+// successor returns the first of the members that comes after the leader of before.
+func (s *Server) successor(members []*Frontend) *Frontend {
+	last := noLeader
+	if s.leader != nil {
+		last = s.leader.number
+	}
+	for _, f := range members {
+		if f.number > last {
+			return f
+		}
+	}
+	return members[0]
+}
+
+// reconsider has everybody do what follows from a change. It needs Server.mu.
+func (s *Server) reconsider() {
+	if s.hasRoles() && !s.closed {
+		s.reviewQuorum()
+		for _, f := range s.frontends {
+			f.reviewLeader()
+		}
+	}
+	for _, f := range s.frontends {
+		f.settle()
+		f.signal()
+	}
+}
+
+// reviewQuorum lets those join the leader that reach it, has a leader elected where that
+// is possible, and carries out what a leader has left undone that has its quorum again.
+func (s *Server) reviewQuorum() {
+	var looking []*Frontend
+	for _, f := range s.connected() {
+		if f.looking && s.leader != nil && s.leader.reaches() {
+			f.looking = false
+		}
+		if f.looking {
+			looking = append(looking, f)
+		}
+	}
+	if s.isMajority(len(looking)) {
+		s.elect(looking)
+	}
+	quorate := s.decides()
+	if quorate && !s.quorate {
+		for _, id := range s.sessionIDs() {
+			s.expireIfDue(s.sessions[id])
+		}
+		s.reaper.runLocked()
+	}
+	s.quorate = quorate
+}
+
+// hasRoles reports whether one of the front ends leads: see WithLeader.
+func (s *Server) hasRoles() bool { return s.config.leader != noLeader }
+
+func (s *Server) isMajority(n int) bool { return n > len(s.frontends)/2 }
+
+// connected returns the front ends that reach each other.
+func (s *Server) connected() []*Frontend {
+	var members []*Frontend
+	for _, f := range s.frontends {
+		if f.reaches() {
+			members = append(members, f)
+		}
+	}
+	return members
+}
+
+// decides reports whether anything can be committed.
+func (s *Server) decides() bool {
+	if !s.hasRoles() {
+		return true
+	}
+	if s.leader == nil || !s.leader.reaches() {
+		return false
+	}
+	followers := 0
+	for _, f := range s.connected() {
+		if !f.looking {
+			followers++
+		}
+	}
+	return s.isMajority(followers)
+}
+
+// reaches reports whether the front end is neither frozen nor cut off.
+func (f *Frontend) reaches() bool { return !f.frozen && !f.isolated }
+
+// leads reports whether the front end takes itself for the leader.
+func (f *Frontend) leads() bool { return f.reign != nil || f == f.server.leader }
+
+// hearsLeader reports whether a leader answers what the front end asks it: by itself, if
+// it leads.
+func (f *Frontend) hearsLeader() bool {
+	switch {
+	case f.looking:
+		return false
+	case f.leads():
+		return !f.frozen
+	case f.server.hasRoles():
+		return f.reaches() && f.server.leader != nil && f.server.leader.reaches()
+	}
+	return f.reaches()
+}
+
+// commits reports whether a write that is sent to the front end is carried out.
+func (f *Frontend) commits() bool {
+	return f.hearsLeader() && f.reign == nil && f.server.decides()
+}
+
+// reviewLeader starts the time that the front end has left once it is without its leader,
+// or leads without a quorum, and stops it otherwise.
+func (f *Frontend) reviewLeader() {
+	s := f.server
+	missed := !f.hearsLeader()
+	if f.leads() {
+		missed = f.reign != nil || !s.decides()
+	}
+	now := time.Now()
+	switch {
+	case f.looking || !missed:
+		f.found()
+	case !f.alone:
+		f.alone, f.due = true, now.Add(s.limitOf(f))
+		s.forgetTouches(f)
+	case f.overdue && !f.frozen, f.reign != nil && f.reaches() && f.due.After(now.Add(s.config.tick)):
+		// It notices at its next tick.
+		f.overdue, f.due = false, now.Add(s.config.tick)
+	default:
+		return
+	}
+	if f.alone {
+		f.limit.Reset(f.due.Sub(now))
+	}
+}
+
+// limitOf returns for how long a front end goes on alone.
+func (s *Server) limitOf(f *Frontend) time.Duration {
+	ticks := s.config.syncLimit
+	if f.leads() {
+		ticks++
+	}
+	return time.Duration(ticks) * s.config.tick
+}
+
+// found ends the time that the front end has left.
+func (f *Frontend) found() {
+	f.alone, f.overdue = false, false
+	f.limit.Stop()
+}
+
+// limitPassed is called by the timer, on a goroutine of its own.
+func (f *Frontend) limitPassed() {
+	s := f.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || !f.alone || time.Now().Before(f.due) {
+		return
+	}
+	if f.frozen {
+		f.overdue = true
+		return
+	}
+	f.look()
+	s.reconsider()
+}
+
+// look has the front end close its connections and look for a leader. When a leader does
+// so, those that it reaches do too.
+func (f *Frontend) look() {
+	s := f.server
+	f.looking, f.reign = true, nil
+	f.found()
+	f.killAll()
+	if f != s.leader {
+		return
+	}
+	s.leader = nil
+	if !f.reaches() {
+		return
+	}
+	for _, g := range s.connected() {
+		if g.reign == nil && !g.looking {
+			g.look()
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package zkserver_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// limit is for how long a front end goes on without its leader, in these tests.
+const limit = zkserver.DefaultSyncLimit * zkserver.DefaultTick
+
+// led starts an ensemble of three whose front end 0 leads.
+func led(t *testing.T, opts ...zkserver.Option) *zkserver.Server {
+	t.Helper()
+	return start(t, append([]zkserver.Option{zkserver.WithFrontends(3), zkserver.WithLeader(0)}, opts...)...)
+}
+
+// unanswered sends a request and expects no answer for d.
+func (c *client) unanswered(t *testing.T, d time.Duration, op int32, fields ...any) {
+	t.Helper()
+	if _, err := c.send(op, fields...); err != nil {
+		t.Fatal(err)
+	}
+	c.silent(t, d)
+}
+
+func TestIsolatedLeader_answers_from_memory_and_commits_nothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t)
+		c, moving := connectTo(t, srv, 0), connectTo(t, srv, 1)
+		c.node(t, "/a", 1)
+		leader := srv.Frontend(0)
+		leader.Isolate()
+		began := time.Now()
+		c.do(t, syncOp, "/")
+		c.do(t, ping)
+		if !c.has(t, "/a") {
+			t.Error("the leader has lost what was committed")
+		}
+		resumed, err := resumeOn(t, srv, 0, moving)
+		if err != nil || resumed.session != moving.session {
+			t.Fatalf("resumed as %+v, %v", resumed, err)
+		}
+		resumed.do(t, syncOp, "/")
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the answers took %v", took)
+		}
+		fresh := dial(t, srv, leader.Addr())
+		go handshake(fresh, T, 0, 0, nil)
+		resumed.unanswered(t, time.Second, multi, []sub{{check, body("/none", 0)}})
+		c.unanswered(t, time.Second, del, "/none", -1)
+		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoQuorum) {
+			t.Errorf("expire: %v, want %v", err, zkserver.ErrNoQuorum)
+		}
+		if n := len(srv.Sessions()); n != 2 {
+			t.Errorf("%d sessions, want 2: a handshake was committed", n)
+		}
+		srv.Frontend(0).Heal()
+		for _, c := range []*client{c, resumed} {
+			if got, err := c.receive(); err != nil || got.xid != c.xid {
+				t.Errorf("got %+v, %v, want the answer to what waited", got, err)
+			}
+		}
+		synctest.Wait()
+		if srv.Leader() != leader || len(srv.Sessions()) != 3 {
+			t.Errorf("leader %v, sessions %v; want the same leader, and the third session", srv.Leader(), srv.Sessions())
+		}
+	})
+}
+
+// The hole in every lease clock that takes a sync for a proof: the session is over at the
+// new leader while the old one answers, and the old state is what it answers from.
+func TestDeposedLeader_answers_for_sessions_that_have_expired(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t)
+		holder, lost := connectTo(t, srv, 0), connectTo(t, srv, 0)
+		holder.node(t, "/lock", 1)
+		srv.Frontend(0).Isolate()
+		isolated := time.Now()
+		lost.unanswered(t, time.Millisecond, create, "/lost", []byte(nil), open(), 0)
+		srv.Elect()
+		if srv.Leader() != srv.Frontend(1) {
+			t.Fatalf("leader %v, want front end 1", srv.Leader())
+		}
+		other := connectTo(t, srv, 2)
+		other.do(t, exists, "/lock", true)
+		other.node(t, "/new", 0)
+		pass(T - time.Second)
+		holder.do(t, ping)
+		other.do(t, ping)
+		other.event(t, 2, "/lock")
+		pass(T/10 - time.Millisecond)
+		if len(srv.Sessions()) != 1 {
+			t.Error("a session has not expired after its timeout")
+		}
+		holder.do(t, syncOp, "/")
+		if !holder.has(t, "/lock") || holder.has(t, "/new") {
+			t.Error("the deposed leader has heard of what the new one has decided")
+		}
+		holder.closed(t)
+		if got, want := time.Since(isolated), limit+zkserver.DefaultTick; got != want {
+			t.Errorf("the leader stepped down after %v, want %v", got, want)
+		}
+		if _, err := srv.Dial(t.Context(), "tcp", srv.Frontend(0).Addr()); err == nil {
+			t.Error("a server without a leader takes connections")
+		}
+		srv.Frontend(0).Heal()
+		again, err := resumeOn(t, srv, 0, holder)
+		if err != nil || again.session != 0 {
+			t.Errorf("resumed as %+v, %v, want a refusal", again, err)
+		}
+		fresh := connectTo(t, srv, 0)
+		if !fresh.has(t, "/new") || fresh.has(t, "/lock") || fresh.has(t, "/lost") {
+			t.Error("the leader of before has not taken on the state of the others")
+		}
+	})
+}
+
+func TestFollowers_elect_a_leader_after_the_sync_limit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		harm func(*zkserver.Frontend)
+	}{{"isolated", (*zkserver.Frontend).Isolate}, {"frozen", (*zkserver.Frontend).Freeze}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := led(t)
+				c := connectTo(t, srv, 1)
+				c.node(t, "/e", 1)
+				began := time.Now()
+				tt.harm(srv.Frontend(0))
+				c.unanswered(t, time.Second, syncOp, "/")
+				c.closed(t)
+				if got := time.Since(began); got != limit || srv.Leader() != srv.Frontend(1) {
+					t.Fatalf("after %v, leader %v; want front end 1 after %v", got, srv.Leader(), limit)
+				}
+				pass(T - time.Millisecond)
+				again, err := resumeOn(t, srv, 2, c)
+				if err != nil || again.session != c.session || !again.has(t, "/e") {
+					t.Errorf("resumed as %+v, %v, want the same session", again, err)
+				}
+				again.node(t, "/b", 0)
+			})
+		})
+	}
+}
+
+func TestThawedLeader_answers_for_a_tick(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t, zkserver.WithSyncLimit(1))
+		c := connectTo(t, srv, 0)
+		srv.Frontend(0).Freeze()
+		pass(time.Minute)
+		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoSession) {
+			t.Fatalf("got %v, want a session that has expired", err)
+		}
+		c.send(syncOp, "/")
+		srv.Frontend(0).Thaw()
+		c.silent(t, zkserver.DefaultTick-1) // its session is one that this leader would end
+		c.closed(t)
+		if !connectTo(t, srv, 0).has(t, "/") {
+			t.Error("the leader of before doesn't follow")
+		}
+	})
+}
+
+func TestLeaderWithoutMajority_steps_down_until_there_is_one(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t)
+		c, f := connectTo(t, srv, 0), connectTo(t, srv, 2)
+		srv.Frontend(1).Isolate()
+		c.node(t, "/one", 0)
+		pass(time.Second)
+		c.do(t, ping)
+		srv.Frontend(2).Isolate()
+		c.unanswered(t, time.Second, create, "/two", []byte(nil), open(), 0)
+		f.unanswered(t, time.Second, syncOp, "/")
+		pass(limit + zkserver.DefaultTick)
+		c.closed(t)
+		f.closed(t)
+		if srv.Leader() != nil || srv.Frontend(0).Zxid() != srv.Frontend(2).Zxid() {
+			t.Errorf("leader %v: nobody can have been elected", srv.Leader())
+		}
+		srv.Elect()
+		if srv.Leader() != nil {
+			t.Errorf("leader %v was elected by less than a majority", srv.Leader())
+		}
+		pass(time.Hour)
+		srv.Frontend(1).Heal()
+		again, err := resumeOn(t, srv, 1, c)
+		if err != nil || again.session != c.session {
+			t.Fatalf("resumed as %+v, %v, want the session that nobody could end", again, err)
+		}
+		if !again.has(t, "/one") || again.has(t, "/two") {
+			t.Error("want what was committed and nothing else")
+		}
+	})
+}
+
+func TestWholeEnsembleFrozen_goes_on_under_its_leader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t)
+		c, late := connectTo(t, srv, 1), connectTo(t, srv, 2)
+		late.node(t, "/e", 1)
+		srv.Freeze()
+		pass(T / 2)
+		c.send(ping)
+		srv.Thaw()
+		c.receive()
+		late.do(t, syncOp, "/")
+		srv.Freeze()
+		pass(time.Hour)
+		srv.Thaw()
+		late.closed(t)
+		if srv.Leader() != srv.Frontend(0) || len(srv.Sessions()) != 0 {
+			t.Errorf("leader %v, sessions %v; want the same leader and no session", srv.Leader(), srv.Sessions())
+		}
+		connectTo(t, srv, 2).node(t, "/b", 0)
+	})
+}
