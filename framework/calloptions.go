@@ -39,6 +39,11 @@ type deleteConfig struct {
 	version                int32
 	czxid                  int64 // 0 for any
 	guaranteed, idempotent bool
+	over                   *overHook // nil for nobody
+}
+
+func (cfg *deleteConfig) deletion(session int64, full string) deletion {
+	return deletion{session: session, path: full, version: cfg.version, czxid: cfg.czxid, over: cfg.over}
 }
 
 // tolerated returns the error that Delete takes for success.
@@ -109,7 +114,8 @@ func AtVersion(version int32) DeleteOption {
 // Guaranteed makes the client go on in the background where Delete could not
 // find out that the znode is gone, be it for lack of a connection or because ctx ended:
 // until it is gone, its session has ended (see [Client.InSession]), or the client is
-// closed. Delete still returns the error.
+// closed. Delete still returns the error. In a view of one session that includes
+// [ErrNoAuth], which the client logs once.
 func Guaranteed() DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.guaranteed = true })
 }

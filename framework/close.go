@@ -40,7 +40,7 @@ func (c *core) close() error {
 	c.mu.Unlock()
 	c.transition(Closed, last, nil)
 	c.telemetry.close()
-	return c.deletes.undone()
+	return c.deletes.close()
 }
 
 // spawn runs fn on a goroutine that Close waits for, unless Close has begun.

@@ -15,7 +15,7 @@ import (
 // [ErrNoAuth], and those of every operation.
 //
 // With [Guaranteed] the client goes on trying in the background when Delete
-// could not find out that the znode is gone.
+// could not find out that the znode is gone, or was not allowed to delete it.
 func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
 	cfg := deleteConfig{version: AnyVersion}
 	for _, opt := range opts {
@@ -23,17 +23,28 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	}
 	full, err := c.deletable(path, cfg.version)
 	if err != nil {
+		cfg.over.tell()
 		return opError("delete", path, err)
 	}
-	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
-	err = c.core.delete(ctx, x, lookAfterDoubt, cfg.tolerated()...)
+	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
 	if cfg.idempotent && ctxerr.Is(err, ErrNoNode) {
 		return nil
 	}
-	if cfg.guaranteed && unfinished(err) {
-		err = errors.Join(err, c.core.deletes.add(x))
-	}
 	return opError("delete", path, err)
+}
+
+// deleteNow deletes what x says, and hands a guaranteed deletion that is unfinished to the
+// background, also if a function of the user's panics.
+func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
+	err = ErrUnknownOutcome // until there is an answer
+	defer func() {
+		if cfg.guaranteed && x.unfinished(err) {
+			err = errors.Join(err, c.deletes.add(x))
+		} else {
+			x.over.tell()
+		}
+	}()
+	return c.delete(ctx, x, lookAfterDoubt, cfg.tolerated()...)
 }
 
 // Discard has the znode deleted in the background, as [Client.Delete] with
@@ -46,9 +57,10 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	}
 	full, err := c.deletable(path, cfg.version)
 	if err != nil {
+		cfg.over.tell()
 		return
 	}
-	x := deletion{session: c.session, path: full, version: cfg.version, czxid: cfg.czxid}
+	x := cfg.deletion(c.session, full)
 	if err := c.core.deletes.add(x); err != nil {
 		c.core.deletes.logGivenUp(x, err)
 	}
@@ -125,8 +137,13 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated .
 	return err
 }
 
-// unfinished reports whether a delete that failed with err may still be done.
-func unfinished(err error) bool {
+// unfinished reports whether the deletion that failed with err may still be done. A
+// missing permission may be granted before the znode's session ends; where there is no such
+// session, nobody waits for the znode.
+func (x deletion) unfinished(err error) bool {
+	if x.session != 0 && ctxerr.Is(err, ErrNoAuth) {
+		return true
+	}
 	if err == nil || ctxerr.Is(err, ErrSessionEnded) || ctxerr.Is(err, ErrClosed) {
 		return false
 	}
