@@ -115,20 +115,22 @@ func (e *Exclusive) contend(ctx context.Context, seen *acquiring, try bool) (*Le
 	if err != nil {
 		return nil, err
 	}
-	a := &exclusiveAttempt{lock: e, data: e.attemptData(ctx, seen), seen: seen, taken: waited}
+	a := &exclusiveAttempt{lock: e, seat: seat, data: e.attemptData(ctx, seen), seen: seen, taken: waited}
+	granted := false
+	defer func() {
+		if !granted { // also if a function of the user's panicked
+			a.giveUp()
+		}
+	}()
 	grant, err := a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
-		a.withdraw()
 		err = ctxerr.Of(ctx)
 	}
 	if err != nil {
-		a.unbind()
-		seat.leave()
 		return nil, err
 	}
-	return e.lease(ctx, seen, grant, func(h *hold) {
-		h.means = []framework.DeleteOption{framework.CreatedBy(grant.Stat.Czxid)}
-		h.left = seat.leave
-	}), nil
+	lease := e.lease(ctx, seen, grant, func(h *hold) { h.means = a.means() })
+	granted = true
+	return lease, nil
 }

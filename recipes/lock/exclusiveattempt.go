@@ -15,6 +15,7 @@ import (
 // seat. It is used by one goroutine.
 type exclusiveAttempt struct {
 	lock  *Exclusive
+	seat  *seat
 	data  []byte
 	seen  *acquiring // what telemetry follows of the call
 	taken bool       // somebody else is known to have had the lock
@@ -22,7 +23,7 @@ type exclusiveAttempt struct {
 
 	client *framework.Client // bound to the hold's session
 	hold   *framework.SessionHold
-	stat   framework.Stat // of the znode that it created
+	stat   framework.Stat // of the znode that it created in the session; its Czxid is 0 if there is none
 }
 
 // attemptData returns what the znode of an attempt is to hold. Its id tells the
@@ -78,11 +79,7 @@ func (a *exclusiveAttempt) pass(ctx context.Context) error {
 	if _, err := a.client.Create(ctx, a.lock.path, a.data, opts...); err != nil {
 		return err
 	}
-	err := a.hold.Secure(ctx)
-	if err != nil {
-		a.withdraw()
-	}
-	return err
+	return a.hold.Secure(ctx)
 }
 
 func (a *exclusiveAttempt) bind(ctx context.Context) error {
@@ -97,16 +94,30 @@ func (a *exclusiveAttempt) bind(ctx context.Context) error {
 	return nil
 }
 
+// unbind forgets the session, and with it the znode, if there is one.
 func (a *exclusiveAttempt) unbind() {
 	if a.hold != nil {
 		a.hold.Release()
-		a.hold, a.client = nil, nil
+		a.hold, a.client, a.stat = nil, nil, framework.Stat{}
 	}
 }
 
-// withdraw has the znode that was created deleted in the background.
-func (a *exclusiveAttempt) withdraw() {
-	a.client.Discard(a.lock.path, framework.CreatedBy(a.stat.Czxid))
+// giveUp ends the attempt. A znode that it created is deleted in the background, and keeps
+// the seat until then.
+func (a *exclusiveAttempt) giveUp() {
+	if a.stat.Czxid == 0 {
+		a.seat.leave()
+	} else {
+		a.client.Discard(a.lock.path, a.means()...)
+	}
+	a.unbind()
+}
+
+// means returns how the created znode is to be deleted. The seat becomes free with the
+// znode's end: the client must not create another one while this one exists, because it
+// could not tell the two apart if a reply were lost.
+func (a *exclusiveAttempt) means() []framework.DeleteOption {
+	return []framework.DeleteOption{framework.CreatedBy(a.stat.Czxid), framework.WhenOver(a.seat.leave)}
 }
 
 // awaitFree returns nil when there is no znode. It looks before each create:

@@ -32,8 +32,7 @@ type hold struct {
 
 	means []framework.DeleteOption // tell its znode from others at the path; none where the name does
 	joint *joint                   // what it is made of, if it is a Multi's; else nil
-	left  func()                   // called when it has ended; nil for nobody
-	rest  <-chan struct{}          // closed when what the attempt left behind is gone; nil for nothing
+	rest  *rest                    // what the attempt left behind; nil for nothing
 
 	vigil vigil
 

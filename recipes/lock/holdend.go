@@ -59,9 +59,6 @@ func (h *hold) discard() {
 func (h *hold) leave() {
 	h.leaveRelay()
 	h.grant.Hold.Release()
-	if h.left != nil {
-		h.left()
-	}
 }
 
 // release gives the znode back. The deletion goes on in the background where it
@@ -99,8 +96,8 @@ func (h *hold) deleted(ctx context.Context, err error) (ended error) {
 		return &LostError{Path: h.path, Cause: ErrNodeDeleted}
 	case ctxerr.Is(err, framework.ErrSessionEnded), ctxerr.Is(err, framework.ErrClosed):
 		return &LostError{Path: h.path, Cause: err}
-	case err == nil && h.rest != nil:
-		return wait(ctx, h.rest)
+	case err != nil:
+		return err
 	}
-	return err
+	return h.rest.wait(ctx)
 }

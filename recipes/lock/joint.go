@@ -113,7 +113,7 @@ func unlessReleased(err error) error {
 // queued reports whether the hold is one of a lock whose every holder has a
 // znode of its own in a queue, and has nothing else to be released.
 func (h *hold) queued() bool {
-	return h.joint == nil && h.means == nil && h.rest == nil && h.left == nil && h.handoff == 0
+	return h.joint == nil && h.means == nil && h.rest == nil && h.handoff == 0
 }
 
 func releaseTogether(ctx context.Context, holds []*hold) []error {

@@ -273,22 +273,46 @@ func (a *semaphoreAttempt) withdraw() {
 // leaveQueue returns what was granted, and has the znode in the queue deleted.
 // Nobody waits for that: the next in the queue would only find the lease. The
 // release does, by way of rest.
-func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, rest <-chan struct{}) {
+func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, left *rest) {
 	closeWatch(a.own)
 	closeWatch(a.turn.Own)
-	gone := make(chan struct{})
-	go leave(a.turn, gone)
-	return a.lease, gone
+	left = &rest{gone: make(chan struct{})}
+	go left.leave(a.turn)
+	return a.lease, left
 }
 
-// leave deletes the turn's znode and closes gone. It is started by leaveQueue, ends
-// with the answer to the deletion, at the latest with the client or the session,
-// and the release waits for it.
-func leave(turn *queue.Grant, gone chan<- struct{}) {
-	defer close(gone)
+// A rest is what an attempt leaves behind when it is granted: its znode in the queue.
+type rest struct {
+	gone chan struct{} // closed when err is set
+	err  error         // why the znode may still exist
+}
+
+// leave deletes the turn's znode. It is started by leaveQueue, ends with the answer to the
+// deletion, at the latest with the client or the session, and the release waits for it.
+func (r *rest) leave(turn *queue.Grant) {
+	defer close(r.gone)
 	// Where this fails, the client goes on by itself until the znode is gone.
 	err := turn.Client.Delete(context.Background(), turn.Node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
-	if err == nil {
+	switch {
+	case err == nil:
 		turn.Left()
+	case !over(err):
+		r.err = err
 	}
+}
+
+// wait returns when the znode is gone, or why it may still exist.
+func (r *rest) wait(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	if err := wait(ctx, r.gone); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// over reports whether a deletion that failed with err has nothing left to delete.
+func over(err error) bool {
+	return ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) || ctxerr.Is(err, framework.ErrClosed)
 }

@@ -1,0 +1,108 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// TestExclusiveNeverTakesItsFormerZnode releases with a dead context while the deletion
+// can't be sent, and locks again with the same data, where the first reply is lost.
+func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/seat"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+		first := mustLock(t, e)
+		before, _ := first.Fence(t.Context())
+		undeletable := []*fault.Handle{
+			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
+			srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
+		}
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := first.Release(dead); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Release: %v, want context.Canceled", err)
+		}
+		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
+		}
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+		again := lockLater(t.Context(), e)
+		await(10 * time.Second)
+		select {
+		case got := <-again:
+			t.Fatalf("Lock returned while the former znode exists: %+v", got)
+		default:
+		}
+		for _, rule := range undeletable {
+			rule.Remove()
+		}
+		second := receive(t, again, "the lock")
+		if second.err != nil {
+			t.Fatal(second.err)
+		}
+		if after, _ := second.lease.Fence(t.Context()); after <= before {
+			t.Errorf("fence %d after %d", after, before)
+		}
+		mustHold(t, c, second.lease)
+		mustRelease(t, second.lease)
+	})
+}
+
+// TestExclusiveSeatOutlastsARefusedDeletion keeps the client from deleting its znode.
+func TestExclusiveSeatOutlastsARefusedDeletion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const dir = "/seat-refused"
+		srv := virtualServer(t)
+		operator, c := virtualClient(t, srv), virtualClient(t, srv)
+		noDelete := framework.WithACL(framework.ACL{Perms: framework.PermAll &^ framework.PermDelete, Scheme: "world", ID: "anyone"})
+		if _, err := operator.Create(t.Context(), dir, nil, noDelete); err != nil {
+			t.Fatal(err)
+		}
+		e := newExclusive(t, c, dir+"/lock")
+		if err := mustLock(t, e).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+			t.Fatalf("Release: %v, want ErrNoAuth", err)
+		}
+		mustRefuse(t, e)
+		if _, err := operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, mustLock(t, e)) // the deletion is repeated until it is allowed
+	})
+}
+
+// TestExclusiveSeatEndsWithTheClient has a call wait for the seat while the client closes.
+func TestExclusiveSeatEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		e := newExclusive(t, c, "/seat-closed")
+		lease := mustLock(t, e)
+		srv.Refuse()
+		srv.Cut()
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.Release(dead); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Release: %v, want context.Canceled", err)
+		}
+		waiting := lockLater(t.Context(), e)
+		synctest.Wait()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, waiting, "the end of Lock"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("Lock: %+v, want ErrClosed", got)
+		}
+	})
+}
