@@ -32,10 +32,23 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 }
 
 func (s *session) ephemerals(ctx context.Context, path string) ([]string, error) {
+	paths, err := s.ephemeralsWith(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	// To the server, path is the start of a string: /a is the start of /ab, too.
+	below := strings.TrimSuffix(path, "/") + "/"
+	paths = slices.DeleteFunc(paths, func(p string) bool { return p != path && !strings.HasPrefix(p, below) })
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
+func (s *session) ephemeralsWith(ctx context.Context, prefix string) ([]string, error) {
 	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() }); err != nil {
 		return nil, err
 	}
-	body, err := s.ask(ctx, opGetEphemerals, tap.AppendString(nil, path))
+	body, err := s.ask(ctx, opGetEphemerals, tap.AppendString(nil, prefix))
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +56,5 @@ func (s *session) ephemerals(ctx context.Context, path string) ([]string, error)
 	if !ok {
 		return nil, errMalformed
 	}
-	// To the server, path is the start of a string: /a is the start of /ab, too.
-	below := strings.TrimSuffix(path, "/") + "/"
-	paths = slices.DeleteFunc(paths, func(p string) bool { return p != path && !strings.HasPrefix(p, below) })
-	slices.Sort(paths)
 	return paths, nil
 }

@@ -27,9 +27,10 @@ var (
 	ErrInvalidACL = errtype.New("invalid ACL", "invalid_acl")
 	// ErrBadArguments is returned when the server refuses a request as malformed.
 	ErrBadArguments = errtype.New("request refused as malformed", "bad_arguments")
-	// ErrTooLarge is returned for a request that is longer than the client
-	// sends (see [WithMaxPacket]): a server would cut the connection.
-	ErrTooLarge = errtype.New("request too large", "too_large")
+	// ErrTooLarge is returned for a request that is longer than the client sends, which had no
+	// effect, and for a reply that is longer than the client reads: see [WithMaxPacket]. If such
+	// a reply was to a write, the error wraps [ErrUnknownOutcome], too. It is not retried.
+	ErrTooLarge = errtype.New("too large", "too_large")
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
 	ErrNotGzip = errtype.New("data is not gzip", "not_gzip")
 	// ErrUnsupported is returned for what the server that the client is connected to

@@ -110,11 +110,11 @@ func WithCompression() Option {
 }
 
 // WithMaxPacket sets how many bytes the longest request and the longest reply
-// may have. They should be what the servers' jute.maxbuffer says. A longer
-// request fails with [ErrTooLarge] and is not sent; a longer reply costs the
-// connection. The client keeps a buffer of the first size and one of the
-// second, the latter of 1.5 MB at the most until more is needed. Both must lie between [MinPacket]
-// and [MaxPacket]. The defaults are [DefaultMaxRequest] and [DefaultMaxReply].
+// may have. The first should be what the servers' jute.maxbuffer says. A longer
+// request fails with [ErrTooLarge] and is not sent. If a reply is longer, the client skips it
+// and its request fails with ErrTooLarge; other requests are not affected. The client keeps a
+// buffer of the first size and one of the second, the latter of 1.5 MB at the most until more
+// is needed. Both must lie between [MinPacket] and [MaxPacket]. The defaults are [DefaultMaxRequest] and [DefaultMaxReply].
 func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
 }

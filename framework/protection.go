@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -58,13 +59,16 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 		return "", Stat{}, nil
 	}
 	found, st, err := g.search(ctx, s, path)
-	if err == nil && found == "" {
+	switch {
+	case err == nil && found == "":
 		g.session = 0 // now it is certain that it was not created
+	case ctxerr.Is(err, ErrTooLarge): // no way to find out
+		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return found, st, err
 }
 
-// search lists the directory, after a sync: the server that answers now may lag
+// search looks for the znode, after a sync: the server that answers now may lag
 // behind the one that the create went to.
 func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
@@ -74,18 +78,11 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 	if g.byData {
 		return g.searchAt(ctx, s, path)
 	}
-	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
-	if ctxerr.Is(err, ErrNoNode) {
-		return "", Stat{}, nil
-	}
+	candidates, err := g.candidates(ctx, s, dir)
 	if err != nil {
 		return "", Stat{}, err
 	}
-	for _, name := range listed.children {
-		if !strings.HasPrefix(name, g.id) {
-			continue
-		}
-		full := JoinPath(dir, name)
+	for _, full := range candidates {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(full) })
 		if ctxerr.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.id()) {
 			continue
@@ -93,6 +90,30 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 		return full, found.stat, err
 	}
 	return "", Stat{}, nil
+}
+
+// candidates returns the paths of the znodes in dir whose names begin with the id. If the
+// listing of dir is too large to be read, it asks for the session's own ephemeral znodes. They
+// suffice, because a protected znode is one of them, and servers from 3.6 on tell them.
+func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]string, error) {
+	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
+	switch {
+	case ctxerr.Is(err, ErrNoNode):
+		return nil, nil
+	case ctxerr.Is(err, ErrTooLarge):
+		paths, asked := s.ephemeralsWith(ctx, JoinPath(dir, g.id))
+		if ctxerr.Is(asked, ErrUnsupported) {
+			asked = fmt.Errorf("%w, and %w", err, asked)
+		}
+		return paths, asked
+	}
+	var paths []string
+	for _, name := range listed.children {
+		if strings.HasPrefix(name, g.id) {
+			paths = append(paths, JoinPath(dir, name))
+		}
+	}
+	return paths, err
 }
 
 // conclude takes note of how Create ended. If it failed, the znode is deleted,

@@ -14,12 +14,12 @@ import (
 // unknown ([ErrUnknownOutcome]). In the second case it may have had its effect,
 // so that to repeat it is safe only if a second time does no harm. An error of
 // a context is not retryable, nor is the end of a session or a client, nor one
-// that may be the effect of the operation's own first attempt.
+// that may be the effect of the operation's own first attempt, nor [ErrTooLarge].
 func Retryable(err error) bool {
 	switch {
 	case ctxerr.Is(err, context.Canceled), ctxerr.Is(err, context.DeadlineExceeded):
 		return false
-	case ctxerr.Is(err, ErrClosed), ctxerr.Is(err, ErrSessionEnded), ctxerr.Is(err, errEarlierAttempt):
+	case ctxerr.Is(err, ErrClosed), ctxerr.Is(err, ErrSessionEnded), ctxerr.Is(err, errEarlierAttempt), ctxerr.Is(err, ErrTooLarge):
 		return false
 	}
 	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome)

@@ -18,7 +18,7 @@ const (
 // the server would cut the connection, with all that is in flight on it.
 func (c *core) checkSize(bytes int) error {
 	if bytes > c.cfg.maxRequest {
-		return fmt.Errorf("%w: %d bytes, must be at most %d", ErrTooLarge, bytes, c.cfg.maxRequest)
+		return fmt.Errorf("%w: a request of %d bytes, must be at most %d", ErrTooLarge, bytes, c.cfg.maxRequest)
 	}
 	return nil
 }

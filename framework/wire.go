@@ -3,10 +3,12 @@ package framework
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/go-zookeeper/zk"
@@ -228,6 +230,12 @@ func wireStat(st *zk.Stat) Stat {
 	}
 }
 
+// Codes that the tap hands on in place of a reply that is longer than the wire client reads.
+var (
+	tooLargeCode = strconv.Itoa(tap.CodeTooLarge)
+	cutCode      = strconv.Itoa(tap.CodeCut)
+)
+
 // unnamedCode begins the wire client's text for a server's code that it has no
 // name for.
 const unnamedCode = "unknown error: "
@@ -235,6 +243,8 @@ const unnamedCode = "unknown error: "
 // throttledCode is a server's that refuses a request unseen, to shed load
 // (KeeperException.ThrottledOpException).
 const throttledCode = "-127"
+
+var errReplyTooLarge = fmt.Errorf("%w: the reply", ErrTooLarge)
 
 // wireError translates an error of the wire client. What it has no name for is
 // an error of the socket: the request may or may not have arrived.
@@ -255,7 +265,7 @@ func wireError(err error) error {
 		{zk.ErrInvalidPath, ErrInvalidPath},
 		{zk.ErrNoServer, ErrNotConnected},
 		{zk.ErrSessionMoved, ErrNotConnected}, // refused before it took effect
-		{zk.ErrShortBuffer, ErrTooLarge},      // and not sent
+		{zk.ErrShortBuffer, ErrTooLarge},      // and not sent: replies are checked
 		{zk.ErrAPIError, ErrServer},
 		{zk.ErrUnknown, ErrServer},
 		{zk.ErrConnectionClosed, ErrUnknownOutcome},
@@ -267,8 +277,13 @@ func wireError(err error) error {
 		}
 	}
 	if code, ok := strings.CutPrefix(err.Error(), unnamedCode); ok {
-		if code == throttledCode {
+		switch code {
+		case throttledCode:
 			return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
+		case tooLargeCode:
+			return errReplyTooLarge
+		case cutCode:
+			return fmt.Errorf("%w: %w", ErrUnknownOutcome, errReplyTooLarge)
 		}
 		return serverError{code}
 	}

@@ -134,6 +134,8 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 		"a negative length":        {0xff, 0xff, 0xff, 0xff},
 		"a byte more than allowed": words(maxReply+1, 99, 0, 1, 0),
 		"a request not in flight":  framed(words(99, 0, 1, 0)),
+		"a code of the tap's own":  framed(words(1, 0, 1, tap.CodeTooLarge)),
+		"another of its codes":     framed(words(1, 0, 1, tap.CodeCut)),
 		"a negative request":       framed(words(-4, 0, 1, 0)),
 		"an event without a path":  framed(words(-1, 0, 1, 0, 1, 3)),
 		"an event of a long path":  framed(words(-1, 0, 1, 0, 1, 3, 9, "/")),

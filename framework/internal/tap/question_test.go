@@ -118,8 +118,10 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		arrived, came := p.ask(opWhoAmI, nil, 3)
-		go p.server.Write(framed(answerTo(arrived, 0, "four")))
-		go p.server.Write(framed(answerTo([]byte{0xff, 0xff, 0xff, 0xfe}, 0, "a ping's")))
+		go func() {
+			_, _ = p.server.Write(framed(answerTo(arrived, 0, "four"))) // an error is the reader's
+			_, _ = p.server.Write(framed(answerTo([]byte{0xff, 0xff, 0xff, 0xfe}, 0, "a ping's")))
+		}()
 		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
 			t.Fatal(n, err)
 		}

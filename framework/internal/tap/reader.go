@@ -99,16 +99,22 @@ func (r *frameReader) nextReply(length int) error {
 	return nil
 }
 
-// cut leaves out the body of a reply to rq that is longer than the limit.
+// cut leaves out the body of a reply to rq that is longer than the limit, without holding it,
+// and hands on a code in its place.
 func (r *frameReader) cut(rq request, length, limit int) error {
-	if rq.question == nil {
+	if rq.opcode == 0 {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes, which exceeds %d", ErrProtocol, length, limit))
 	}
 	rp := replyOf(r.frame[lengthSize:])
 	rp.fault = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-replyHead, limit-replyHead)
 	r.conn.replied(rp)
-	_, err := r.socket.Discard(length - replyHead)
-	return err
+	if _, err := r.socket.Discard(length - replyHead); err != nil {
+		return err
+	}
+	if rq.question == nil {
+		r.unread = cutReply(r.frame, rq.opcode)
+	}
+	return nil
 }
 
 // fill appends the next n bytes of the stream to the frame.

@@ -1,0 +1,34 @@
+package tap
+
+import "encoding/binary"
+
+// Codes that the wire client reads in place of a reply that is longer than it reads. No server
+// has them.
+const (
+	// CodeTooLarge is the code of a request that has no effect: a read.
+	CodeTooLarge = -1000001
+	// CodeCut is the code of a request that may have had its effect.
+	CodeCut = -1000002
+)
+
+// cutReply makes a whole frame of the head of a reply to a request with the opcode. An error that
+// the server gave stays.
+func cutReply(frame []byte, opcode int32) []byte {
+	binary.BigEndian.PutUint32(frame, replyHead)
+	if code := frame[lengthSize+replyHead-4:]; int32At(code, 0) == 0 {
+		cut := int32(CodeCut)
+		if readsOnly(opcode) {
+			cut = CodeTooLarge
+		}
+		binary.BigEndian.PutUint32(code, uint32(cut))
+	}
+	return frame
+}
+
+func readsOnly(opcode int32) bool {
+	switch opcode {
+	case opExists, opGetData, opGetACL, opGetChildren2, opSync:
+		return true
+	}
+	return false
+}
