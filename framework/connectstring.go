@@ -29,6 +29,10 @@ func parseConnectString(s string) (connectString, error) {
 		if err := ValidatePath(chroot); err != nil {
 			faults = append(faults, fmt.Errorf("framework: connect string: chroot: %w", err))
 		}
+		if strings.Contains(chroot, ",") {
+			faults = append(faults, fmt.Errorf("framework: connect string: chroot %q: must not contain a comma: "+
+				"it is the same for all servers, and follows the last", shortened(chroot)))
+		}
 		parsed.chroot = chroot
 	}
 	if strings.TrimSpace(hosts) == "" {

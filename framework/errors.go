@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/docent-go/docent/internal/errtype"
 )
@@ -79,14 +80,19 @@ func (e *OpError) Error() string {
 	return fmt.Sprintf("framework: %s %s: %v", e.Op, shortened(e.Path), e.Err)
 }
 
-// maxShownPath is how much of a path an error shows.
+// maxShownPath is how much of a path an error shows, in bytes.
 const maxShownPath = 256
 
+// shortened returns the path as errors show it, cut between two characters.
 func shortened(path string) string {
 	if len(path) <= maxShownPath {
 		return path
 	}
-	return fmt.Sprintf("%s… (%d bytes)", path[:maxShownPath], len(path))
+	end := maxShownPath
+	for end > maxShownPath-utf8.UTFMax && !utf8.RuneStart(path[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", path[:end], len(path))
 }
 
 // Unwrap returns the reason.

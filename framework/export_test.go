@@ -2,11 +2,14 @@ package framework
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/tap"
 )
 
 // SessionSecret returns what it takes to resume, and so to end, the client's
@@ -29,6 +32,24 @@ var EnsembleServers = ensembleServers
 func ParseConnectString(s string) (servers []string, chroot string, err error) {
 	parsed, err := parseConnectString(s)
 	return parsed.servers, parsed.chroot, err
+}
+
+// StatusCode is what telemetry shows as the code that a server answered.
+var StatusCode = statusCode
+
+// ServerError returns the error for a code that has no name here.
+func ServerError(code string) error { return serverError{code} }
+
+// CreateUnchecked creates a znode at a path that nobody has checked.
+func CreateUnchecked(c *Client, path string) error {
+	body := tap.AppendString(nil, c.fullPath(path))
+	body = binary.BigEndian.AppendUint32(body, 0) // no data
+	body = binary.BigEndian.AppendUint32(body, 1) // ACL entries
+	body = binary.BigEndian.AppendUint32(body, uint32(PermAll))
+	body = tap.AppendString(tap.AppendString(body, "world"), "anyone")
+	body = binary.BigEndian.AppendUint32(body, 0) // flags
+	answer, err := c.core.current().tap.Ask(1, body, 1<<20)
+	return errors.Join(err, codeError(answer.Code))
 }
 
 // A Bare is the wire client as it is, with nothing of this package around it,

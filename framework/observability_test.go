@@ -282,3 +282,15 @@ func TestTheConstantsAreDocumented(t *testing.T) {
 		t.Errorf("found %d constants", len(all))
 	}
 }
+
+// A metric's attributes have few values whatever a server sends.
+func TestStatusCodesAreThoseOfZooKeeper(t *testing.T) {
+	for code, want := range map[string]string{
+		"-1": "-1", "-13": "-13", "-127": "-127", "-112": "-112",
+		"1": "_OTHER", "0": "_OTHER", "-2147483648": "_OTHER", "-99": "_OTHER", "-500": "_OTHER",
+	} {
+		if got := framework.StatusCode(framework.ServerError(code)); got != want {
+			t.Errorf("code %s is shown as %s, want %s", code, got, want)
+		}
+	}
+}

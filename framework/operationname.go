@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -61,7 +62,7 @@ func statusCode(err error) string {
 // unnamedCodeIn returns the code of a serverError in err, or "".
 func unnamedCodeIn(err error) string {
 	if answer, ok := err.(serverError); ok { //nolint:errorlint // the tree is walked here
-		return answer.code
+		return shownCode(answer.code)
 	}
 	for _, inner := range ctxerr.Unwrap(err) {
 		if code := unnamedCodeIn(inner); code != "" {
@@ -69,6 +70,20 @@ func unnamedCodeIn(err error) string {
 		}
 	}
 	return ""
+}
+
+// otherCode is shown for a code that ZooKeeper does not have.
+const otherCode = "_OTHER"
+
+// shownCode returns the code if it lies where ZooKeeper has codes: system errors from -1 down,
+// API errors from -100 down, with room for those to come. A metric would have a series for each
+// number that a server makes up.
+func shownCode(code string) string {
+	n, err := strconv.Atoi(code)
+	if err == nil && (n >= -19 && n <= -1 || n >= -139 && n <= -100) {
+		return code
+	}
+	return otherCode
 }
 
 // A serverError is an answer with a code that has no name here.

@@ -14,9 +14,9 @@ var ErrInvalidPath = errtype.New("invalid path", "invalid_path")
 
 // ValidatePath returns nil if path is a znode's path: it starts with a slash,
 // has no empty, "." or ".." element, does not end in a slash unless it is "/",
-// and has neither invalid UTF-8 nor a character that ZooKeeper refuses (null,
-// control, surrogate, private use U+F000–U+F8FF, U+FFF0–U+FFFF). The rules are
-// those of org.apache.zookeeper.common.PathUtils. The error wraps
+// and has neither invalid UTF-8 nor a character that ZooKeeper refuses: null, control,
+// private use U+E000–U+F8FF, and from U+FFF0 on all, emoji among them. The rules are those of
+// org.apache.zookeeper.common.PathUtils, which sees surrogates in the latter. The error wraps
 // [ErrInvalidPath].
 func ValidatePath(path string) error {
 	fault := pathFault(path)
@@ -73,7 +73,7 @@ func plain(path string) bool {
 
 func forbidden(r rune) bool {
 	switch {
-	case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xf000 && r <= 0xf8ff, r >= 0xfff0 && r <= 0xffff:
+	case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xd800 && r <= 0xf8ff, r >= 0xfff0:
 		return true
 	}
 	return false
