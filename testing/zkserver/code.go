@@ -18,5 +18,6 @@ const (
 	codeSessionExpired          code = -112
 	codeInvalidACL              code = -114
 	codeAuthFailed              code = -115
+	codeSessionMoved            code = -118
 	codeNoWatcher               code = -121
 )

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/testing/fault"
@@ -34,6 +35,7 @@ type conn struct {
 	session *session // nil before the handshake
 	ids     []authID
 	strike  *fault.Strike // what is to befall the next reply
+	pending []*commit     // what its requests have led to and the front end has yet to apply
 }
 
 // An arrival is a frame that a client has sent.
@@ -92,8 +94,13 @@ func (c *conn) finish() { c.out.push(outgoing{last: true}) }
 // reply sends the answer to the request that is being served. It needs Server.mu, as
 // an answer's place among the events matters.
 func (c *conn) reply(frame []byte) {
-	c.out.push(outgoing{frame: frame, strike: c.strike, at: time.Now()})
+	c.send(frame, c.strike)
 	c.strike = nil
+}
+
+// send sends an answer. It needs Server.mu.
+func (c *conn) send(frame []byte, strike *fault.Strike) {
+	c.out.push(outgoing{frame: frame, strike: strike, at: time.Now()})
 }
 
 // enqueueEvent sends a watch event, at once or as the fault rules will. It needs
@@ -106,6 +113,7 @@ func (c *conn) enqueueEvent(path string, event eventType) {
 // complete is called when the front end has applied what this connection asked for.
 func (c *conn) complete(m *commit, zxid int64) {
 	m.delivered = true
+	c.pending = slices.DeleteFunc(c.pending, func(p *commit) bool { return p == m })
 	if m.done != nil {
 		close(m.done)
 	}
@@ -114,11 +122,15 @@ func (c *conn) complete(m *commit, zxid int64) {
 		c.front.attach[c.session.id] = c
 	}
 	if m.sync != nil {
-		c.reply(syncReply(m.sync, zxid))
-	} else {
-		c.reply(m.reply)
+		m.reply = syncReply(m.sync, zxid)
 	}
-	if m.ended != 0 {
+	if m.moved {
+		m.strike.Abandon()
+	} else {
+		c.send(m.reply, m.strike)
+	}
+	m.strike = nil
+	if m.ended != 0 || m.moved {
 		c.finish()
 	}
 }

@@ -35,6 +35,10 @@ func (c *conn) leave() {
 	c.front.remove(c)
 	c.strike.Abandon()
 	c.strike = nil
+	for _, m := range c.pending {
+		m.strike.Abandon()
+		m.strike = nil
+	}
 }
 
 func (c *conn) work(a arrival) bool {
@@ -161,16 +165,35 @@ func (c *conn) serveByLeader(r *request) bool {
 		return false
 	}
 	if r.op == opSync && c.front.leads() {
-		defer c.server.mu.Unlock()
-		return c.answerByStanding(func() []byte { return syncReply(r, c.front.view().zxid) })
-	}
-	m := c.server.submit(c, r)
-	if m == nil {
 		c.server.mu.Unlock()
-		c.kill()
-		return false
+		return c.serveHere(r)
 	}
-	return c.await(m)
+	defer c.server.mu.Unlock()
+	c.expect(c.server.submit(c, r))
+	return true
+}
+
+// expect notes what a request leads to, unless that has been answered. It needs Server.mu.
+// Writes are sent on without waiting for the answers to those before, as to ZooKeeper's
+// leader; everything else waits for them: see settled.
+func (c *conn) expect(m *commit) {
+	if !m.delivered {
+		c.pending = append(c.pending, m)
+	}
+}
+
+// settled takes Server.mu once the front end has applied all that the client's requests
+// have led to. It reports false, without the lock, if it never will for this connection.
+func (c *conn) settled() bool {
+	for {
+		c.server.mu.Lock()
+		if len(c.pending) == 0 {
+			return true
+		}
+		if !c.await(c.pending[len(c.pending)-1]) {
+			return false
+		}
+	}
 }
 
 // await unlocks Server.mu and returns when the front end has applied m, or never
@@ -192,9 +215,10 @@ func (c *conn) await(m *commit) bool {
 
 // serveHere carries out what the front end does by itself.
 func (c *conn) serveHere(r *request) bool {
-	s := c.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if !c.settled() {
+		return false
+	}
+	defer c.server.mu.Unlock()
 	switch {
 	case !r.op.isKnown():
 		c.reply(errorReply(r.xid, c.front.view().zxid, codeUnimplemented))

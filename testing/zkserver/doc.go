@@ -27,8 +27,8 @@
 //
 // Where ZooKeeper leaves something open, this server takes a choice that is the same in
 // every run: children are listed in no useful order, the ephemeral nodes of a session
-// go in the order of their paths, and an identity is added behind the requests sent
-// before it. Frames that can't be decoded close the connection, also where ZooKeeper
+// go in an order that is drawn from a seed ([WithSeed]), and an identity is added behind
+// the requests sent before it. Frames that can't be decoded close the connection, also where ZooKeeper
 // would answer with an error. A check that is not part of a multi, which stops the real
 // server, is answered.
 //
@@ -37,7 +37,8 @@
 // All time is package time's: in a bubble, session expiry, TTLs and the removal of
 // containers happen in virtual time. A session expires when exactly its timeout has
 // passed since the server has last heard of its client; the real server rounds that
-// up to its next tick. The server has no periodic timers.
+// up to its next tick. The server has no periodic timers. What it decides is
+// committed at once; [WithCommitTime] has it take its time.
 //
 // In a bubble, use [Server.Dial], whose connections are pipes: TCP is not seen by
 // synctest, and neither is a resolver (addresses are IP literals for that reason).
@@ -48,7 +49,8 @@
 // With [WithFrontends] a server has several front ends, which can be held back, cut off
 // from the leader, frozen or made to refuse connections: see [Frontend]. A session
 // moves when its client resumes it at another one; the old connection is then closed
-// at its next write or sync.
+// at its next write, and at the leader at its next request. A request that ends the
+// session ends it by either.
 //
 // The leader is a further member that no client connects to, and can't be harmed, but
 // with [WithLeader] one of the front ends leads. Nothing is decided then while it

@@ -38,6 +38,10 @@ func (s *Server) Elect() {
 // newReign begins the epoch of another leader, which gives every session its full
 // timeout, and closes the connections of those that follow it.
 func (s *Server) newReign(members []*Frontend) {
+	for _, m := range s.outstanding {
+		s.commit(m) // the majority has it
+	}
+	s.outstanding = nil
 	s.nextEpoch()
 	for _, sess := range s.sessions {
 		sess.closing = false
@@ -51,6 +55,7 @@ func (s *Server) newReign(members []*Frontend) {
 // elect makes one of the members the leader.
 func (s *Server) elect(members []*Frontend) {
 	if old := s.leader; old != nil && !old.reaches() {
+		s.abandonOutstanding()
 		old.depose()
 	}
 	s.leader = s.successor(members)
@@ -85,6 +90,7 @@ func (s *Server) reconsider() {
 			f.reviewLeader()
 		}
 	}
+	s.commitDue()
 	for _, f := range s.frontends {
 		f.settle()
 		f.signal()
@@ -242,6 +248,7 @@ func (f *Frontend) look() {
 		return
 	}
 	s.leader = nil
+	s.abandonOutstanding()
 	if !f.reaches() {
 		return
 	}

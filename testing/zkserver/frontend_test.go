@@ -184,39 +184,53 @@ func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 	})
 }
 
-func TestMovedSessionIsRefusedWhereItWas(t *testing.T) {
+func TestMovedSessionAtItsOldConnection(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name   string
-		op     int32
-		fields []any
-		closed bool
+		name     string
+		op       int32
+		fields   []any
+		follower bool // what a follower answers
+		leader   bool // what the leader answers
 	}{
-		{"a write closes the old connection", create, []any{"/x", []byte(nil), open(), 0}, true},
-		{"a sync closes the old connection", syncOp, []any{"/"}, true},
-		{"a read is answered", exists, []any{"/", false}, false},
+		{"write", create, []any{"/x", []byte(nil), open(), 0}, false, false},
+		{"transaction", multi, []any{[]sub{{create, body("/x", []byte(nil), open(), 0)}}}, false, false},
+		{"sync", syncOp, []any{"/"}, true, false},
+		{"read", exists, []any{"/", false}, true, false},
+		{"ping", ping, nil, true, false},
+		{"end of the session", closeSession, nil, true, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := start(t, zkserver.WithFrontends(2))
-				old := connectTo(t, srv, 0)
-				if _, err := resumeOn(t, srv, 1, old); err != nil {
-					t.Fatal(err)
-				}
-				old.send(tt.op, tt.fields...)
-				_, err := old.receive()
-				if got := err != nil; got != tt.closed {
-					t.Errorf("closed: %v, want %v (%v)", got, tt.closed, err)
-				}
-				for _, path := range srv.Paths() {
-					if path == "/x" {
+		for role, answered := range map[string]bool{"follower": tt.follower, "leader": tt.leader} {
+			t.Run(tt.name+" at the "+role, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					was, is := 0, 1
+					if role == "follower" {
+						was, is = 1, 0
+					}
+					srv := led(t)
+					old := connectTo(t, srv, was)
+					moved, err := resumeOn(t, srv, is, old)
+					if err != nil {
+						t.Fatal(err)
+					}
+					old.send(tt.op, tt.fields...)
+					got, err := old.receive()
+					if answered != (err == nil) || got.err != 0 {
+						t.Errorf("answer %+v, %v; want one: %v", got, err, answered)
+					}
+					if !answered || tt.op == closeSession {
+						old.closed(t)
+					}
+					if tt.op == closeSession {
+						moved.closed(t)
+					} else if moved.has(t, "/x") {
 						t.Error("the write was carried out")
 					}
-				}
+				})
 			})
-		})
+		}
 	}
 }
 

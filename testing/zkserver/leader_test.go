@@ -27,7 +27,7 @@ func (c *client) unanswered(t *testing.T, d time.Duration, op int32, fields ...a
 	c.silent(t, d)
 }
 
-func TestIsolatedLeader_answers_from_memory_and_commits_nothing(t *testing.T) {
+func TestIsolatedLeaderCommitsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := led(t)
@@ -74,7 +74,7 @@ func TestIsolatedLeader_answers_from_memory_and_commits_nothing(t *testing.T) {
 
 // The hole in every lease clock that takes a sync for a proof: the session is over at the
 // new leader while the old one answers, and the old state is what it answers from.
-func TestDeposedLeader_answers_for_sessions_that_have_expired(t *testing.T) {
+func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := led(t)
@@ -121,7 +121,7 @@ func TestDeposedLeader_answers_for_sessions_that_have_expired(t *testing.T) {
 	})
 }
 
-func TestFollowers_elect_a_leader_after_the_sync_limit(t *testing.T) {
+func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -151,7 +151,7 @@ func TestFollowers_elect_a_leader_after_the_sync_limit(t *testing.T) {
 	}
 }
 
-func TestThawedLeader_answers_for_a_tick(t *testing.T) {
+func TestThawedLeaderStepsDownAfterTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := led(t, zkserver.WithSyncLimit(1))
@@ -171,7 +171,7 @@ func TestThawedLeader_answers_for_a_tick(t *testing.T) {
 	})
 }
 
-func TestLeaderWithoutMajority_steps_down_until_there_is_one(t *testing.T) {
+func TestLeaderWithoutMajorityStepsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := led(t)
@@ -205,7 +205,33 @@ func TestLeaderWithoutMajority_steps_down_until_there_is_one(t *testing.T) {
 	})
 }
 
-func TestWholeEnsembleFrozen_goes_on_under_its_leader(t *testing.T) {
+func TestDeposedLeaderLosesItsProposals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t, zkserver.WithCommitTime(time.Second))
+		c, ending := connectTo(t, srv, 0), connectTo(t, srv, 0)
+		ending.node(t, "/e", 1)
+		c.send(create, "/lost", []byte(nil), open(), 0)
+		ending.send(closeSession)
+		fresh := dial(t, srv, srv.Frontend(0).Addr())
+		go handshake(fresh, T, 0, 0, nil)
+		synctest.Wait()
+		srv.Frontend(0).Isolate()
+		srv.Elect()
+		pass(5 * time.Second)
+		other := connectTo(t, srv, 1)
+		if other.has(t, "/lost") || !other.has(t, "/e") || len(srv.Sessions()) != 3 {
+			t.Errorf("nodes %v, sessions %v; want neither the creation nor the sessions' end and beginning", srv.Paths(), srv.Sessions())
+		}
+		c.closed(t)
+		again, err := resumeOn(t, srv, 1, ending)
+		if err != nil || again.session != 0 {
+			t.Errorf("resumed as %+v, %v: its time was over long ago", again, err)
+		}
+	})
+}
+
+func TestFrozenEnsembleKeepsItsLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := led(t)

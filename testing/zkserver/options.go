@@ -40,6 +40,8 @@ type config struct {
 	syncLimit              int // in ticks
 	ttl                    bool
 	wrap                   bool
+	seed                   uint64
+	commitTime             time.Duration
 	observer               func(Transaction) // nil for nobody
 }
 
@@ -89,9 +91,21 @@ func WithSyncLimit(ticks int) Option { return option(func(c *config) { c.syncLim
 func WithoutTTL() Option { return option(func(c *config) { c.ttl = false }) }
 
 // WithSequenceWrap lets sequence numbers go on with -2147483648 after 2147483647, as
-// ZooKeeper's documentation has it. The default is what ZooKeeper 3.8 does: it gives
-// 2147483647 again and again.
+// ZooKeeper's documentation has it. The default is what ZooKeeper 3.8 does: creations
+// that are outstanding together get 2147483647, then -2147483648 and so on, and later
+// ones 2147483647 again. See [WithCommitTime].
 func WithSequenceWrap() Option { return option(func(c *config) { c.wrap = true }) }
+
+// WithCommitTime sets how long the leader takes to commit what it has decided, as a real
+// one that waits for its disk and its followers. Requests that arrive meanwhile are
+// decided on with the others outstanding, which shows in the sequence numbers past
+// 2147483647. It must not be negative. The default is 0: nothing is ever outstanding.
+func WithCommitTime(d time.Duration) Option { return option(func(c *config) { c.commitTime = d }) }
+
+// WithSeed sets what ZooKeeper leaves open and nobody may rely on: the order in which the
+// ephemeral nodes of a session go, and watchers are told, when it ends. The same seed
+// gives the same order of the same paths. The default is 0.
+func WithSeed(seed uint64) Option { return option(func(c *config) { c.seed = seed }) }
 
 // newConfig applies and checks the options, and fills in what follows from others.
 func newConfig(opts []Option) (config, error) {
@@ -138,6 +152,9 @@ func (c *config) validate() error {
 	}
 	if c.leader != noLeader && (c.leader < 0 || c.leader >= c.frontends || c.frontends < 2) {
 		refuse("leader %d: must be the number of one of 2 or more front ends, there are %d", c.leader, c.frontends)
+	}
+	if c.commitTime < 0 {
+		refuse("commit time %v: must be at least 0", c.commitTime)
 	}
 	if c.syncLimit < 1 {
 		refuse("sync limit %d: must be at least 1 tick", c.syncLimit)

@@ -6,10 +6,11 @@ import "fmt"
 // and turns each into a change. Nothing is applied until all have been checked, so
 // a multi that fails leaves no trace: that is its rollback.
 type prep struct {
-	tree    *tree
-	session int64
-	ids     []authID // of the client
-	ttl     bool     // whether TTL nodes are enabled
+	tree        *tree
+	outstanding map[string]*record // what is proposed has made of nodes; it takes precedence
+	session     int64
+	ids         []authID // of the client
+	ttl         bool     // whether TTL nodes are enabled
 
 	pending map[string]*record // what the operations before this one have made of a node
 }
@@ -25,6 +26,12 @@ type record struct {
 // lookup returns the record of path for reading, nil if there is no such node.
 func (p *prep) lookup(path string) *record {
 	if r := p.pending[path]; r != nil {
+		if r.gone {
+			return nil
+		}
+		return r
+	}
+	if r := p.outstanding[path]; r != nil {
 		if r.gone {
 			return nil
 		}
@@ -212,7 +219,11 @@ func (p *prep) setACL(r *request) (change, code) {
 	if !matchVersion(n.stat.aversion, r.version) {
 		return change{}, codeBadVersion
 	}
-	return change{kind: changeACL, path: r.path, acl: list, version: n.stat.aversion + 1}, codeOK
+	// The record keeps the old list, by which ZooKeeper 3.8 goes until this is committed.
+	changed := *n
+	changed.stat.aversion++
+	p.put(r.path, &changed)
+	return change{kind: changeACL, path: r.path, acl: list, version: changed.stat.aversion}, codeOK
 }
 
 func (p *prep) checkVersion(r *request) (change, code) {

@@ -18,6 +18,9 @@ func (f *Frontend) read(e *encoder, t *tree, c *conn, r *request) code {
 	switch r.op {
 	case opPing:
 		return codeOK
+	case opSync: // of a leader's own client
+		e.string(r.path)
+		return codeOK
 	case opExists:
 		return f.readExists(e, t, c, r)
 	case opGetEphemerals:

@@ -3,6 +3,8 @@ package zkserver_test
 import (
 	"math"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -16,7 +18,7 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 		want []string // "" for a node that exists
 	}{
 		{
-			"stay at the largest, as in ZooKeeper 3.8", nil, math.MaxInt32 - 1,
+			"stay at the largest, as in ZooKeeper 3.8 while nothing is outstanding", nil, math.MaxInt32 - 1,
 			[]string{"2147483646", "2147483647", "", ""},
 		},
 		{
@@ -47,6 +49,81 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Past the largest number, what counts is whether the creation before is in the tree:
+// ZooKeeper's checks go by the numbers of what is outstanding, its tree keeps the largest.
+func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 10 * time.Millisecond
+		srv := start(t, zkserver.WithCommitTime(delay))
+		c, other := connect(t, srv), connect(t, srv)
+		c.node(t, "/p", 0)
+		if err := srv.SetNextSequence("/p", math.MaxInt32-1); err != nil {
+			t.Fatal(err)
+		}
+		begin := func(by ...*client) {
+			for _, c := range by {
+				if _, err := c.send(create, "/p/n", []byte(nil), open(), 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		began := time.Now()
+		begin(c, c, other, c)
+		want := map[*client][]string{c: {"2147483646", "2147483647", "-2147483647"}, other: {"-2147483648"}}
+		for c, numbers := range want {
+			for _, number := range numbers {
+				if got, err := c.receive(); err != nil || string(got.body[4:]) != "/p/n"+number {
+					t.Errorf("got %q, %v, want %s", got.body, err, number)
+				}
+			}
+		}
+		if took := time.Since(began); took != delay {
+			t.Errorf("four creations took %v, want them committed together after %v", took, delay)
+		}
+		c.fails(t, errNodeExists, create, "/p/n", []byte(nil), open(), 2)
+		c.do(t, del, "/p/n2147483647", -1)
+		if got := c.node(t, "/p/n", 2); got != "/p/n2147483647" {
+			t.Errorf("with nothing outstanding the next is %s, want the largest again", got)
+		}
+	})
+}
+
+func TestReadsWaitForOutstandingWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := start(t, zkserver.WithCommitTime(time.Second))
+		c, other := connect(t, srv), connect(t, srv)
+		c.send(create, "/a", []byte(nil), open(), 0)
+		if other.has(t, "/a") {
+			t.Error("another client sees what is not committed")
+		}
+		c.receive()
+		if !c.has(t, "/a") {
+			t.Error("the client doesn't see its own write")
+		}
+		c.send(create, "/b", []byte(nil), open(), 1)
+		c.send(exists, "/b", false)
+		for range 2 {
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		}
+		c.send(create, "/c", []byte(nil), open(), 1)
+		c.send(del, "/b", -1)
+		c.send(closeSession)
+		for range 3 {
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		}
+		other.do(t, syncOp, "/")
+		if other.has(t, "/b") || other.has(t, "/c") {
+			t.Error("an ephemeral node has outlived its session, of which it was made at the last moment")
+		}
+	})
 }
 
 func TestSetNextSequenceReportsANodeThatIsNone(t *testing.T) {

@@ -23,8 +23,11 @@ type Server struct {
 	mu          sync.Mutex // guards the following and all state of sessions, front ends and connections; never held across network or waiting
 	closed      bool
 	frozen      bool
-	leader      *Frontend     // nil while none leads, and without WithLeader
-	quorate     bool          // whether it had a quorum when that was last looked at
+	leader      *Frontend          // nil while none leads, and without WithLeader
+	quorate     bool               // whether it had a quorum when that was last looked at
+	outstanding []*commit          // proposed and not yet committed, oldest first
+	records     map[string]*record // of the nodes that it changes
+	commitTimer *time.Timer
 	tree        *tree         // the leader's
 	zxid        int64         // the latest given
 	shift       time.Duration // of the wall clock: see ShiftClock
@@ -56,6 +59,9 @@ func Start(opts ...Option) (*Server, error) {
 		// servers don't give the same id.
 		lastSession: 1<<56 | int64(uint64(now.UnixMilli())<<24>>8),
 	}
+	s.records = map[string]*record{}
+	s.commitTimer = time.AfterFunc(time.Hour, s.commitTimerFired)
+	s.commitTimer.Stop()
 	s.reaper = newReaper(s, c.reapInterval)
 	for i := range c.frontends {
 		f := newFrontend(s, i)
@@ -84,6 +90,7 @@ func (s *Server) Close() error {
 		sess.timer.Stop()
 	}
 	s.reaper.timer.Stop()
+	s.commitTimer.Stop()
 	for _, f := range s.frontends {
 		f.timer.Stop()
 		f.limit.Stop()
