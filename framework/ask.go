@@ -87,6 +87,7 @@ func askError(err error) error {
 // Codes of servers' errors (org.apache.zookeeper.KeeperException.Code).
 const (
 	codeUnimplemented  = -6
+	codeAuthRequired   = -124
 	codeSessionExpired = -112
 	codeSessionMoved   = -118
 	codeThrottled      = -127
@@ -99,6 +100,8 @@ func codeError(code int32) error {
 		return nil
 	case codeThrottled:
 		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
+	case codeAuthRequired:
+		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
 	case codeSessionExpired, codeSessionMoved:
 		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
 	}

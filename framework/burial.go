@@ -90,8 +90,12 @@ func (b *burial) attempt(ctx context.Context, t target) error {
 	defer func() { _ = conn.Close() }() // what it was for is known by then
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	exchange, err := b.core.cfg.startSASL(ctx, t.server)
+	if err != nil {
+		return err
+	}
 	id, password, _ := b.session.tap.Session()
-	return tap.CloseSession(conn, id, password)
+	return tap.CloseSession(conn, exchange, id, password)
 }
 
 // pause waits before the next attempt, until Close at most.

@@ -66,6 +66,7 @@ type config struct {
 	acl            []ACL
 	aclFor         func(path string) []ACL // nil for acl everywhere
 	auth           []credential
+	sasl           Mechanism // nil for none
 	maxRequest     int
 	maxReply       int
 	compression    bool

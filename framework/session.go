@@ -29,6 +29,8 @@ type session struct {
 	target  target                  // of the latest connection
 	leave   context.CancelCauseFunc // ends the attempt to connect that is in progress
 	authing bool                    // credentials are on their way
+	probing bool                    // a probe is on its way
+	heard   bool                    // the server has answered the probe on this connection
 	authed  int                     // credentials that the wire has, and will send again by itself
 	proving bool                    // a sync is on its way for the holds' sake
 	err     error

@@ -30,13 +30,22 @@ func (s *session) dial(string) (net.Conn, error) {
 	}
 	t, conn, err := s.attempt()
 	if err != nil {
-		told := ctxerr.Is(err, errRenewed) || ctxerr.Is(err, errNoServers) // the latter by askForServers
-		if s.ended() == nil && !told {
-			s.core.failed(t.server, err)
-		}
+		s.undialled(t, err)
 		return nil, err
 	}
 	return conn, nil
+}
+
+// undialled takes note that an attempt to connect failed with err.
+func (s *session) undialled(t target, err error) {
+	told := ctxerr.Is(err, errRenewed) || ctxerr.Is(err, errNoServers) // the latter by askForServers
+	switch {
+	case told || s.ended() != nil:
+	case ctxerr.Is(err, ErrAuthFailed):
+		s.follows(link{event: linkDown, fault: err}) // the state changes
+	default:
+		s.core.failed(t.server, err)
+	}
 }
 
 // attempt makes one attempt to connect to the target that comes next, which it
@@ -58,9 +67,16 @@ func (s *session) attempt() (target, net.Conn, error) {
 	if err != nil {
 		return t, nil, renewedOr(renewable, err)
 	}
+	exchange, err := s.core.cfg.startSASL(ctx, t.server)
+	if err != nil {
+		return t, nil, renewedOr(renewable, errors.Join(err, conn.Close()))
+	}
 	wrapped, err := s.tap.Wrap(conn, deadline)
 	if err != nil {
 		return t, nil, err // not a *tap.Conn in a net.Conn, which would not be nil
+	}
+	if exchange != nil {
+		wrapped.UseSASL(exchange)
 	}
 	s.mu.Lock()
 	s.target = t

@@ -1,8 +1,10 @@
 package framework
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
@@ -20,6 +22,11 @@ func (s *session) onLink(ev linkEvent) {
 		s.watches.severAll() // before anything is sent on the next connection
 		l.fault = s.linkFault()
 	}
+	s.follows(l)
+}
+
+// follows has the loop act on l.
+func (s *session) follows(l link) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
@@ -31,7 +38,11 @@ func (s *session) linkFault() error {
 	if _, refused := s.tap.Auth(); refused {
 		return ErrAuthFailed
 	}
-	return s.tap.Fault()
+	fault := s.tap.Fault()
+	if ctxerr.Is(fault, tap.ErrRefused) {
+		return fmt.Errorf("%w: %w", ErrAuthFailed, fault)
+	}
+	return fault
 }
 
 // follow acts on what the wire and the tap reported, and returns what ended the
@@ -65,13 +76,14 @@ func (s *session) follow() error {
 
 // down takes note that the connection ended, because of fault.
 func (s *session) down(fault error) {
+	served := s.unlink()
 	switch {
-	case s.unlink():
+	case ctxerr.Is(fault, ErrAuthFailed) && s.ended() == nil:
+		s.core.transition(AuthFailed, s, fault)
+		s.core.failed(s.serverAddr(), fault)
+	case served:
 		s.core.transition(Suspended, s, fault)
 	case fault != nil && s.ended() == nil:
-		if ctxerr.Is(fault, ErrAuthFailed) {
-			s.core.transition(AuthFailed, s, fault)
-		}
 		s.core.failed(s.serverAddr(), fault)
 	}
 }
@@ -87,6 +99,8 @@ func (s *session) admit() {
 		s.tap.CloseConn(ErrAuthFailed) // as the server does; the pause between attempts grows
 	case accepted < len(s.core.cfg.auth):
 		s.authenticate()
+	case s.core.refused() && !s.accepted():
+		s.probe()
 	default:
 		s.mu.Lock()
 		s.linked = true
@@ -108,6 +122,6 @@ func (s *session) unlink() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.linked
-	s.up, s.linked = time.Time{}, false
+	s.up, s.linked, s.heard = time.Time{}, false, false
 	return was
 }

@@ -10,7 +10,7 @@ import (
 //	Connecting ──> Connected <──> Suspended
 //	                 ^  │            │
 //	                 │  v            v
-//	                 └─ Lost <───────┘        AuthFailed: from Connecting and Suspended
+//	                 └─ Lost <───────┘        AuthFailed: from any state but Closed
 //	                                          Closed: from any state, for good
 type State int32
 
@@ -28,9 +28,9 @@ const (
 	Lost
 	// Closed means that Close was called. It is the last state.
 	Closed
-	// AuthFailed means that a server refused a credential ([WithAuth]). Until one
-	// accepts it, which the client goes on to try, every operation fails with
-	// [ErrAuthFailed] at once.
+	// AuthFailed means that a server refused a credential ([WithAuth], [WithSASL]), or
+	// requires one that the client does not have. Until a server accepts the client,
+	// which goes on to try, every operation fails with [ErrAuthFailed] at once.
 	AuthFailed
 )
 

@@ -246,6 +246,10 @@ const throttledCode = "-127"
 
 var errReplyTooLarge = fmt.Errorf("%w: the reply", ErrTooLarge)
 
+// authRequiredCode is a server's that refuses all requests of a connection without an
+// identity of another scheme (SessionClosedRequireAuthException).
+const authRequiredCode = "-124"
+
 // wireError translates an error of the wire client. What it has no name for is
 // an error of the socket: the request may or may not have arrived.
 func wireError(err error) error {
@@ -284,6 +288,8 @@ func wireError(err error) error {
 			return errReplyTooLarge
 		case cutCode:
 			return fmt.Errorf("%w: %w", ErrUnknownOutcome, errReplyTooLarge)
+		case authRequiredCode:
+			return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
 		}
 		return serverError{code}
 	}

@@ -18,15 +18,15 @@ const (
 const briefTimeout = 1
 
 // CloseSession ends a session at the server, over a connection that carries it for
-// that alone, and returns nil if the session is over: the server has closed it or
+// that alone, authenticated by sasl unless that is nil, and returns nil if the session is over: the server has closed it or
 // knows it no more. It neither sets deadlines nor closes conn. Where the server
 // answers with another session, that is left alone: the error then wraps
 // [ErrSubstituted].
-func CloseSession(conn net.Conn, id int64, password []byte) error {
+func CloseSession(conn net.Conn, sasl Exchange, id int64, password []byte) error {
 	if _, err := conn.Write(resumption(id, password)); err != nil {
 		return err
 	}
-	answer, err := readFrame(conn)
+	answer, err := readFrame(conn, MaxHandshake)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,11 @@ func CloseSession(conn net.Conn, id int64, password []byte) error {
 	default:
 		return fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, got, id)
 	}
+	if sasl != nil {
+		if err := authenticate(conn, sasl); err != nil {
+			return err
+		}
+	}
 	if _, err := conn.Write(closeRequest()); err != nil {
 		return err
 	}
@@ -49,7 +54,7 @@ func CloseSession(conn net.Conn, id int64, password []byte) error {
 // readCloseReply reads until the close has been answered.
 func readCloseReply(conn net.Conn) error {
 	for {
-		reply, err := readFrame(conn)
+		reply, err := readFrame(conn, MaxHandshake)
 		if err != nil {
 			return err
 		}
@@ -85,15 +90,14 @@ func closeRequest() []byte {
 	return binary.BigEndian.AppendUint32(p, uint32(closeOp))
 }
 
-// readFrame reads one frame, without its length. What is longer than an answer
-// to a handshake may be has no place on a connection without watches.
-func readFrame(conn net.Conn) ([]byte, error) {
+// readFrame reads one frame of at most that many bytes, without its length.
+func readFrame(conn io.Reader, most int32) ([]byte, error) {
 	head := make([]byte, lengthSize)
 	if _, err := io.ReadFull(conn, head); err != nil {
 		return nil, err
 	}
 	n := int32At(head, 0)
-	if n < 0 || n > MaxHandshake {
+	if n < 0 || n > most {
 		return nil, fmt.Errorf("%w: a frame of %d bytes", ErrHandshake, n)
 	}
 	frame := make([]byte, n)

@@ -13,6 +13,7 @@ type Conn struct {
 	net.Conn
 	tap      *Tap
 	deadline time.Time // of the handshake
+	sasl     Exchange  // nil for none
 
 	established atomic.Bool // the handshake is complete
 

@@ -33,6 +33,7 @@ const (
 const (
 	errSessionExpired = -112
 	errSessionMoved   = -118
+	errAuthRequired   = -124 // the server wants another identity, and closes the connection
 )
 
 const (

@@ -39,6 +39,11 @@ func (c *Conn) greetedBy(answer []byte) error {
 	case len(password) != passwordSize:
 		return fmt.Errorf("%w: its password has %d bytes", ErrHandshake, len(password))
 	}
+	if id != 0 { // a server that says that the session has expired hears no more
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+	}
 	c.established.Store(true)
 	return c.tap.handshake(sent, id, timeout, append([]byte(nil), password...))
 }

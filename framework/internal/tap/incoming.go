@@ -28,7 +28,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	case xidEvent:
 		return checkEvent(rp.body)
 	case xidPing:
-		c.pong()
+		c.pong(rp.code)
 		return true, nil
 	}
 	rq := c.requestOf(frame)
@@ -63,9 +63,10 @@ func (c *Conn) indexLocked(xid int32) int {
 	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
 }
 
-func (c *Conn) pong() {
+func (c *Conn) pong(code int32) {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
+	c.refused = c.refused || code == errAuthRequired
 	if len(c.pings) > 0 {
 		c.tap.clock.answered(c.pings[0], false)
 		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
@@ -98,7 +99,11 @@ func (c *Conn) note(rp reply) (tell func()) {
 	if rq.question != nil {
 		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
 	}
-	if rp.code == errSessionExpired || rp.code == errSessionMoved {
+	switch rp.code {
+	case errSessionExpired, errSessionMoved:
+		return tell
+	case errAuthRequired:
+		c.refused = true
 		return tell
 	}
 	t.clock.answered(rq.sent, throughLeader(rq.opcode))

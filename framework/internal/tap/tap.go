@@ -160,7 +160,7 @@ func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
 }
 
 // Auth returns how many credentials the server has accepted on the connection
-// in use, and whether it has refused one.
+// in use, and whether it has refused one, or a request for want of one.
 func (t *Tap) Auth() (accepted int, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

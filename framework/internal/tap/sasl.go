@@ -1,0 +1,93 @@
+package tap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrRefused is returned when an exchange of SASL came to a bad end: the server
+// refused the client, or the client the server.
+var ErrRefused = errors.New("SASL failed")
+
+// An Exchange is the client's side of one exchange by a SASL mechanism.
+type Exchange interface {
+	// Next takes the server's challenge, nil for none yet, and returns what to
+	// send. done means that the mechanism is complete once that is sent and
+	// accepted; nil is then sent not at all.
+	Next(challenge []byte) (response []byte, done bool, err error)
+}
+
+const (
+	opSASL = 102
+	// maxSASLRounds bounds an exchange with a server that never comes to an end.
+	maxSASLRounds = 16
+	// maxSASLReply is room for the tokens of a server.
+	maxSASLReply = 64 << 10
+)
+
+// UseSASL makes the connection authenticate by e before the wire client gets the answer
+// to its handshake, and within the handshake's deadline. It has to be called before the
+// connection is used.
+func (c *Conn) UseSASL(e Exchange) { c.sasl = e }
+
+// authenticate carries out the exchange of SASL, if there is to be one. The answer
+// to the handshake has been read, and the wire client waits for it.
+func (c *Conn) authenticate() error {
+	if c.sasl == nil {
+		return nil
+	}
+	return authenticate(struct {
+		io.Reader
+		io.Writer
+	}{c.reader.socket, c.Conn}, c.sasl)
+}
+
+// authenticate carries out an exchange of SASL. A server without SASL answers with
+// neither an error nor a token, so the exchange has succeeded only when the
+// mechanism itself says that it is complete.
+func authenticate(server io.ReadWriter, e Exchange) error {
+	var challenge []byte
+	for round := range int32(maxSASLRounds) {
+		response, done, err := e.Next(challenge)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		if done && response == nil {
+			return nil
+		}
+		if challenge, err = saslRound(server, firstQuestion-round, response); err != nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		if challenge == nil {
+			return fmt.Errorf("%w: the server answers without a token: it has no SASL, or another mechanism", ErrRefused)
+		}
+	}
+	return fmt.Errorf("%w: no end after %d rounds", ErrRefused, maxSASLRounds)
+}
+
+// saslRound sends a token and returns the server's, nil for none.
+func saslRound(server io.ReadWriter, xid int32, token []byte) ([]byte, error) {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(requestHead+lengthSize+len(token)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
+	frame = binary.BigEndian.AppendUint32(frame, opSASL)
+	if _, err := server.Write(AppendString(frame, string(token))); err != nil {
+		return nil, fmt.Errorf("SASL: %w", err)
+	}
+	reply, err := readFrame(server, maxSASLReply)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("SASL: %w", err)
+	case len(reply) < replyHead || int32At(reply, 0) != xid:
+		return nil, fmt.Errorf("%w: a reply of %d bytes to a token", ErrHandshake, len(reply))
+	}
+	if code := int32At(reply, 12); code != 0 {
+		return nil, fmt.Errorf("%w: refused by the server (code %d)", ErrRefused, code)
+	}
+	challenge, _, _ := readString(reply[replyHead:]) // null or cut short: nil
+	return challenge, nil
+}

@@ -1,0 +1,168 @@
+package tap_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// A mechanism says what it is given to say, and keeps what it is told.
+type mechanism struct {
+	steps []step
+	told  []string
+}
+
+type step struct {
+	response []byte
+	done     bool
+	err      error
+}
+
+func (m *mechanism) Next(challenge []byte) ([]byte, bool, error) {
+	m.told = append(m.told, string(challenge))
+	next := m.steps[min(len(m.told), len(m.steps))-1]
+	return next.response, next.done, next.err
+}
+
+// A token is what a server answers to a token: a code, and a token or null.
+type token struct {
+	code int32
+	body []byte
+}
+
+// answerTokens answers requests of SASL, and returns what they held.
+func answerTokens(conn net.Conn, answers []token) (held []string) {
+	for _, a := range answers {
+		head := make([]byte, 4)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			return held
+		}
+		request := make([]byte, binary.BigEndian.Uint32(head))
+		if _, err := io.ReadFull(conn, request); err != nil || binary.BigEndian.Uint32(request[4:]) != 102 {
+			return held
+		}
+		held = append(held, string(request[12:]))
+		reply := append(request[:4:4], make([]byte, 8)...)
+		reply = binary.BigEndian.AppendUint32(reply, uint32(a.code))
+		if a.body == nil {
+			reply = binary.BigEndian.AppendUint32(reply, 1<<32-1)
+		} else {
+			reply = tap.AppendString(reply, string(a.body))
+		}
+		_, _ = conn.Write(framed(reply)) // an error is the client's
+	}
+	return held
+}
+
+func TestAnExchangeOfSASLComesBeforeTheAnswerToTheHandshake(t *testing.T) {
+	broken := errors.New("no proof")
+	pong := append([]byte{0xff, 0xff, 0xff, 0xfe}, make([]byte, 12)...)
+	for name, tc := range map[string]struct {
+		steps   []step
+		answers []token
+		told    []string
+		refused bool
+		other   error
+	}{
+		"the server has the last word": {steps: []step{{[]byte{}, false, nil}, {[]byte("a"), false, nil}, {nil, true, nil}},
+			answers: []token{{0, []byte("x")}, {0, []byte("y")}}, told: []string{"", "x", "y"}},
+		"the client has the last word": {steps: []step{{[]byte("a"), false, nil}, {[]byte("b"), true, nil}},
+			answers: []token{{0, []byte("x")}, {0, nil}}, told: []string{"", "x"}},
+		"an empty token is none":         {steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}, answers: []token{{0, []byte{}}}, told: []string{"", ""}},
+		"a server without SASL":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{0, nil}}, refused: true},
+		"a server that refuses":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{-115, nil}}, refused: true},
+		"a server that refuses the last": {steps: []step{{[]byte("a"), true, nil}}, answers: []token{{-115, nil}}, refused: true},
+		"a server that proves nothing":   {steps: []step{{[]byte("a"), false, nil}, {nil, false, broken}}, answers: []token{{0, []byte("x")}}, refused: true, other: broken},
+		"a server without an end":        {steps: []step{{[]byte("a"), false, nil}}, answers: slices.Repeat([]token{{0, []byte("x")}}, 100), refused: true},
+		"a server that goes away":        {steps: []step{{[]byte("a"), false, nil}}, other: io.ErrClosedPipe},
+		"a token that is too long":       {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{0, make([]byte, 64<<10)}}, other: tap.ErrHandshake},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{t: t}
+				p.tap = newTap()
+				p.dial()
+				m := &mechanism{steps: tc.steps}
+				p.client.UseSASL(m)
+				p.send(make([]byte, 44))
+				presumed := time.Now().Add(timeout)
+				<-time.After(time.Second)
+				go func() {
+					_, _ = p.server.Write(framed(greeting(7)))
+					answerTokens(p.server, tc.answers)
+					if tc.told != nil {
+						_, _ = p.server.Write(framed(pong))
+					}
+					_ = p.server.Close()
+				}()
+				passed, err := io.ReadAll(p.client)
+				if tc.told == nil {
+					if len(passed) > 0 || errors.Is(err, tap.ErrRefused) != tc.refused || tc.other != nil && !errors.Is(err, tc.other) {
+						t.Errorf("%x was handed on, %v", passed, err)
+					}
+					if id, _, _ := p.tap.Session(); id != 0 || p.tap.Fault() == nil {
+						t.Errorf("session %d, fault %v", id, p.tap.Fault())
+					}
+					return
+				}
+				if want := string(framed(greeting(7))) + string(framed(pong)); string(passed) != want {
+					t.Errorf("%x was handed on, want %x", passed, want)
+				}
+				if !slices.Equal(m.told, tc.told) {
+					t.Errorf("the mechanism was told %q, want %q", m.told, tc.told)
+				}
+				if got := p.tap.Presumed(); got != presumed {
+					t.Errorf("the session is presumed to stand until %v after the handshake, want %v", got.Sub(presumed)+timeout, timeout)
+				}
+			})
+		})
+	}
+}
+
+func TestAnExpiredSessionIsNotAuthenticated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t}
+		p.tap = newTap()
+		p.dial()
+		m := &mechanism{steps: []step{{[]byte("a"), true, nil}}}
+		p.client.UseSASL(m)
+		p.send(make([]byte, 44))
+		p.reply(greeting(0))
+		if len(m.told) > 0 || !errors.Is(p.tap.Ended(), tap.ErrExpired) {
+			t.Errorf("the mechanism was told %q, the session ended by %v", m.told, p.tap.Ended())
+		}
+	})
+}
+
+func TestCloseSessionAuthenticates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer client.Close()
+		closed := make(chan error, 1)
+		m := &mechanism{steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}}
+		go func() { closed <- tap.CloseSession(client, m, 7, make([]byte, 16)) }()
+		if _, err := io.ReadFull(server, make([]byte, 49)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Write(framed(greeting(7))); err != nil {
+			t.Fatal(err)
+		}
+		if held := answerTokens(server, []token{{0, []byte("x")}}); !slices.Equal(held, []string{"a"}) {
+			t.Errorf("the tokens %q were sent", held)
+		}
+		request := make([]byte, 12)
+		if _, err := io.ReadFull(server, request); err != nil || !strings.HasSuffix(string(request), "\xff\xff\xff\xf5") {
+			t.Fatalf("%x was sent, %v, want that the session be closed", request, err)
+		}
+		server.Close()
+		<-closed
+	})
+}

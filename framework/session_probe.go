@@ -1,0 +1,37 @@
+package framework
+
+import (
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+const opExists = 3
+
+// probe sends a request on a connection that has not served yet. After a refusal that
+// tells whether the server goes on to refuse: one that requires an identity which
+// the client does not have says so at the first request, and closes the connection.
+func (s *session) probe() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.probing {
+		return
+	}
+	s.probing = s.core.spawn(func() { // ends with the answer or the connection
+		answer, err := s.tap.Ask(opExists, append(tap.AppendString(nil, "/"), 0), probeLimit)
+		s.mu.Lock()
+		s.probing, s.heard = false, err == nil && answer.Code != codeAuthRequired
+		s.mu.Unlock()
+		if err == nil { // else the end of the connection wakes the loop
+			s.wake()
+		}
+	})
+}
+
+// probeLimit is more than the Stat that answers a probe.
+const probeLimit = 1 << 10
+
+// accepted reports whether the server has answered a probe.
+func (s *session) accepted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
+}
