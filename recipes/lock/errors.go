@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/queue"
 )
 
 // Errors of locks. Those of the client (see package framework) come through as
@@ -16,6 +17,10 @@ var (
 	// ErrUpgrade is returned at once by Lock and TryLock of a read/write lock's
 	// write side when the caller has the read side: it would wait for itself.
 	ErrUpgrade = errtype.New("caller has the read side, which can't be upgraded: release it first", "upgrade")
+	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side when the caller has the write
+	// side, and the counter of the lock's directory has come to its end (2147483647): the znode of the read
+	// side could not be told from others. Release the write side first.
+	ErrCounterEnd = queue.ErrCounterEnd
 	// ErrNoGuard is the reason of a transaction's failure that was to be guarded
 	// by the lease of an [Exclusive]: all its holders' znodes have one name, and
 	// a transaction can't tell them apart.

@@ -20,12 +20,12 @@ import (
 func TestHandOffAsksNothing(t *testing.T) {
 	tests := map[string]struct {
 		clients, waiters int
-		list             int // listings in all of a drain that go unnoticed by who is granted
+		list             int // in all of a drain, none of which the next holder waits for
 	}{
 		"one waiter":                               {clients: 2, waiters: 1},
-		"many waiters of one session":              {clients: 1, waiters: 8},
-		"waiters of two sessions in turn":          {clients: 2, waiters: 8},
-		"waiters that know nothing of one another": {clients: 6, waiters: 5, list: 3},
+		"many waiters of one session":              {clients: 1, waiters: 8, list: 7},
+		"waiters of two sessions in turn":          {clients: 2, waiters: 8, list: 7},
+		"waiters that know nothing of one another": {clients: 6, waiters: 5, list: 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

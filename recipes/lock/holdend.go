@@ -87,9 +87,6 @@ func (h *hold) stopWatching() {
 // znode's deletion means for the release.
 func (h *hold) deleted(ctx context.Context, err error) (ended error) {
 	defer func() { h.held.released(ended) }()
-	if err == nil {
-		h.grant.Left()
-	}
 	h.leave()
 	switch {
 	case ctxerr.Is(err, framework.ErrNoNode):

@@ -49,7 +49,7 @@ func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
 		found, standing = append(found, p), append(standing, node)
 	}
 	for i := range found {
-		found[i].Holder = q.Ahead(standing, i) < 0
+		found[i].Holder = q.Ahead(standing, i, i) < 0
 	}
 	return found, nil
 }

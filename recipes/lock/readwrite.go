@@ -55,16 +55,17 @@ func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite,
 	return &ReadWrite{read: Side{side: read, name: "read"}, write: Side{side: write, name: "write"}}, nil
 }
 
-// readWriteAhead says who waits for whom: a writer for whoever stands before it,
+// readWriteAhead says who waits for whom: a writer for whoever is before it,
 // a reader for the nearest writer ahead, and never for one that comes later. A
 // writer of a reader's own number is its owner's: that had the write side when it
-// took the read side.
-func readWriteAhead(nodes []queue.Node, own int) int {
+// took the read side. At the end of the counter a number says nothing, and no owner of the
+// write side gets the read side.
+func readWriteAhead(nodes []queue.Node, own, before int) int {
 	if nodes[own].Kind == writeKind {
-		return own - 1
+		return before - 1
 	}
-	for i := own - 1; i >= 0; i-- {
-		if nodes[i].Kind == writeKind && nodes[i].Sequence != nodes[own].Sequence {
+	for i := before - 1; i >= 0; i-- {
+		if nodes[i].Kind == writeKind && (nodes[i].Sequence != nodes[own].Sequence || nodes[i].Uncounted()) {
 			return i
 		}
 	}

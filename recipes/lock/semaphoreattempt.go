@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -57,27 +58,12 @@ var errTurnLost = errors.New("own node is gone from the queue")
 // the session ends, or somebody deletes the znode in the queue, it begins anew.
 func (a *semaphoreAttempt) run(ctx context.Context) error {
 	for {
-		granted, err := a.takeAtOnce(ctx)
-		if err == nil && !granted {
-			err = a.takeInTurn(ctx)
-		}
+		err := a.takeInTurn(ctx)
 		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
 			return err
 		}
 		a.withdraw()
 	}
-}
-
-// takeAtOnce takes the lock within one round trip, if it is known to be free.
-func (a *semaphoreAttempt) takeAtOnce(ctx context.Context) (granted bool, err error) {
-	lease := a.mutex.leases.NewAttempt(leaseKind, func() []byte { return a.data })
-	grants, err := queue.EnterBoth(ctx, a.queue, lease)
-	if err != nil || grants == nil {
-		return false, err
-	}
-	a.turn, a.lease = grants[0], grants[1]
-	a.tell(0)
-	return true, a.turn.Hold.Err()
 }
 
 // takeInTurn takes the lock after whoever is ahead.
@@ -201,8 +187,15 @@ func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
 	}
 }
 
+// awaitFired returns nil when a watch has fired, or may have missed something.
 func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
+	slow := time.NewTimer(queue.UntilSlowLook(a.turn.Client))
+	defer slow.Stop()
 	select {
+	case <-slow.C:
+		closeWatch(a.own)
+		a.own = nil // to be read again
+		return nil
 	case <-watch.Fired():
 		return nil
 	case <-a.own.Fired():
@@ -235,9 +228,6 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 // being confirmed is added to the error.
 func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	err := a.turn.Client.Delete(ctx, a.lease.Node, framework.Guaranteed())
-	if err == nil {
-		a.lease.Left()
-	}
 	a.lease = nil
 	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		err = nil
@@ -293,10 +283,7 @@ func (r *rest) leave(turn *queue.Grant) {
 	defer close(r.gone)
 	// Where this fails, the client goes on by itself until the znode is gone.
 	err := turn.Client.Delete(context.Background(), turn.Node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
-	switch {
-	case err == nil:
-		turn.Left()
-	case !over(err):
+	if !over(err) {
 		r.err = err
 	}
 }

@@ -1,21 +1,18 @@
 package lock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"regexp"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // awaitQueued waits until n contenders stand in the semaphore mutex's queue.
@@ -341,49 +338,5 @@ func TestSemaphoreMutexQueuePosition(t *testing.T) {
 			t.Errorf("place %d, want 0 at the grant", n)
 		}
 		mustRelease(t, receive(t, third, "the lock for the third").lease)
-	})
-}
-
-// TestASemaphoreMutexThatIsKnownToBeFreeIsTakenAtOnce counts requests where nobody else has come since the last
-// time, and looks at what happens where somebody has.
-func TestASemaphoreMutexThatIsKnownToBeFreeIsTakenAtOnce(t *testing.T) {
-	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/semaphore/at-once"
-		c, proxy := onWay(t, w)
-		m, theirs := newSemaphoreMutex(t, c, path), newSemaphoreMutex(t, w.Client(t), path)
-		createDirs(t, c, path+"/locks", path+"/leases")
-		for range usesToGuard + 1 {
-			mustRelease(t, mustLock(t, m))
-		}
-		proxy.ResetRequests()
-		mustRelease(t, mustLock(t, m))
-		if got, want := operations(proxy), []fault.Op{fault.Multi, fault.Delete, fault.Delete}; !slices.Equal(got, want) {
-			t.Errorf("requests of Lock and Release: %v, want %v", got, want)
-		}
-
-		holder := mustLock(t, theirs)
-		done := lockLater(t.Context(), m)
-		awaitQueued(t, c, path, 1)
-		awaitContenders(t, c, path+"/leases", 2) // of who has it, and of who is next
-		select {
-		case got := <-done:
-			t.Fatalf("granted beside a holder: %+v", got)
-		default:
-		}
-		mustRelease(t, holder)
-		mustRelease(t, receive(t, done, "the grant").lease)
-		mustRelease(t, mustLock(t, theirs))
-	})
-}
-
-// TestASemaphoreMutexesDataMayFillMoreThanHalfAPacket has two znodes that one transaction is too small for.
-func TestASemaphoreMutexesDataMayFillMoreThanHalfAPacket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
-		m := newSemaphoreMutex(t, virtualClient(t, srv), "/semaphore/large", lock.WithData(bytes.Repeat([]byte("x"), 600_000)))
-		for range usesToGuard + 2 {
-			mustRelease(t, mustLock(t, m))
-		}
 	})
 }

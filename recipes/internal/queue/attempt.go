@@ -22,17 +22,15 @@ type Attempt struct {
 	beside *Grant // to enter beside; nil if the attempt queues as others do
 	place  int    // that was told last; -1 for none
 
-	client  *framework.Client // bound to the hold's session
-	hold    *framework.SessionHold
-	ledger  *ledger // of the queue in the session, while it uses that; see book
-	crowded bool    // others used that, too, when it began to
+	client *framework.Client // bound to the hold's session
+	hold   *framework.SessionHold
+	key    listingKey // set with hold
 
 	node   string // path of the node; "" if there is none
 	self   Node   // the node
 	stat   framework.Stat
-	listed *listing // what was listed with the creation of the node; nil once used
-	awaits *base    // else whose listing will do
-	fresh  bool     // nobody has looked where the node stands
+	listed []string // what was listed along with the creation of the node; nil once used
+	fresh  bool     // the node has not been listed yet
 	wait   *waiting // since it began to wait
 }
 
@@ -92,7 +90,7 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	if err := a.enter(ctx); err != nil {
 		return nil, err
 	}
-	pos, err := a.confirm(ctx)
+	pos, err := a.look(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -121,7 +119,7 @@ func (a *Attempt) lookAhead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.queue.Ahead(append(nodes, a.last(nodes)), len(nodes)) < 0 {
+		if own := len(nodes); a.queue.Ahead(append(nodes, a.last(nodes)), own, own) < 0 {
 			return nil
 		}
 	}
@@ -172,22 +170,20 @@ func (a *Attempt) leave() {
 			own.Close()
 		}
 	}
-	a.unbook()
 	if a.hold != nil {
 		a.hold.Release()
 	}
 	a.hold, a.client = nil, nil
-	a.node, a.listed, a.awaits, a.beside, a.wait = "", nil, nil, nil, nil
+	a.node, a.listed, a.beside, a.wait = "", nil, nil, nil
 }
 
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside, key: a.book().key, self: a.self}
+	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside}
 	if w := a.wait; w != nil {
 		g.Own = w.end()
 		a.wait = nil
 	}
-	a.unbook()
 	return g
 }
 
@@ -196,9 +192,6 @@ func (a *Attempt) grant() *Grant {
 // confirmed is added to the error.
 func (a *Attempt) GiveUp(ctx context.Context) error {
 	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
-	if err == nil {
-		a.book().pass(a.self)
-	}
 	a.leave()
 	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		return ErrBusy

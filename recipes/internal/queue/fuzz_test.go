@@ -34,11 +34,8 @@ func FuzzSort(f *testing.F) {
 				t.Errorf("%q is at %d, not %d", n.Name, at, i)
 			}
 		}
-		if !inHalfOfTheNumbers(nodes) {
-			return // there is no order on a circle
-		}
 		for i := range nodes[min(1, len(nodes)):] {
-			if nodes[i+1].Sequence-nodes[i].Sequence < 0 {
+			if uint32(nodes[i+1].Sequence) < uint32(nodes[i].Sequence) { // negative numbers come last
 				t.Errorf("%q stands before %q", nodes[i].Name, nodes[i+1].Name)
 			}
 		}
@@ -49,17 +46,4 @@ func FuzzSort(f *testing.F) {
 			}
 		}
 	})
-}
-
-// inHalfOfTheNumbers reports whether all numbers are so close together that the
-// sign of their differences orders them.
-func inHalfOfTheNumbers(nodes []queue.Node) bool {
-	for _, a := range nodes {
-		for _, b := range nodes {
-			if d := int64(a.Sequence - b.Sequence); d != int64(int32(d)) || d > 1<<30 || d < -(1<<30) {
-				return false
-			}
-		}
-	}
-	return true
 }

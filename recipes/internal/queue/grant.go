@@ -11,14 +11,7 @@ type Grant struct {
 	Stat   framework.Stat
 	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
 	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
-
-	key  ledgerKey
-	self Node
 }
-
-// Left takes note that the node was seen to have gone: attempts of the session
-// that come or wait behind it need not find that out.
-func (g *Grant) Left() { ledgersOf(g.Client).passed(g.key, g.self) }
 
 // Fence returns a number that grows from grant to grant: the czxid of the node.
 // One beside another has that one's number: its own may be greater than that of

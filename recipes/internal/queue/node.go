@@ -14,11 +14,6 @@ type Node struct {
 	Sequence int32
 
 	rank int // of the kind among the queue's
-
-	// of a node in a ledger
-	first bool // nobody was ahead when it came
-	only  bool // nor was there any other child
-	doubt bool // somebody may have come ahead of it since; see Queue.Heirs
 }
 
 // digits returns the number as it is in the name.
@@ -54,9 +49,8 @@ func parse(name string, kinds []string) (Node, bool) {
 }
 
 // Sort returns the contenders among the names of a directory's children, in the
-// order of the queue. The counter is a signed 32-bit number that wraps, so two
-// numbers are compared by the sign of their difference: right as long as fewer
-// than 2^31 contenders lie between them. Nodes of one number (see
+// order of their numbers, those that are [Node.Uncounted] last: these end
+// in no certain order, but for Queue.settle. Nodes of one number (see
 // [Queue.NewAttemptBeside]) come in the order of the kinds.
 func Sort(names []string, kinds ...string) []Node {
 	nodes := make([]Node, 0, len(names))
@@ -70,10 +64,8 @@ func Sort(names []string, kinds ...string) []Node {
 }
 
 func compare(a, b Node) int {
-	if d := a.Sequence - b.Sequence; d != 0 {
-		return cmp.Compare(d, 0)
-	}
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
+	// As an unsigned number each comes after those that the server gave out before it.
+	return cmp.Or(cmp.Compare(uint32(a.Sequence), uint32(b.Sequence)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
 }
 
 // Index returns where the node with the name stands, or -1.

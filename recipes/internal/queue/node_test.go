@@ -30,13 +30,13 @@ func TestSort(t *testing.T) {
 				low + "__WRIT__0000000002", high + "__READ__0000000002",
 			},
 		},
-		"the order goes on where the counter wraps (kazoo 730)": {
+		"at the counter's end come negative numbers, behind all others (kazoo 730)": {
 			kinds: []string{"lock-"},
-			names: []string{"lock-2147483646", "lock-2147483647", "lock--2147483648", "lock--2147483647"},
+			names: []string{"lock-0000000003", "lock-2147483646", "lock-2147483647", "lock--2147483648", "lock--2147483647"},
 		},
 		"a negative number is padded with its sign": {
 			kinds: []string{"lock-"},
-			names: []string{"lock--2147483648", "lock--000000002", "lock--000000001", "lock-0000000000"},
+			names: []string{"lock-0000000000", "lock--2147483648", "lock--000000002", "lock--000000001"},
 		},
 		"whatever has no kind or no number is left out (kazoo 309)": {
 			kinds: []string{"lock-"},

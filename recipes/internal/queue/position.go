@@ -1,44 +1,24 @@
 package queue
 
-import "slices"
-
-// A position is where a node stands in a queue.
+// A position is where a node is in a queue.
 type position struct {
-	place       int    // how many stand ahead
-	ahead       string // name of the node that it waits for; "" for none
-	next        string // which one it would wait for if that left now; "" for none
-	nextCovered bool   // somebody of the session will see the end of that one
+	place int    // how many are ahead
+	ahead string // name of the node that it waits for; "" for none
+	next  string // which one it would wait for then; "" for none
+	last  bool   // the end of the one ahead is the grant; see Queue.Heirs
 }
 
-// position returns where the node at own stands among the nodes.
+// position returns where the node at own is among the nodes.
 func (q *Queue) position(nodes []Node, own int) position {
 	p := position{place: own}
-	ahead := q.Ahead(nodes, own)
+	ahead := q.Ahead(nodes, own, own)
 	if ahead < 0 {
 		return p
 	}
 	p.ahead = nodes[ahead].Name
-	if ahead == 0 {
-		return p // who is behind nobody leaves nobody to wait for
-	}
-	if next := q.aheadWithout(nodes, own, ahead); next >= 0 {
+	if next := q.Ahead(nodes, own, ahead); next >= 0 {
 		p.next = nodes[next].Name
 	}
+	p.last = p.next == "" && (q.Heirs == nil || !q.Heirs(nodes[ahead], nodes[own]))
 	return p
-}
-
-// aheadWithout returns which node the one at own would wait for without the one at
-// i, or -1. The usual case, that the two are neighbours, copies nothing.
-func (q *Queue) aheadWithout(nodes []Node, own, i int) int {
-	if i == own-1 {
-		nodes[i], nodes[own] = nodes[own], nodes[i]
-		next := q.Ahead(nodes[:own], i)
-		nodes[i], nodes[own] = nodes[own], nodes[i]
-		return next
-	}
-	next := q.Ahead(slices.Concat(nodes[:i], nodes[i+1:own+1]), own-1)
-	if next >= i {
-		next++
-	}
-	return next
 }

@@ -21,19 +21,19 @@ import (
 type Queue struct {
 	Client *framework.Client
 	Dir    string
-	Kinds  []string                        // the kinds of contenders, as in "lock-", none the end of another
-	ACL    []framework.ACL                 // of contenders and missing parents; nil for the client's
-	Ahead  func(nodes []Node, own int) int // which node the one at own waits for; -1 for none
-	Place  func(position int)              // told how many stand ahead of a waiting attempt; nil for nobody
+	Kinds  []string                                // the kinds of contenders, as in "lock-", none the end of another
+	ACL    []framework.ACL                         // of contenders and missing parents; nil for the client's
+	Ahead  func(nodes []Node, own, before int) int // which of those before the index the one at own waits for; -1 for none
+	Place  func(position int)                      // told how many stand ahead of a waiting attempt; nil for nobody
 
 	// Heirs reports whether gone, when it left, can have left another node in its
 	// place that waiting has to wait for; nil for never. All other nodes come
-	// behind those that stand.
+	// behind those that exist.
 	Heirs func(gone, waiting Node) bool
 }
 
 // Next is the Ahead of a queue whose first contender alone has the lock.
-func Next(_ []Node, own int) int { return own - 1 }
+func Next(_ []Node, _, before int) int { return before - 1 }
 
 // ErrBusy is returned by [Attempt.Try] when somebody else has the lock.
 var ErrBusy = errors.New("queue: busy")
@@ -44,22 +44,17 @@ func (q *Queue) List(ctx context.Context) ([]Node, error) {
 }
 
 func (q *Queue) list(ctx context.Context, c *framework.Client) ([]Node, error) {
-	found, err := q.look(ctx, c)
-	return found.nodes, err
-}
-
-func (q *Queue) look(ctx context.Context, c *framework.Client) (listing, error) {
-	names, dir, err := c.Children(ctx, q.Dir)
+	names, _, err := c.Children(ctx, q.Dir)
 	if ctxerr.Is(err, framework.ErrNoNode) {
-		return listing{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return listing{}, err
+		return nil, err
 	}
-	return q.listing(names, dir), nil
+	return q.ordered(ctx, c, names)
 }
 
-func (q *Queue) listing(names []string, dir framework.Stat) listing {
-	nodes := Sort(names, q.Kinds...)
-	return listing{nodes: nodes, others: len(names) - len(nodes), dir: dir.Czxid, changed: dir.Pzxid, next: nextNumber(dir)}
+// ordered returns the contenders among the names of the directory's children, in order.
+func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string) ([]Node, error) {
+	return q.settle(ctx, c, Sort(names, q.Kinds...))
 }

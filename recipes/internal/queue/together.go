@@ -71,10 +71,9 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	creates := make([]framework.TxnOp, len(attempts))
 	creations := make([]*creation, len(attempts))
 	for i, a := range attempts {
-		creations[i] = a.creation()
-	}
-	defer concludeAll(attempts, creations, guardAll(ctx, attempts, creations))
-	for i, a := range attempts {
+		along, end := listingsOf(a.client).begin(a.key)
+		defer end()
+		creations[i] = a.creation(along)
 		path := a.client.AbsolutePath(framework.JoinPath(a.queue.Dir, creations[i].name))
 		creates[i] = framework.OpCreate(path, data[i], creations[i].opts...)
 	}
@@ -85,39 +84,8 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	for i, a := range attempts {
 		_, name := framework.SplitPath(nodes[i])
 		a.created(framework.JoinPath(a.queue.Dir, name), creations[i])
-		a.book().arriveLate(a.queue, a.self, a.stat.Czxid, creations[i].plan)
 	}
 	return nil
-}
-
-// guardAll sets the guards of those whose listing others wait for, at once.
-func guardAll(ctx context.Context, attempts []*Attempt, creations []*creation) []guard {
-	guards := make([]guard, len(attempts))
-	var paths []string
-	var of []int
-	for i, a := range attempts {
-		if creations[i].plan.makes != nil {
-			paths = append(paths, a.client.AbsolutePath(a.queue.Dir))
-			of = append(of, i)
-		}
-	}
-	if paths == nil {
-		return guards
-	}
-	set, errs := attempts[0].client.Root().WatchEach(ctx, framework.WatchData, paths...)
-	for k, i := range of {
-		guards[i] = guardOf(set[k], errs[k])
-	}
-	return guards
-}
-
-// concludeAll is conclude for all that have something to be concluded.
-func concludeAll(attempts []*Attempt, creations []*creation, guards []guard) {
-	for i, a := range attempts {
-		if creations[i].plan.makes != nil {
-			a.book().conclude(guards[i], a.listed)
-		}
-	}
 }
 
 // GrantAll looks for the attempts, which have entered, all at once, and returns
@@ -150,7 +118,7 @@ func (a *Attempt) Arrive() { a.tell(0) }
 
 // obstacle looks once and returns what stands against a grant.
 func (a *Attempt) obstacle(ctx context.Context) error {
-	pos, err := a.confirm(ctx)
+	pos, err := a.look(ctx)
 	if err == nil && pos.ahead != "" {
 		return ErrBusy
 	}
@@ -167,20 +135,13 @@ func Anew(err error) bool {
 // and waits for that. What keeps it from being confirmed is returned; then the
 // deletion goes on in the background until they are gone or their session has ended.
 func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
-	var entered []*Attempt
 	var nodes []standing
 	for _, a := range attempts {
 		if a.node != "" {
-			entered = append(entered, a)
 			nodes = append(nodes, standing{a.client, a.node})
 		}
 	}
 	errs := deleteAll(ctx, nodes)
-	for i, a := range entered {
-		if errs[i] == nil {
-			a.book().pass(a.self)
-		}
-	}
 	leaveAll(attempts)
 	for i, err := range errs {
 		if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {

@@ -1,0 +1,266 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// countListings counts the listings of the directory from now on.
+func countListings(srv *zkserver.Server, path string) (count func() int) {
+	handle := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.Pass, Times: fault.Forever})
+	return handle.Hits
+}
+
+// TestLockListsAlongWithItsCreation: the listing does not wait for the answer to the creation.
+func TestLockListsAlongWithItsCreation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/along"
+		srv := virtualServer(t)
+		m := newMutex(t, virtualClient(t, srv), path)
+		mustRelease(t, mustLock(t, m))
+		held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
+		lists := countListings(srv, path)
+		done := lockLater(t.Context(), m)
+		synctest.Wait()
+		if lists() != 1 {
+			t.Error("the listing waits for the answer to the creation")
+		}
+		held.Release()
+		mustRelease(t, receive(t, done, "the grant").lease)
+	})
+}
+
+// TestManyWaitersShareListings has a thousand come at once to a lock that is held.
+func TestManyWaitersShareListings(t *testing.T) {
+	const path, waiters, most = "/listings/thousand", 1000, 20
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		m := newMutex(t, virtualClient(t, srv), path)
+		lists := countListings(srv, path)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				if _, err := m.Lock(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("%v, want the end of ctx", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := len(znodesBelow(srv, path)); n != waiters+1 {
+			t.Errorf("%d znodes, want the holder's and %d", n, waiters)
+		}
+		if n := lists(); n > most {
+			t.Errorf("%d waiters took %d listings, want at most %d", waiters, n, most)
+		}
+		cancel()
+		wg.Wait()
+		mustRelease(t, held)
+	})
+}
+
+// TestWaitersOfOneSessionAreGrantedInOrder has many goroutines of one client come again and again.
+func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
+	const path, workers, rounds = "/listings/crowd", 30, 5
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		m := newMutex(t, virtualClient(t, srv), path)
+		var fences []int64 // in the order of the grants; guarded by the mutex under test
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for range rounds {
+					lease := mustLock(t, m)
+					fence, _ := lease.Fence(t.Context())
+					fences = append(fences, fence)
+					mustRelease(t, lease)
+				}
+			})
+		}
+		wg.Wait()
+		for i := 1; i < len(fences); i++ {
+			if fences[i] <= fences[i-1] {
+				t.Fatalf("grant %d has fence %d, the one before %d", i, fences[i], fences[i-1])
+			}
+		}
+		if len(fences) != workers*rounds {
+			t.Errorf("%d grants, want %d", len(fences), workers*rounds)
+		}
+	})
+}
+
+// TestSharedListingUnderFaults has several attempts come at once, so that some share a listing, with a fault on the way
+// of one of the requests. Some of those attempts may be given up meanwhile.
+func TestSharedListingUnderFaults(t *testing.T) {
+	const path, attempts = "/listings/faults", 12
+	for name, rule := range map[string]fault.Rule{
+		"the creations are held up":                  {Op: fault.Create, Path: path + "/*", Action: fault.HoldReply},
+		"the first listing is held up":               {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
+		"a shared listing is held up":                {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.HoldReply},
+		"the connection breaks at the first listing": {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
+		"the connection breaks at a shared listing":  {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.CutBefore},
+		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.DropReply},
+		"the connection breaks at a creation":        {Op: fault.Create, Path: path + "/*", Skip: 6, Action: fault.CutBefore},
+	} {
+		for _, givenUp := range []int{0, 1, 7, attempts - 1} {
+			t.Run(fmt.Sprintf("%s, %d give up", name, givenUp), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+					m := newMutex(t, virtualClient(t, srv), path)
+					mustRelease(t, mustLock(t, m))
+					held := srv.Rules().Add(rule)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					var wanted []<-chan result
+					for i := range attempts {
+						if i < givenUp {
+							go func() {
+								if lease, err := m.Lock(ctx); err == nil {
+									_ = lease.Release(t.Context())
+								}
+							}()
+							continue
+						}
+						wanted = append(wanted, lockLater(t.Context(), m))
+					}
+					synctest.Wait()
+					if held.Hits() == 0 {
+						t.Error("no request was met")
+					}
+					cancel()
+					synctest.Wait()
+					held.Release()
+					mustReleaseEach(t, wanted...)
+					<-time.After(time.Minute) // virtual: background deletions have been repeated
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("left: %v", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSharedListingInALostSession ends the session while its attempts share a listing.
+func TestSharedListingInALostSession(t *testing.T) {
+	const path, attempts = "/listings/lost", 12
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		c := virtualClient(t, srv)
+		m := newMutex(t, c, path)
+		holder := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		held := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.HoldReply})
+		var wanted []<-chan result
+		for range attempts {
+			wanted = append(wanted, lockLater(t.Context(), m))
+		}
+		synctest.Wait()
+		if held.Hits() == 0 {
+			t.Error("no listing was held up")
+		}
+		if err := srv.Expire(c.Session().ID); err != nil {
+			t.Fatal(err)
+		}
+		held.Release()
+		synctest.Wait()
+		mustRelease(t, holder)
+		mustReleaseEach(t, wanted...)
+	})
+}
+
+// TestListingThatMayNotBeMade: all that wait for the shared listing get its error.
+func TestListingThatMayNotBeMade(t *testing.T) {
+	const path, attempts = "/listings/closed", 12
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+		_, err := operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
+			digest("operator", "secret", framework.PermAll),
+			framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMutex(t, virtualClient(t, srv), path)
+		for range attempts {
+			done := lockLater(t.Context(), m)
+			defer func() {
+				if got := receive(t, done, "the error"); !errors.Is(got.err, framework.ErrNoAuth) {
+					t.Errorf("%v, want ErrNoAuth", got.err)
+				}
+			}()
+		}
+	})
+}
+
+// TestTryIsNotRefusedForAnOrphanThatHasGone: an attempt that was given up is in nobody's way once
+// its znode has gone.
+func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/try"
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		m := newMutex(t, virtualClient(t, srv), path)
+		holder := mustLock(t, m)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := lockLater(ctx, m)
+		synctest.Wait()
+		cancel()
+		receive(t, waiter, "the waiter's end")
+		mustRelease(t, holder)
+		synctest.Wait()
+		mustRelease(t, mustTry(t, m))
+	})
+}
+
+// TestADowngradeComesAheadOfWritersThatWait has a writer of another session take the read lock before
+// it gives the write lock back, as Curator's do: writers of one session that queue behind it
+// must wait for the reader.
+func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/heirs"
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		ours, theirs := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
+		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("downgrader"))
+		writer := mustLockAs(owner, t, theirs.Write())
+		first := lockLater(t.Context(), ours.Write())
+		synctest.Wait()
+		second := lockLater(t.Context(), ours.Write())
+		third := lockLater(t.Context(), ours.Write())
+		synctest.Wait()
+		reader := mustLockAs(owner, t, theirs.Read())
+		mustRelease(t, writer)
+		synctest.Wait()
+		mustWait(t, "writers behind a reader", first, second, third)
+		mustRelease(t, reader)
+		mustReleaseEach(t, first, second, third)
+	})
+}
+
+// mustReleaseEach releases what comes of each, in whatever order that is.
+func mustReleaseEach(t *testing.T, pending ...<-chan result) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, waiting := range pending {
+		wg.Go(func() {
+			got := <-waiting // the bubble tells if there is none
+			if got.err != nil {
+				t.Error(got.err)
+				return
+			}
+			if err := got.lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
