@@ -20,9 +20,6 @@ type createConfig struct {
 	aclSet bool
 	stat   *Stat
 	list   *[]string
-	dir    *Stat // of what is listed
-
-	arrived func(created string, st Stat) // nil for nobody
 }
 
 type setConfig struct{ idempotent bool }

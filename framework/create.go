@@ -60,12 +60,6 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		path = cr.guard.name(path)
 	}
 	cr.path = c.fullPath(path)
-	if arrived := cr.arrived; arrived != nil {
-		cr.arrived = func(created string, st Stat) { arrived(c.viewPath(created), st) }
-		if cr.stat == nil {
-			cr.stat = new(Stat)
-		}
-	}
 	if cr.byData {
 		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
 	}

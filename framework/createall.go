@@ -184,7 +184,7 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 // tap keeps nothing for it.
 func (g *group) request(s *session, w *wire) (made madeGroup, err error) {
 	first := g.full[0].path // has an id in it: no other transaction begins with it
-	s.tap.WantStat(first, nil)
+	s.tap.WantStat(first)
 	made.answer, err = txnAnswerOf(w.multi(g.full))
 	st, _ := s.tap.TakeStat(first, first)
 	made.zxid = st.Czxid

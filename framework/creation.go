@@ -99,7 +99,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 // tap keeps nothing for it.
 func (cr *creation) request(s *session, w *wire) (made createdNode, err error) {
 	if cr.stat != nil {
-		s.tap.WantStat(cr.path, cr.told())
+		s.tap.WantStat(cr.path)
 		defer func() {
 			var st tap.Stat
 			st, made.known = s.tap.TakeStat(cr.path, made.path)
@@ -112,14 +112,6 @@ func (cr *creation) request(s *session, w *wire) (made createdNode, err error) {
 		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
 	}
 	return made, err
-}
-
-// told returns what the tap is to tell of the znode, or nil.
-func (cr *creation) told() func(created string, st tap.Stat) {
-	if cr.arrived == nil {
-		return nil
-	}
-	return func(created string, st tap.Stat) { cr.arrived(created, tapStat(st)) }
 }
 
 // readStat asks for the Stat where the reply had none that could be read.

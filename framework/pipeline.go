@@ -10,22 +10,6 @@ func ListTo(names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.list = names })
 }
 
-// ListStatTo stores in st the parent's Stat as the listing of [ListTo] found it,
-// and leaves st as it is where that could not be had.
-func ListStatTo(st *Stat) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.dir = st })
-}
-
-// OnCreated has fn called with the path that the znode got and its Stat, once the
-// reply that tells of them has arrived: before a Watch fires because of what happened
-// after the creation, and in the order in which znodes of the client's session were
-// created. It is not called where the znode was found again after its reply was lost, nor by
-// [Client.CreateAll]. fn is called by what reads from the server, so it must not
-// block, nor call the client.
-func OnCreated(fn func(path string, st Stat)) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.arrived = fn })
-}
-
 // begin sends the create, and behind it the listing if one is wanted: requests of a
 // session are served in the order in which they are sent.
 func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode], *listing) {
@@ -62,12 +46,7 @@ func (l *listing) store(ctx context.Context, to *createConfig, err error) {
 	if l == nil || err != nil {
 		return
 	}
-	found, err := l.children.wait(ctx)
-	if err != nil {
-		return
-	}
-	*to.list = found.children
-	if to.dir != nil {
-		*to.dir = found.stat
+	if found, err := l.children.wait(ctx); err == nil {
+		*to.list = found.children
 	}
 }

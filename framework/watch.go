@@ -83,10 +83,12 @@ func (w *Watch) Event() EventKind {
 	}
 }
 
-// Stands reports whether all is told that has happened to what is watched, as far as
-// replies to other requests can show it: the Watch has not fired, nor been closed, and the connection that
-// it was set on has not been lost. A server tells of a change before it answers from the new state.
-func (w *Watch) Stands() bool { return w.registry.stands(w) }
+// Valid reports whether the Watch has neither fired nor been closed, and the connection that it was set on
+// has not been lost. A Watch whose connection is lost becomes invalid before it fires, and before any
+// request is sent on the next connection. A server sends the event of a change before it answers from the new state, so as long as a Watch is
+// valid no reply shows a change that the Watch would notify of, unless the server filtered the event: the session
+// could not read the znode at that moment. Valid may be called concurrently.
+func (w *Watch) Valid() bool { return w.registry.valid(w) }
 
 // Stat returns the Stat that the znode had when the Watch was set, and whether
 // there was a znode.

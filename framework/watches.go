@@ -115,8 +115,8 @@ func (r *watches) severAll() {
 	}
 }
 
-// stands reports whether w has neither fired nor is about to for want of its connection.
-func (r *watches) stands(w *Watch) bool {
+// valid reports whether w has neither fired nor is about to because its connection is lost.
+func (r *watches) valid(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entry := r.entries[w.key]

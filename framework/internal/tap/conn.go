@@ -37,7 +37,7 @@ type Conn struct {
 type request struct {
 	xid, opcode int32
 	sent        time.Time
-	want        *want     // of a create whose Stat is waited for; else nil
+	wanted      bool      // a create whose Stat is waited for
 	question    *question // of the Tap's own; else nil
 	transaction string    // path of the first create of a transaction whose number is waited for; else ""
 }
@@ -158,7 +158,7 @@ func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
 	if int32At(p, len(p)-4) == flagContainer {
 		rq.opcode = opCreateContainer
 	}
-	rq.want = t.wanted[string(path)]
+	rq.wanted = t.wanted[string(path)] > 0
 	t.leavesLocked(path)
 	p = append([]byte(nil), p...) // a Writer must leave its argument alone
 	binary.BigEndian.PutUint32(p[lengthSize+4:], uint32(rq.opcode))

@@ -82,7 +82,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := newPeer(t)
-					p.tap.WantStat("/a-", nil)
+					p.tap.WantStat("/a-")
 					left, forget := p.tap.Leaving("/a-")
 					defer forget()
 					first := p.request(opSetData)
@@ -119,7 +119,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 func TestAContainersCreateStaysOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		p.tap.WantStat("/c", nil)
+		p.tap.WantStat("/c")
 		xid, opcode := p.create("/c", 4)
 		if opcode != 19 {
 			t.Errorf("opcode %d was sent", opcode)

@@ -68,7 +68,7 @@ func feed(t *testing.T, stream, pieces []byte) (passed []byte, err error) {
 		t.Fatal(err)
 	}
 	tap.Outgoing(conn, make([]byte, 48))
-	tp.WantStat("/a", nil)
+	tp.WantStat("/a")
 	create := []byte{0, 0, 0, 28, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, '/', 'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	tap.Outgoing(conn, create)
 	tap.Pose(conn, 107, 100)
@@ -105,7 +105,7 @@ func FuzzOutgoing(f *testing.F) {
 		}
 		tap.Outgoing(conn, make([]byte, 48))
 		tp.Arm(tap.ReadExists, "/a")
-		tp.WantStat("/a", nil)
+		tp.WantStat("/a")
 		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 		given := string(frame)
 		sent := tap.Outgoing(conn, frame)

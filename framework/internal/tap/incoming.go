@@ -116,14 +116,9 @@ func (c *Conn) note(rp reply) (tell func()) {
 			c.refused = true
 		}
 		return t.config.OnAuth
-	case rq.want != nil && rp.code == 0:
-		path, st, ok := parseCreated(rp.body)
-		if !ok {
-			break
-		}
-		t.created[path] = st
-		if arrived := rq.want.arrived; arrived != nil {
-			return func() { arrived(path, st) }
+	case rq.wanted && rp.code == 0:
+		if path, st, ok := parseCreated(rp.body); ok {
+			t.created[path] = st
 		}
 	case rq.transaction != "":
 		t.created[rq.transaction] = Stat{Czxid: rp.zxid}

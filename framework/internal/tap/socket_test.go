@@ -147,7 +147,7 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPeer(t)
-				p.tap.WantStat("/a", nil)
+				p.tap.WantStat("/a")
 				left, forget := p.tap.Leaving("/a")
 				defer forget()
 				p.xid++

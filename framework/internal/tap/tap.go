@@ -36,7 +36,7 @@ type Tap struct {
 	ended    error
 	asked    int32 // the xid of the latest question
 	arming   map[watchKey]int
-	wanted   map[string]*want         // creates asked for by path, whose Stat somebody waits for
+	wanted   map[string]int           // creates asked for by path, whose Stat somebody waits for
 	leaving  map[string]chan struct{} // creates by path; closed when one is sent
 	created  map[string]Stat          // Stats of wanted creates, by the path they got
 }
@@ -64,7 +64,7 @@ func New(cfg Config) *Tap {
 		config:  cfg,
 		born:    time.Now(),
 		arming:  make(map[watchKey]int),
-		wanted:  make(map[string]*want),
+		wanted:  make(map[string]int),
 		leaving: make(map[string]chan struct{}),
 		created: make(map[string]Stat),
 	}

@@ -15,7 +15,7 @@ func (t *Tap) followTransactionLocked(p []byte, rq *request) {
 	if !ok {
 		return
 	}
-	if t.wanted[string(path)] != nil {
+	if t.wanted[string(path)] > 0 {
 		rq.transaction = string(path)
 	}
 	t.leavesLocked(path)

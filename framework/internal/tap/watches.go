@@ -27,24 +27,12 @@ func (t *Tap) Arm(kind Read, path string) (disarm func()) {
 	}
 }
 
-// A want is the interest in what a create creates.
-type want struct {
-	users   int
-	arrived func(created string, st Stat) // nil for nobody
-}
-
 // WantStat makes the Tap keep the Stat of what a create of path creates, until
-// [Tap.TakeStat] fetches it. arrived, if it is not nil, is told of it as soon as the
-// reply is read, before anything that follows it on the connection: it must not block.
-func (t *Tap) WantStat(path string, arrived func(created string, st Stat)) {
+// [Tap.TakeStat] fetches it.
+func (t *Tap) WantStat(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.wanted[path]
-	if w == nil {
-		w = &want{arrived: arrived}
-		t.wanted[path] = w
-	}
-	w.users++
+	t.wanted[path]++
 }
 
 // TakeStat ends what [Tap.WantStat] began, and returns the Stat of the znode
@@ -53,10 +41,8 @@ func (t *Tap) WantStat(path string, arrived func(created string, st Stat)) {
 func (t *Tap) TakeStat(path, created string) (Stat, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w := t.wanted[path]; w != nil {
-		if w.users--; w.users == 0 {
-			delete(t.wanted, path)
-		}
+	if t.wanted[path]--; t.wanted[path] <= 0 {
+		delete(t.wanted, path)
 	}
 	st, ok := t.created[created]
 	delete(t.created, created)

@@ -101,7 +101,7 @@ func (w *waiting) step(ctx context.Context, pos position) error {
 
 // left returns nil if the node ahead has gone, as the last one, and the own one has not.
 func (w *waiting) left(pos position) error {
-	if pos.last && w.ahead.deleted() && w.own.watch.Event() == 0 {
+	if pos.last && w.ahead.deleted() && w.own.watch.Valid() {
 		return nil
 	}
 	return errStale
