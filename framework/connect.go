@@ -5,10 +5,23 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+
+	"github.com/docent-go/docent/internal/usercall"
 )
 
-// connect makes a TCP connection, and TLS on it if that is configured.
-func (cfg *config) connect(ctx context.Context, t target) (net.Conn, error) {
+// errDialPanicked is the fault of an attempt to connect in which a function of the user's
+// panicked.
+var errDialPanicked = errors.New("the dialer, or a function of the TLS configuration, panicked")
+
+// connect makes a TCP connection, and TLS on it if that is configured. A panic of the
+// user's dialer costs the attempt.
+func (cfg *config) connect(ctx context.Context, t target) (conn net.Conn, err error) {
+	err = errDialPanicked
+	usercall.Guard(cfg.logger.Named("zk"), "WithDialer", func() { conn, err = cfg.dialSecured(ctx, t) })
+	return conn, err
+}
+
+func (cfg *config) dialSecured(ctx context.Context, t target) (net.Conn, error) {
 	conn, err := cfg.dial(ctx, "tcp", t.dialAddr())
 	if err != nil || cfg.tls == nil {
 		return conn, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 )
@@ -192,11 +193,13 @@ func (g *group) request(s *session, w *wire) (made madeGroup, err error) {
 }
 
 // makeParents makes what is missing above the znodes from the n-th on: those
-// before it had their parents. They are looked for at the same time.
+// before it had their parents. They are looked for at the same time. If the user's ACL
+// provider panics, the panic reaches the caller.
 func (g *group) makeParents(ctx context.Context, s *session, n int) error {
 	var wg sync.WaitGroup
 	faults := make([]error, len(g.creations))
 	seen := make(map[string]bool)
+	var panicked atomic.Pointer[any]
 	for i, cr := range g.creations[n:] {
 		dir, _ := SplitPath(cr.path)
 		if !cr.parents || seen[dir] {
@@ -204,10 +207,18 @@ func (g *group) makeParents(ctx context.Context, s *session, n int) error {
 		}
 		seen[dir] = true
 		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked.Store(&v)
+				}
+			}()
 			parent, err := cr.makeParents(ctx, s)
 			faults[n+i] = errors.Join(err, parentMade(ctx, parent))
 		})
 	}
 	wg.Wait()
+	if v := panicked.Load(); v != nil {
+		panic(*v)
+	}
 	return errors.Join(faults...)
 }

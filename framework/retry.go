@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/retry"
 )
@@ -45,7 +46,9 @@ func (c *core) retryOptions(rq request, o *observation) []retry.DoOption {
 			o.retrying(f)
 		}
 		if c.cfg.onRetry != nil {
-			c.cfg.onRetry(Retry{Op: rq.op, Path: rq.path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
+			usercall.Guard(c.log, "WithRetryObserver", func() {
+				c.cfg.onRetry(Retry{Op: rq.op, Path: rq.path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
+			})
 		}
 	})}
 }

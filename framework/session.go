@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A session is one ZooKeeper session from its first connection to its end, on
@@ -45,7 +46,7 @@ func newSession(c *core, list serverList) (*session, error) {
 		holds: make(map[*SessionHold]struct{}),
 	}
 	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, OnAuth: s.wake, MaxReply: c.cfg.maxReply})
-	s.watches = newWatches()
+	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	var err error
 	s.wire, err = newWire(wireConfig{

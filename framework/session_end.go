@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/framework/internal/tap"
 )
@@ -35,7 +36,7 @@ func (s *session) end(cause error) error {
 	s.secured = 0
 	s.mu.Unlock()
 	for _, tell := range told {
-		tell(cause)
+		usercall.Guard(s.core.log, "SessionHold.OnLost", func() { tell(cause) })
 	}
 	s.cancel(cause)
 	s.tap.End(cause)

@@ -55,12 +55,12 @@ func (w *Watch) Fired() <-chan struct{} { return w.fired }
 // AfterFire has fn called on a goroutine of its own once the Watch has fired: for who
 // has nothing to do until then. It is called at once if that has happened, and not any
 // more once stop has returned true; stop returns false where it came too late, and
-// when it is called again. There is one fn at a time.
+// when it is called again. There is one fn at a time. A panic of fn is logged.
 func (w *Watch) AfterFire(fn func()) (stop func() bool) {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
 	if w.Event() != 0 {
-		go fn() // ends, and is waited for, as the caller of AfterFire has it
+		w.registry.spawn(fn) // ends, and is waited for, as the caller of AfterFire has it
 		return func() bool { return false }
 	}
 	w.after = fn

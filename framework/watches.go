@@ -11,6 +11,8 @@ type watchKey struct {
 // watches are a session's Watches. The server tells once per watch that it
 // keeps, and then forgets it; it also forgets all when the connection ends.
 type watches struct {
+	spawn func(fn func()) // runs a function of AfterFire on a goroutine of its own
+
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	entries map[watchKey]*watchEntry
 }
@@ -29,7 +31,9 @@ type watchEntry struct {
 	reading *pending[nodeState]
 }
 
-func newWatches() *watches { return &watches{entries: make(map[watchKey]*watchEntry)} }
+func newWatches(spawn func(fn func())) *watches {
+	return &watches{spawn: spawn, entries: make(map[watchKey]*watchEntry)}
+}
 
 // join adds a Watch. armed says whether the server has the watch already.
 func (r *watches) join(key watchKey) (w *Watch, entry *watchEntry, armed bool) {
@@ -184,7 +188,7 @@ func (e *watchEntry) fire(event EventKind) {
 		w.event = event
 		close(w.fired)
 		if w.after != nil {
-			go w.after() // see AfterFire
+			w.registry.spawn(w.after)
 			w.after = nil
 		}
 	}

@@ -58,6 +58,13 @@
 //
 // Everything here may be used concurrently.
 //
+// # Panics
+//
+// If a function of the user's panics on the caller's goroutine, as those of
+// [WithQueuePosition] and [Do] do, the panic reaches the caller, and nothing of the attempt
+// stays in anybody's way. On a goroutine of docent's, as that of [WithRevocation], the panic
+// is logged as an error, and docent goes on as if the function had returned.
+//
 // # Errors
 //
 // [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrNoGuard], [*LostError]; a

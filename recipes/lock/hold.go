@@ -119,6 +119,15 @@ func (r *registry) unwantedLocked(h *hold) bool {
 	return true
 }
 
+// abandon ends the driving of h's attempt, which is withdrawn in the background unless
+// another goroutine of the party takes it over.
+func (h *hold) abandon() {
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	h.undrivenLocked()
+	h.side.abandonLocked(h)
+}
+
 // leaveLocked takes h out of the live holds. It needs mu.
 func (r *registry) leaveLocked(h *hold) {
 	if !h.live {

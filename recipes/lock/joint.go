@@ -67,8 +67,11 @@ func (j *joint) release(ctx context.Context) error {
 
 // discard gives up what is left of the members, in the background: with one of
 // them lost the others are of no use, and somebody may be waiting for them.
-func (j *joint) discard() {
-	for _, l := range slices.Backward(j.members) {
+func (j *joint) discard() { discardAll(j.members) }
+
+// discardAll gives up the leases, in reverse order and in the background.
+func discardAll(leases []*Lease) {
+	for _, l := range slices.Backward(leases) {
 		if last, _ := l.drop(); last { // an error says that there is nothing to give up
 			l.hold.discard()
 		}

@@ -18,10 +18,24 @@ type acquisition struct {
 	try     bool
 	limit   int      // of members for one transaction
 	leases  []*Lease // of the first members
+	entries []entry  // of the step that is under way
 }
 
 // run returns a lease of each member, or none and an error.
 func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
+	returned := false
+	defer func() {
+		if !returned { // a function of the user's panicked
+			a.abandon()
+		}
+	}()
+	leases, err := a.repeat(ctx)
+	returned = true
+	return leases, err
+}
+
+// repeat advances until no lease was lost in the meantime.
+func (a *acquisition) repeat(ctx context.Context) ([]*Lease, error) {
 	for {
 		err := a.advance(ctx)
 		if err == nil && !a.lost() {
@@ -45,6 +59,7 @@ func (a *acquisition) advance(ctx context.Context) error {
 		var err error
 		if n := together(next, a.limit); n > 1 {
 			err = a.step(ctx, next[:n])
+			a.entries = nil
 		} else {
 			err = a.lock(ctx, next[0])
 		}
@@ -68,6 +83,18 @@ func (a *acquisition) undo(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// abandon gives up what the acquisition has, in the background.
+func (a *acquisition) abandon() {
+	for _, e := range a.entries {
+		if e.lease != nil {
+			a.leases = append(a.leases, e.lease)
+		} else {
+			e.hold.abandon()
+		}
+	}
+	discardAll(a.leases)
 }
 
 func (a *acquisition) opError(name string, err error) error {

@@ -15,6 +15,7 @@ import (
 // the first that somebody else has, leaves the queues behind that one, and waits for it.
 func (a *acquisition) step(ctx context.Context, members []member) error {
 	entries, err := a.join(ctx, members)
+	a.entries = entries
 	if err != nil {
 		return a.quit(ctx, entries, err)
 	}
@@ -94,17 +95,18 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 				return a.quit(ctx, entries[i+1:], a.opError(e.member.name, err))
 			}
 			grants = grants[1:]
-			if !a.try {
-				e.hold.attempt.Arrive()
-			}
 		}
-		a.leases = append(a.leases, lease)
+		a.leases, a.entries = append(a.leases, lease), entries[i+1:]
+		if e.hold != nil && !a.try {
+			e.hold.attempt.Arrive()
+		}
 	}
 	if busy == len(entries) {
 		return nil
 	}
 	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
 	_ = a.quit(ctx, entries[busy+1:], nil)
+	a.entries = nil // one is left, and gives itself up
 	e := entries[busy]
 	lease, err := e.seen.during(ctx, func() (*Lease, error) {
 		return e.member.side.drive(e.seen.within(ctx), e.hold, false)

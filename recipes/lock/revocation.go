@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A revocation hears the requests to let go of one hold. It belongs to the
@@ -46,7 +47,7 @@ func (v *revocation) callLoop(ctx context.Context) {
 			return
 		}
 		if l := v.hold.oldest(); l != nil {
-			v.hold.revoked(l)
+			usercall.Guard(v.hold.grant.Client.Logger(), "WithRevocation", func() { v.hold.revoked(l) })
 		}
 	}
 }

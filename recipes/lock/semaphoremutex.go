@@ -107,15 +107,21 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 
 func (m *SemaphoreMutex) contend(ctx context.Context, seen *acquiring, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
 	a := m.newAttempt(ctx, seen)
+	granted := false
+	defer func() {
+		if !granted { // also if a function of the user's panicked
+			a.withdraw()
+		}
+	}()
 	err := get(a, ctx)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
 		err = ctxerr.Of(ctx)
 	}
 	if err != nil {
-		a.withdraw()
 		return nil, err
 	}
+	granted = true
 	grant, rest := a.leaveQueue()
 	return m.lease(ctx, seen, grant, func(h *hold) { h.rest = rest }), nil
 }

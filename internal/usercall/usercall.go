@@ -1,0 +1,22 @@
+// Package usercall calls functions of the user's on goroutines of the library's.
+package usercall
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"go.uber.org/zap"
+)
+
+// Guard calls fn. If fn panics, Guard logs that as an error, with the name of the option or
+// method that fn was passed to and with the stack, and returns: nobody else can be told of
+// it, and it must not end the process. If fn calls runtime.Goexit, the goroutine ends.
+func Guard(log *zap.Logger, name string, fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("a function of the user's panicked", zap.String("function", name),
+				zap.String("panic", fmt.Sprint(v)), zap.ByteString("stack", debug.Stack()))
+		}
+	}()
+	fn()
+}
