@@ -13,6 +13,7 @@ import (
 
 // Opcodes of requests that the wire client does not have. The tap sends them.
 const (
+	opReconfig      = 16
 	opRemoveWatches = 18
 	opGetEphemerals = 103
 	opAddWatch      = 106
@@ -87,9 +88,15 @@ func askError(err error) error {
 // Codes of servers' errors (org.apache.zookeeper.KeeperException.Code).
 const (
 	codeUnimplemented  = -6
+	codeBadArguments   = -8
+	codeNoQuorum       = -13
+	codeInProgress     = -14
+	codeNoAuth         = -102
+	codeBadVersion     = -103
 	codeAuthRequired   = -124
 	codeSessionExpired = -112
 	codeSessionMoved   = -118
+	codeDisabled       = -123
 	codeThrottled      = -127
 )
 
@@ -104,6 +111,18 @@ func codeError(code int32) error {
 		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
 	case codeSessionExpired, codeSessionMoved:
 		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
+	case codeBadArguments:
+		return ErrBadArguments
+	case codeNoQuorum:
+		return ErrNoQuorum
+	case codeInProgress:
+		return ErrReconfigInProgress
+	case codeNoAuth:
+		return ErrNoAuth
+	case codeBadVersion:
+		return ErrBadVersion
+	case codeDisabled:
+		return ErrReconfigDisabled
 	}
 	return serverError{strconv.Itoa(int(code))}
 }

@@ -51,7 +51,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)
 	if cfg.tracking {
-		c.wg.Go(func() { c.track(configPath) })
+		c.wg.Go(newTracker(c, configPath).loop)
 	}
 	return &Client{core: c, prefix: cfg.prefix}, nil
 }

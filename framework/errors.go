@@ -37,6 +37,14 @@ var (
 	// ErrUnsupported is returned for what the server that the client is connected to
 	// does not know, because it is older than that.
 	ErrUnsupported = errtype.New("not supported by the server", "unsupported")
+	// ErrReconfigDisabled is returned by Reconfig when the servers are not set up
+	// for it (reconfigEnabled).
+	ErrReconfigDisabled = errtype.New("the servers do not allow reconfiguration", "reconfig_disabled")
+	// ErrReconfigInProgress is returned by Reconfig while another change is made.
+	ErrReconfigInProgress = errtype.New("another reconfiguration is in progress", "reconfig_in_progress")
+	// ErrNoQuorum is returned by Reconfig when no quorum of the new servers is
+	// connected to the leader and up to date.
+	ErrNoQuorum = errtype.New("no quorum of the new configuration is up to date", "no_quorum")
 	// ErrServer is returned for an error of the server that has no name here.
 	ErrServer = errtype.New("server error", "server_error")
 )

@@ -23,10 +23,16 @@ func SessionSecret(c *Client) (id int64, password []byte) {
 func CloseConn(c *Client) { c.core.current().tap.CloseConn(errors.New("closed by a test")) }
 
 // Track makes the client follow a configuration at another path than ZooKeeper's.
-func Track(c *Client, path string) { c.core.spawn(func() { c.core.track(path) }) }
+func Track(c *Client, path string) { c.core.spawn(newTracker(c.core, path).loop) }
 
-// EnsembleServers is what a configuration names.
-var EnsembleServers = ensembleServers
+// ParseEnsembleConfig returns what a configuration says.
+var ParseEnsembleConfig = parseEnsembleConfig
+
+// EnsembleServers returns where a client goes to by a configuration.
+func EnsembleServers(configuration string, secure bool, given ...string) []string {
+	config, _ := parseEnsembleConfig(configuration) //nolint:errcheck // what can be read counts
+	return config.serversFor(secure, given)
+}
 
 // ParseConnectString returns what a connect string says.
 func ParseConnectString(s string) (servers []string, chroot string, err error) {

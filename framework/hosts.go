@@ -68,9 +68,7 @@ func (h *hosts) update(servers, fallback []string) {
 func (h *hosts) has(t target) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(slices.Concat(h.servers, h.fallback), func(server string) bool {
-		return server == t.server || server == t.addr
-	})
+	return t.among(h.servers) || t.among(h.fallback)
 }
 
 // Init is part of the wire client's interface of a host provider.

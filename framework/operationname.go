@@ -13,7 +13,7 @@ import (
 // name: by the protocol it is a flag of a read.
 func operationName(op string) string {
 	switch op {
-	case "get":
+	case "get", "config":
 		return "getData"
 	case "children":
 		return "getChildren"
@@ -51,6 +51,9 @@ func statusCode(err error) string {
 		{ErrInvalidACL, "-114"},
 		{ErrBadArguments, "-8"},
 		{ErrUnsupported, "-6"},
+		{ErrNoQuorum, "-13"},
+		{ErrReconfigInProgress, "-14"},
+		{ErrReconfigDisabled, "-123"},
 	} {
 		if ctxerr.Is(err, answer.err) {
 			return answer.code

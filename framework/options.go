@@ -139,9 +139,15 @@ func WithRetryObserver(fn func(Retry)) Option {
 }
 
 // WithEnsembleTracking makes the client follow the ensemble's own configuration
-// (the znode /zookeeper/config) to the servers that it names: see
-// [Client.Reconfigure]. A configuration that names no address for clients, as
-// without dynamic reconfiguration, is ignored. The default is not to follow.
+// (the znode /zookeeper/config, see [Client.Config]) to the servers that it names. The
+// servers of the connect string remain as a fallback, which is tried when all of
+// those have failed. An older configuration never replaces a newer one. The client
+// leaves a server that was removed as soon as another one can be reached.
+//
+// A configuration that names no address for clients, as without dynamic
+// reconfiguration, is ignored. A client with TLS goes to the secure addresses; servers
+// before ZooKeeper 3.10 name none, and then it takes the hosts, at the port that all servers of the
+// connect string have. The default is not to follow.
 func WithEnsembleTracking() Option {
 	return optionFunc(func(cfg *config) { cfg.tracking = true })
 }

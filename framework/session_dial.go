@@ -133,3 +133,10 @@ func (s *session) reconfigure(servers, fallback []string) {
 		s.tap.CloseConn(errRemoved)
 	}
 }
+
+// leaveUnless leaves the present server unless it is one of servers.
+func (s *session) leaveUnless(servers []string) {
+	if !s.reached().among(servers) {
+		s.tap.CloseConn(errRemoved)
+	}
+}

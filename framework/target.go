@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 )
 
 // A Resolver returns the addresses that a host's name stands for, as
@@ -25,6 +26,11 @@ func (t target) dialAddr() string {
 		return t.server
 	}
 	return t.addr
+}
+
+// among reports whether t is one of servers.
+func (t target) among(servers []string) bool {
+	return slices.Contains(servers, t.server) || slices.Contains(servers, t.addr)
 }
 
 func (t target) String() string {

@@ -1,9 +1,8 @@
 package framework
 
 import (
-	"net"
+	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,78 +12,87 @@ import (
 const configPath = "/zookeeper/config"
 
 // trackPause is the pause after a configuration could not be read, beside the
-// pauses of the client's retry policy.
+// pauses of the client's retry policy, or not be gone to.
 const trackPause = 10 * time.Second
 
-// track follows the ensemble's configuration until the client is closed.
-// NewClient starts it; Close waits for it.
-func (c *core) track(path string) {
-	for c.ctx.Err() == nil {
-		if !c.awaitUp() {
-			return
-		}
+// A tracker follows the ensemble's configuration. Only its loop uses its fields.
+type tracker struct {
+	core    *core
+	path    string
+	version int64 // of the latest configuration that was taken over
+}
+
+func newTracker(c *core, path string) *tracker { return &tracker{core: c, path: path, version: -1} }
+
+// loop runs until the client is closed. NewClient starts it; Close waits for it.
+func (t *tracker) loop() {
+	for t.core.awaitUp() && t.core.ctx.Err() == nil { // a client that is being closed may be Connected
 		var pause <-chan time.Time
-		w, err := c.watch(c.ctx, request{op: "watch", path: path, repeat: repeatable}, watchKey{WatchData, path})
+		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchKey{WatchData, t.path})
 		if err != nil {
-			c.log.Warn("cannot read the ensemble's configuration", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
 			pause = time.After(trackPause)
 			w = new(Watch) // never fires
-		} else {
-			c.adopt(w.Data())
+		} else if !t.adopt(w.Data()) {
+			pause = time.After(trackPause)
 		}
 		select {
 		case <-w.Fired():
 		case <-pause:
-		case <-c.ctx.Done():
+		case <-t.core.ctx.Done():
 		}
 	}
 }
 
-// adopt goes to the servers that a configuration names, if it names any.
-func (c *core) adopt(configuration []byte) {
-	servers := ensembleServers(string(configuration))
-	present := slices.Sorted(slices.Values(c.currentServers().first()))
-	if len(servers) > 0 && !slices.Equal(servers, present) {
-		c.log.Info("the ensemble's configuration names other servers", zap.Strings(fieldServers, servers))
-		c.reconfigure(func(s *serverList) { s.tracked = servers })
+// adopt goes to the servers that a configuration names, unless it is older than
+// the one that was taken over, or names none. It returns false if the client
+// stays at a server that was removed, because no other can be reached.
+func (t *tracker) adopt(text []byte) (settled bool) {
+	config, err := parseEnsembleConfig(string(text))
+	if err != nil {
+		t.core.log.Warn("a part of the ensemble's configuration cannot be read", zap.Error(err))
 	}
+	if config.Version < t.version { // of a server that lags behind
+		return true
+	}
+	t.version = config.Version
+	present := t.core.currentServers()
+	servers := config.serversFor(t.core.cfg.tls != nil, present.given)
+	if len(servers) == 0 {
+		return true
+	}
+	if !slices.Equal(servers, slices.Sorted(slices.Values(present.first()))) {
+		t.core.log.Info("the ensemble's configuration names other servers", zap.Strings(fieldServers, servers))
+		t.core.reconfigure(func(list *serverList) { list.tracked = servers })
+	}
+	return t.moveTo(servers)
 }
 
-// ensembleServers returns the addresses for clients that a dynamic
-// configuration names, sorted. Its lines are
-//
-//	server.<id>=<host>:<port>:<port>[:<role>][|…];[<client host>:]<client port>
-//
-// of which those without an address for clients, and others, are skipped.
-func ensembleServers(configuration string) []string {
-	var servers []string
-	for line := range strings.Lines(configuration) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		peer, client, ok := strings.Cut(value, ";")
-		if !ok || !strings.HasPrefix(key, "server.") {
-			continue
-		}
-		host, port := "", client
-		if i := strings.LastIndexByte(client, ':'); i >= 0 {
-			host, port = strings.Trim(client[:i], "[]"), client[i+1:]
-		}
-		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			host = peerHost(peer)
-		}
-		if server, err := parseServer(net.JoinHostPort(host, port)); err == nil {
-			servers = append(servers, server)
+// moveTo leaves the present server if it is not one of servers, as soon as one of
+// those can be reached: until then a connection that works is better than none.
+func (t *tracker) moveTo(servers []string) (settled bool) {
+	s := t.core.current()
+	if s == nil || s.reached().among(servers) {
+		return true
+	}
+	for _, server := range shuffled(servers) {
+		if t.reachable(target{server: server}) {
+			s.leaveUnless(servers)
+			return true
 		}
 	}
-	slices.Sort(servers)
-	return slices.Compact(servers)
+	return false
 }
 
-// peerHost returns the host of a server's address for its peers.
-func peerHost(peer string) string {
-	if rest, ok := strings.CutPrefix(peer, "["); ok {
-		host, _, _ := strings.Cut(rest, "]")
-		return host
+// reachable reports whether a server accepts a connection, with TLS if the client
+// has that.
+func (t *tracker) reachable(to target) bool {
+	ctx, cancel := context.WithTimeout(t.core.ctx, t.core.cfg.connectTimeout)
+	defer cancel()
+	conn, err := t.core.cfg.connect(ctx, to)
+	if err != nil {
+		return false
 	}
-	host, _, _ := strings.Cut(peer, ":")
-	return host
+	_ = conn.Close() // it has shown what it was for
+	return true
 }

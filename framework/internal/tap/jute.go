@@ -26,3 +26,7 @@ func Strings(body []byte, perEntry int) (all []string, ok bool) {
 	}
 	return all, len(rest) == 0
 }
+
+// CutString cuts the string at the start of a body from what follows it. ok is false
+// if there is none.
+func CutString(body []byte) (s, rest []byte, ok bool) { return readString(body) }

@@ -1,0 +1,126 @@
+package framework
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// AnyConfig, as the version that [Client.Reconfig] expects, is any.
+const AnyConfig int64 = -1
+
+// Config returns the ensemble's dynamic configuration, as the leader had it when
+// the call began or later. Chroot and namespace do not apply to it. It is retried
+// by the client's policy until ctx ends. Errors: [ErrNoNode] from servers before
+// ZooKeeper 3.5, [ErrNoAuth] if an operator has restricted it, [ErrServer] if it cannot
+// be read, and those of every operation.
+func (c *Client) Config(ctx context.Context) (Config, error) {
+	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (Config, error) {
+		found, err := call(ctx, s, func(w *wire) (nodeState, error) {
+			if err := w.sync(configPath); err != nil {
+				return nodeState{}, err
+			}
+			return w.get(configPath)
+		})
+		if err != nil {
+			return Config{}, err
+		}
+		return readConfig(found.data)
+	})
+	return config, opError("config", configPath, err)
+}
+
+func readConfig(data []byte) (Config, error) {
+	config, err := parseEnsembleConfig(string(data))
+	if err != nil {
+		return Config{}, fmt.Errorf("%w: %w", ErrServer, err)
+	}
+	return config, nil
+}
+
+// A ConfigChange says how the servers of an ensemble shall change: what joins and
+// leaves, or who is a member from then on.
+type ConfigChange struct {
+	// Join are servers that are added, or changed if their id is that of a member,
+	// each as "server.5=host:2888:3888:participant;2181".
+	Join []string
+	// Leave are the ids of servers that are removed.
+	Leave []int64
+	// Members are all servers of the new configuration, as in Join. It excludes
+	// the other two.
+	Members []string
+}
+
+func (ch ConfigChange) validate() error {
+	switch incremental := len(ch.Join)+len(ch.Leave) > 0; {
+	case incremental && len(ch.Members) > 0:
+		return errors.New("change: must not have Members beside Join or Leave")
+	case !incremental && len(ch.Members) == 0:
+		return errors.New("change: must have Join, Leave or Members")
+	}
+	for _, server := range append(append([]string(nil), ch.Join...), ch.Members...) {
+		id, value, _ := strings.Cut(server, "=")
+		if _, err := parseMember(strings.TrimPrefix(id, "server."), value); err != nil || strings.ContainsAny(server, ",\n") {
+			return fmt.Errorf("change: server %q: must be one server.<id>=<host>:<port>:<port>[:<role>];[<host>:]<port>", server)
+		}
+	}
+	return nil
+}
+
+// body returns the request's body.
+func (ch ConfigChange) body(version int64) []byte {
+	leave := make([]string, len(ch.Leave))
+	for i, id := range ch.Leave {
+		leave[i] = strconv.FormatInt(id, 10)
+	}
+	var b []byte
+	for _, list := range [][]string{ch.Join, leave, ch.Members} {
+		if len(list) == 0 {
+			b = binary.BigEndian.AppendUint32(b, 1<<32-1) // the string that is null
+			continue
+		}
+		b = tap.AppendString(b, strings.Join(list, ","))
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(version))
+}
+
+// Reconfig changes the ensemble's dynamic configuration if its version is the given
+// one, or whatever that is for [AnyConfig], and returns the configuration that
+// results, once a quorum of both the old and the new servers has committed it. It is not
+// repeated once it may have had an effect: if the connection breaks or ctx ends then,
+// the error wraps [ErrUnknownOutcome], and [Client.Config] tells. A leader that is removed steps
+// down, which breaks connections.
+//
+// The servers must have reconfigEnabled=true ([ErrReconfigDisabled]), and the client a
+// credential with the right to write the configuration ([ErrNoAuth]). Other errors:
+// [ErrBadVersion]; [ErrReconfigInProgress]; [ErrNoQuorum] if too few of the new
+// servers are up to date; [ErrBadArguments] for a change that the ensemble refuses,
+// such as an address that is used twice; [ErrUnsupported] from a server that stands
+// alone; and those of every operation.
+func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int64) (Config, error) {
+	body := change.body(version)
+	err := errors.Join(change.validate(), c.core.checkSize(headSize+len(body)))
+	if version < AnyConfig {
+		err = errors.Join(err, fmt.Errorf("version %d: must be at least 0, or AnyConfig (-1)", version))
+	}
+	if err != nil {
+		return Config{}, opError("reconfig", configPath, err)
+	}
+	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session) (Config, error) {
+		answer, err := s.ask(ctx, opReconfig, body)
+		if err != nil {
+			return Config{}, err
+		}
+		text, _, ok := tap.CutString(answer)
+		if !ok {
+			return Config{}, errMalformed
+		}
+		return readConfig(text)
+	})
+	return config, opError("reconfig", configPath, err)
+}
