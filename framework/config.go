@@ -171,10 +171,11 @@ func (cfg *config) validate() []error {
 	return faults
 }
 
-// margin returns the lease margin for the negotiated session timeout.
+// margin returns the lease margin for the negotiated session timeout. A greater one
+// would leave a lease no time between two heartbeats.
 func (cfg *config) margin(timeout time.Duration) time.Duration {
 	if cfg.marginGiven {
-		return cfg.leaseMargin
+		return min(cfg.leaseMargin, timeout/2)
 	}
 	return min(cfg.leaseMargin, timeout/3)
 }

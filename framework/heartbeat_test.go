@@ -17,10 +17,12 @@ import (
 )
 
 // span is the session timeout of the tests of time; beat is how often a session with
-// holds is proven, and stall how long an answer may take there.
+// holds is proven, grace how long one that isn't secured waits for a write, and stall
+// how long an answer may take.
 const (
 	span  = 16 * time.Second
-	beat  = span / 8
+	beat  = span / 4
+	grace = span / 16
 	stall = span / 4
 )
 
@@ -55,25 +57,28 @@ func mustTakeHold(t *testing.T, c *framework.Client) *framework.SessionHold {
 	return h
 }
 
-func TestTheHeartbeatIsASyncWhereNoWriteWentOut(t *testing.T) {
+func TestTheHeartbeatIsATransactionWhereNoWriteWentOut(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
 		sleep(3 * span)
-		if n := proxy.Count(fault.Sync); n != 0 {
-			t.Errorf("%d syncs although nobody holds the session", n)
+		if n := proxy.Count(fault.Multi, fault.Sync, fault.Exists); n != 0 {
+			t.Errorf("%d heartbeats, syncs and probes although nobody holds the session", n)
 		}
 		taken := time.Now()
 		h := mustTakeHold(t, c)
-		sleep(10*beat + beat/2)
-		beats := sentAt(proxy, fault.Sync)
-		if len(beats) != 11 || !beats[0].Equal(taken) {
-			t.Fatalf("%d syncs, want one at once and ten more at %v each: %v", len(beats), beat, beats)
+		sleep(grace + 10*beat + beat/2)
+		beats := sentAt(proxy, fault.Multi)
+		if len(beats) != 11 || beats[0].Sub(taken) != grace {
+			t.Fatalf("%d heartbeats, want one after %v and ten more at %v each: %v", len(beats), grace, beat, beats)
 		}
 		for i := range beats[1:] {
 			if gap := beats[i+1].Sub(beats[i]); gap != beat {
-				t.Errorf("%v between syncs, want %v", gap, beat)
+				t.Errorf("%v between heartbeats, want %v", gap, beat)
 			}
+		}
+		if n := proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs", n)
 		}
 		if left := time.Until(h.Deadline()); left <= span/2 {
 			t.Errorf("the deadline is %v away", left)
@@ -83,16 +88,77 @@ func TestTheHeartbeatIsASyncWhereNoWriteWentOut(t *testing.T) {
 			mustCreate(t, c, fresh(t), "")
 			sleep(beat - time.Millisecond)
 		}
-		if n := proxy.Count(fault.Sync); n != 0 {
-			t.Errorf("%d syncs although writes went out", n)
+		if n := proxy.Count(fault.Multi); n != 0 {
+			t.Errorf("%d heartbeats although writes went out", n)
 		}
 		h.Release()
 		proxy.ResetRequests()
 		sleep(3 * span)
-		if n := proxy.Count(fault.Sync); n != 0 {
-			t.Errorf("%d syncs after the release", n)
+		if n := proxy.Count(fault.Multi, fault.Sync, fault.Exists); n != 0 {
+			t.Errorf("%d heartbeats, syncs and probes after the release", n)
 		}
 	})
+}
+
+// TestAHoldLeavesItsWriteTheFirstWord takes holds as locks do: each is followed by a write.
+func TestAHoldLeavesItsWriteTheFirstWord(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv)
+		for range 5 {
+			sleep(3 * span)
+			h := mustTakeHold(t, c)
+			mustCreate(t, c, fresh(t), "")
+			if err := h.Secure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			sleep(beat / 2)
+			h.Release()
+		}
+		if n := proxy.Count(fault.Multi); n != 0 {
+			t.Errorf("%d heartbeats although each hold is followed by a write", n)
+		}
+	})
+}
+
+// TestADeadlineIsWhatThePaceLeaves looks at a session with a secured hold for a long time. docs/adr/0009
+// has the table.
+func TestADeadlineIsWhatThePaceLeaves(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		timeout, least time.Duration
+		heartbeats     int // per session timeout
+	}{
+		{4 * time.Second, 1800 * time.Millisecond, 8},
+		{6 * time.Second, 2700 * time.Millisecond, 8},
+		{10 * time.Second, 5200 * time.Millisecond, 4},
+		{30 * time.Second, 20200 * time.Millisecond, 4},
+	} {
+		t.Run(tc.timeout.String(), func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				proxy := newProxy(t, srv)
+				proxy.SetLatency(5 * time.Millisecond)
+				c := connect(t, srv.ConnectString(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(tc.timeout))
+				h := mustHold(t, c)
+				sleep(3 * tc.timeout)
+				proxy.ResetRequests()
+				least := tc.timeout
+				for range 1000 {
+					sleep(tc.timeout / 100)
+					least = min(least, time.Until(h.Deadline()))
+				}
+				if least < tc.least {
+					t.Errorf("the deadline was only %v away, want at least %v", least, tc.least)
+				}
+				if n := proxy.Count(fault.Multi); n > 10*tc.heartbeats+1 {
+					t.Errorf("%d heartbeats in ten session timeouts, want at most %d", n, 10*tc.heartbeats+1)
+				}
+				if n := proxy.Count(fault.Exists); n > 10*tc.heartbeats+1 {
+					t.Errorf("%d probes in ten session timeouts, want at most one a heartbeat", n)
+				}
+			}, zkserver.WithSessionTimeouts(4*time.Second, time.Minute))
+		})
+	}
 }
 
 // sentAt returns when the requests of a kind went out.
@@ -115,9 +181,9 @@ func TestAServerThatStopsAnsweringCostsTheConnectionEarly(t *testing.T) {
 		op     fault.Op
 		want   time.Duration
 	}{
-		"with a hold, an unanswered sync counts":        {true, fault.HoldReply, fault.Sync, beat + stall},
-		"with a hold, a sync that does not arrive does": {true, fault.HoldRequest, fault.Sync, beat + stall},
-		"without one, it is the wire client's affair":   {false, fault.HoldReply, fault.Ping, span},
+		"with a hold, an unanswered heartbeat counts":        {true, fault.HoldReply, fault.Multi, beat + stall},
+		"with a hold, a heartbeat that does not arrive does": {true, fault.HoldRequest, fault.Multi, beat + stall},
+		"without one, it is the wire client's affair":        {false, fault.HoldReply, fault.Ping, span},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -175,7 +241,7 @@ func TestWhatASessionIsGivenUpBy(t *testing.T) {
 				h := mustTakeHold(t, c)
 				tc.prepare(t, c)
 				sleep(4 * span)
-				deadline, heard := h.Deadline(), sentAt(proxy, fault.Sync)
+				deadline, heard := h.Deadline(), proxy.Requests()
 				proxy.Refuse()
 				proxy.Cut()
 				if tc.late {
@@ -184,10 +250,7 @@ func TestWhatASessionIsGivenUpBy(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				want := heard[len(heard)-1].Add(span)
-				if pings := sentAt(proxy, fault.Ping); pings[len(pings)-1].Add(span).After(want) {
-					want = pings[len(pings)-1].Add(span)
-				}
+				want := heard[len(heard)-1].At.Add(span)
 				if !want.After(deadline.Add(span / 8)) {
 					t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
 				}

@@ -43,8 +43,9 @@ func WithConnectTimeout(timeout time.Duration) Option {
 // at which the ensemble can expire it at the earliest. It has to exceed half a
 // tick of the servers, the time in which a follower tells the leader whom it has
 // heard of; one whole tick is advised. It must be at least 0 and less than the
-// session timeout. The default is [DefaultLeaseMargin], or a third of the
-// negotiated session timeout where that is less.
+// session timeout. If it is more than half the negotiated session timeout, that half
+// is used, and an error is logged once a session. The default is
+// [DefaultLeaseMargin], or a third of the negotiated session timeout where that is less.
 func WithLeaseMargin(margin time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.leaseMargin, cfg.marginGiven = margin, true })
 }

@@ -18,6 +18,15 @@ func (w *wire) prove() error {
 	return err
 }
 
+// touch returns nil once the connected server has answered a read, which proves nothing.
+func (w *wire) touch() error {
+	_, err := w.exists(provePath)
+	if committed(err) {
+		return nil
+	}
+	return err
+}
+
 // committed reports whether the ensemble's leader gave that outcome of a check.
 func committed(outcome error) bool {
 	return outcome == nil || ctxerr.Is(outcome, ErrNoNode) || ctxerr.Is(outcome, ErrBadVersion) || ctxerr.Is(outcome, ErrNoAuth)

@@ -21,21 +21,26 @@ type session struct {
 	cancel  context.CancelCauseFunc
 	poke    chan struct{} // capacity 1: something below changed
 
-	mu      sync.Mutex // guards following; never held across a request or a callback
-	links   []link
-	up      time.Time // when the wire got its connection, zero if it has none
-	linked  bool      // that connection has all credentials and serves
-	holds   map[*SessionHold]struct{}
-	secured int                     // holds that are secured
-	target  target                  // of the latest connection
-	leave   context.CancelCauseFunc // ends the attempt to connect that is in progress
-	authing bool                    // credentials are on their way
-	probing bool                    // a probe is on its way
-	heard   bool                    // the server has answered the probe on this connection
-	authed  int                     // credentials that the wire has, and will send again by itself
-	proving bool                    // a sync is on its way for the holds' sake
-	err     error
-	held    int // holds that were lost with the session
+	marginTold bool // only for run: the lease margin is known not to fit
+
+	mu        sync.Mutex // guards following; never held across a request or a callback
+	links     []link
+	up        time.Time // when the wire got its connection, zero if it has none
+	linked    bool      // that connection has all credentials and serves
+	holds     map[*SessionHold]struct{}
+	secured   int                     // holds that are secured
+	target    target                  // of the latest connection
+	leave     context.CancelCauseFunc // ends the attempt to connect that is in progress
+	authing   bool                    // credentials are on their way
+	authed    int                     // credentials that the wire has, and will send again by itself
+	proving   bool                    // a heartbeat is on its way
+	probing   bool                    // a probe is on its way
+	heard     bool                    // the server has answered the probe on this connection
+	touching  bool                    // a touch is on its way
+	beaten    time.Time               // when the latest heartbeat of this connection was sent
+	heldSince time.Time               // when the first of the present holds was taken
+	err       error
+	held      int // holds that were lost with the session
 }
 
 func newSession(c *core, list serverList) (*session, error) {

@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// Fractions of the session timeout that pace a session with holds. A server
-// that stops is noticed after at most heartbeat + stall, and a handshake
-// elsewhere renews the deadline; what is left until the deadline is time to
-// find that other server.
+// Fractions of the session timeout T that pace a session. docs/adr/0009-committed-heartbeat.md
+// has the table of what they leave in the worst case.
 const (
-	heartbeatFraction = 8  // a sync, where no write went out for T/8
-	stallFraction     = 4  // an answer that takes longer than T/4 costs the connection
-	connectFraction   = 4  // an attempt to reconnect gets at most T/4
-	pauseFraction     = 16 // a pause between attempts takes at most T/16
+	stallFraction   = 4  // an answer that takes longer than T/4 costs the connection
+	connectFraction = 4  // an attempt to reconnect gets at most T/4
+	pauseFraction   = 16 // a pause between attempts takes at most T/16
+	touchFraction   = 2  // no answer for T/2 asks for a touch: pings go out every T/3
 )
 
 // tend does what time has made due, and returns when to look again, or 0.
@@ -38,9 +36,13 @@ func (s *session) look(due *soonest) {
 	if !s.up.IsZero() && !s.linked {
 		s.tendCredentialsLocked(due)
 	}
-	if s.linked && len(s.holds) > 0 {
+	if !s.linked {
+		return
+	}
+	if len(s.holds) > 0 {
 		s.tendHoldsLocked(due)
 	}
+	s.touchLocked(due, s.tap.Presumed().Add(-s.timeout()/touchFraction))
 }
 
 // tendCredentialsLocked gives up a connection on which credentials are neither
@@ -53,39 +55,6 @@ func (s *session) tendCredentialsLocked(due *soonest) {
 	}
 	s.up = time.Time{}
 	due.cut = fmt.Errorf("server did not answer to a credential for %v", s.core.cfg.connectTimeout)
-}
-
-// tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
-func (s *session) tendHoldsLocked(due *soonest) {
-	timeout := s.timeout()
-	if beat := s.tap.Asked().Add(timeout / heartbeatFraction); !s.proving && !beat.After(due.now) {
-		s.proveLocked()
-	} else if !s.proving {
-		due.at(beat)
-	}
-	sent, waiting := s.tap.OldestUnanswered()
-	switch {
-	case waiting && !sent.Add(timeout/stallFraction).After(due.now):
-		s.core.log.Debug("server stopped answering")
-		due.cut = fmt.Errorf("server did not answer for %v", timeout/stallFraction)
-	case waiting:
-		due.at(sent.Add(timeout / stallFraction))
-	case s.proving:
-		due.at(due.now.Add(timeout / stallFraction)) // the sync is about to leave
-	}
-}
-
-// proveLocked sends a sync, whose answer will move the deadline. It needs mu.
-func (s *session) proveLocked() {
-	s.proving = s.core.spawn(func() { // ends with the answer or the wire
-		if err := s.wire.sync("/"); err != nil {
-			s.core.log.Debug("heartbeat failed", zapError(err))
-		}
-		s.mu.Lock()
-		s.proving = false
-		s.mu.Unlock()
-		s.wake()
-	})
 }
 
 // expireIfDue ends the session if its deadline has passed.

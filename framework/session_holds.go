@@ -18,12 +18,14 @@ func (s *session) hold() (*SessionHold, bool) {
 	}
 	s.holds[h] = struct{}{}
 	if len(s.holds) == 1 {
-		s.wake() // the heartbeat begins
+		s.heldSince = time.Now()
+		s.wake() // heartbeats begin
 	}
 	return h, true
 }
 
-// secure secures h if the session's deadline lies ahead; fresh says whether it does.
+// secure secures h if the session's deadline lies far enough ahead; fresh says whether
+// it does.
 func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +35,8 @@ func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 	if h.secured || h.released {
 		return true, nil
 	}
-	if !time.Now().Before(s.tap.Deadline()) {
-		return false, nil
+	if time.Until(s.tap.Deadline()) <= s.timeout()/graceFraction {
+		return false, nil // as good as passed: a heartbeat takes a round trip
 	}
 	h.secured = true
 	if s.secured++; s.secured == 1 {
@@ -74,19 +76,19 @@ func (s *session) release(h *SessionHold) {
 	}
 }
 
-// prove asks the ensemble whether the session stands. One answer may not be
-// enough to renew the deadline, so it paces those who ask again.
+// prove asks the ensemble for a proof that the session exists. One answer may not be
+// enough to renew the deadline, so it paces callers that ask again.
 func (s *session) prove(ctx context.Context) error {
 	if err := s.core.awaitLink(ctx, s); err != nil {
 		return err
 	}
-	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync("/") })
+	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() })
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
 	timer := time.NewTimer(s.core.cfg.margin(s.timeout()) / tap.ContactsPerMargin)
 	defer timer.Stop()
-	if time.Now().Before(s.tap.Deadline()) {
+	if time.Until(s.tap.Deadline()) > s.timeout()/graceFraction {
 		return nil
 	}
 	select {

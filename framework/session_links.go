@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/ctxerr"
 )
@@ -60,6 +62,7 @@ func (s *session) follow() error {
 			s.down(link.fault)
 		case linkUp:
 			s.setUp(time.Now())
+			s.checkMargin()
 		}
 	}
 	if err := s.tap.Ended(); err != nil {
@@ -86,6 +89,19 @@ func (s *session) down(fault error) {
 	case fault != nil && s.ended() == nil:
 		s.core.failed(s.serverAddr(), fault)
 	}
+}
+
+// checkMargin logs, once a session, that the configured lease margin is not used.
+func (s *session) checkMargin() {
+	timeout := s.timeout()
+	used, configured := s.core.cfg.margin(timeout), s.core.cfg.leaseMargin
+	if !s.core.cfg.marginGiven || used == configured || s.marginTold {
+		return
+	}
+	s.marginTold = true
+	s.core.log.Error("lease margin is more than half the session timeout that the server granted",
+		zap.Duration("lease_margin", configured), zap.Duration("lease_margin_used", used),
+		zap.Duration("session_timeout", timeout))
 }
 
 // admit puts a connection into service once the server has accepted all
@@ -122,6 +138,6 @@ func (s *session) unlink() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.linked
-	s.up, s.linked, s.heard = time.Time{}, false, false
+	s.up, s.linked, s.heard, s.beaten = time.Time{}, false, false, time.Time{}
 	return was
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -112,4 +113,54 @@ func TestExpiriesLeaveNoSockets(t *testing.T) {
 		}
 	}
 	zktest.Eventually(t, patience, "as many sockets as before", func() bool { return sockets(t) <= open })
+}
+
+// TestASlowHandshakeIsFollowedByAProof has a server that answers a handshake just before the session
+// timeout is over. What was sent that long ago proves little.
+func TestASlowHandshakeIsFollowedByAProof(t *testing.T) {
+	t.Parallel()
+	const timeout = 6 * time.Second
+	for name, hold := range map[string]bool{"with a hold": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var seen trail
+				c := virtual(t, srv, framework.WithSessionTimeout(timeout), framework.WithStateListener(seen.add))
+				if hold {
+					mustTakeHold(t, c)
+				}
+				sleep(time.Second)
+				srv.Freeze()
+				sleep(9500 * time.Millisecond)
+				srv.Thaw()
+				if err := c.AwaitConnected(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				sleep(time.Millisecond) // the listener is called
+				before := len(seen.list())
+				sleep(5 * timeout)
+				if after := seen.states(); len(after) != before {
+					t.Errorf("states %v: want none after the %d that end with Connected", after, before)
+				}
+			})
+		})
+	}
+}
+
+// TestAResumedSessionIsProvenAtOnce measures how long its deadline takes to move.
+func TestAResumedSessionIsProvenAtOnce(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(16*time.Second))
+		h := mustHold(t, c)
+		sleep(8 * time.Second)
+		before := h.Deadline()
+		srv.Cut()
+		if err := c.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sleep(time.Millisecond)
+		if moved := h.Deadline(); !moved.After(before) || time.Until(moved) < 15*time.Second {
+			t.Errorf("the deadline is %v away", time.Until(moved))
+		}
+	})
 }

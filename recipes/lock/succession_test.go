@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // sessionAtStake is the session timeout of the tests that lose sessions.
@@ -109,6 +111,39 @@ func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 		}
 		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
 	}, worlds.Breakable(), worlds.Only("it takes a follower and its leader", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+// TestLossBeforeSuccessionOnIsolatedLeader cuts the holder's server, the leader, off from
+// both followers. The followers elect a new leader. If they are killed and started again,
+// they do so seconds before the old leader notices that it has lost its followers. Until
+// then the old leader answers pings, reads, syncs and handshakes.
+func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
+	t.Parallel()
+	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
+		t.Run(name, func(t *testing.T) {
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				members := w.Members()
+				followers, leader := members[:len(members)-1], members[len(members)-1]
+				holder := leader.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
+					framework.WithLeaseMargin(zktest.DefaultTickTime))
+				next := w.Client(t, framework.WithSessionTimeout(20*time.Second))
+				var restarts sync.WaitGroup
+				lost, granted := lossAndSuccession(t, holder, next, "/succession/leader", func() {
+					leader.Isolate(t)
+					for _, f := range followers {
+						if restarted {
+							restarts.Go(func() { f.Restart(t) })
+						}
+					}
+				})
+				restarts.Wait()
+				if !lost.Before(granted) {
+					t.Errorf("lost %v after the next was granted", lost.Sub(granted))
+				}
+				t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
+			}, worlds.Breakable(), worlds.Only("it takes a leader and its followers", worlds.Ensemble))
+		})
+	}
 }
 
 // TestOnSuspend gives the lease up when the connection breaks, and the lock with

@@ -2,6 +2,7 @@ package worlds
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -85,5 +86,9 @@ func (e embedded) thaw(i int) error {
 }
 
 func (e embedded) isolate(i int) error { e.server.Frontend(i).Isolate(); return nil }
+
+func (e embedded) restart(context.Context, int) error {
+	return errors.New("worlds: restart: an embedded server cannot be restarted")
+}
 
 func (e embedded) heal(i int) { e.server.Frontend(i).Heal() }

@@ -64,6 +64,20 @@ func (m *Member) Isolate(t testing.TB) {
 // Heal ends what Isolate began.
 func (m *Member) Heal() { m.world.host.heal(m.number) }
 
+// Restart kills the server, starts it again with its data and returns when it serves
+// clients. A member of an ensemble serves clients once it has found a leader. It may be
+// called on any goroutine.
+func (m *Member) Restart(t testing.TB) {
+	t.Helper()
+	if !m.world.cfg.breakable {
+		t.Error("worlds: a member can be restarted only in a test that is Breakable")
+		return
+	}
+	if err := m.world.host.restart(t.Context(), m.number); err != nil {
+		t.Error(err)
+	}
+}
+
 func (m *Member) mustBreak(t testing.TB) {
 	t.Helper()
 	if !m.world.cfg.breakable {

@@ -80,6 +80,8 @@ func (r realServers) thaw(i int) error { return r.members[i].Thaw() }
 
 func (r realServers) isolate(i int) error { return r.ensemble.Isolate(r.members[i]) }
 
+func (r realServers) restart(ctx context.Context, i int) error { return r.members[i].Restart(ctx) }
+
 func (r realServers) heal(i int) {
 	if r.ensemble != nil {
 		_ = r.ensemble.Heal(r.members[i]) // forwarders never fail

@@ -50,6 +50,7 @@ type host interface {
 	thaw(i int) error
 	isolate(i int) error
 	heal(i int)
+	restart(ctx context.Context, i int) error
 }
 
 // Kind returns which world it is.

@@ -64,7 +64,7 @@ func readCloseReply(conn net.Conn) error {
 		if int32At(reply, 0) != xidCloseSession {
 			continue
 		}
-		if code := int32At(reply, 12); code != 0 && code != errSessionExpired {
+		if code := int32At(reply, 12); code != 0 && code != codeSessionExpired {
 			return fmt.Errorf("the server's error %d", code)
 		}
 		return nil

@@ -29,6 +29,7 @@ type Conn struct {
 	greeted bool          // only for Write: the handshake has been written
 	reader  frameReader   // only for Read
 	sentAt  time.Time     // when the handshake was written; set before its answer can be read
+	begins  bool          // the handshake asks for a new session; set with sentAt
 
 	readBy, writeBy limit // only for who reads, and who writes
 }
@@ -100,13 +101,14 @@ func (c *Conn) outgoing(p []byte) []byte {
 	defer c.tap.mu.Unlock()
 	if !c.greeted {
 		c.greeted, c.sentAt = true, now
+		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
 		return completeGreeting(p)
 	}
 	if len(p) < lengthSize+requestHead || int(binary.BigEndian.Uint32(p)) != len(p)-lengthSize {
 		return p
 	}
 	xid, opcode := int32At(p, lengthSize), int32At(p, lengthSize+4)
-	c.tap.clock.sent(now, throughLeader(opcode))
+	c.tap.clock.sent(now)
 	if xid == xidPing {
 		c.pings = append(c.pings, now)
 		return p

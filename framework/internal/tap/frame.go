@@ -18,6 +18,7 @@ const (
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15
+	opReconfig        = 16
 	opCreateContainer = 19
 	opCreateTTL       = 21
 	opSetAuth         = 100
@@ -29,12 +30,9 @@ const (
 	xidPing  = -2
 )
 
-// Codes of replies that prove nothing about the session at the leader.
-const (
-	errSessionExpired = -112
-	errSessionMoved   = -118
-	errAuthRequired   = -124 // the server wants another identity, and closes the connection
-)
+// errAuthRequired is the code of a server that wants another identity, and closes the
+// connection.
+const errAuthRequired = -124
 
 const (
 	lengthSize   = 4
@@ -44,22 +42,12 @@ const (
 	nullBuffer   = -1 // the length of data that is null
 	statSize     = 68
 	passwordSize = 16
+	greetingID   = lengthSize + 4 + 8 + 4                    // where a handshake has the session id
 	oldGreeting  = 4 + 8 + 4 + 8 + lengthSize + passwordSize // protocol version, zxid, timeout, session id, password
 )
 
 // flagContainer is the create flag of a container znode.
 const flagContainer = 4
-
-// throughLeader reports whether a server answers the request only after the
-// ensemble's leader has seen it. Pings and reads are answered by the follower
-// that the client is connected to, alone.
-func throughLeader(opcode int32) bool {
-	switch opcode {
-	case opCreate, opCreate2, opCreateContainer, opCreateTTL, opDelete, opSetData, opSetACL, opSync, opMulti:
-		return true
-	}
-	return false
-}
 
 // readString returns the jute string at the start of b and what follows it.
 func readString(b []byte) (s, rest []byte, ok bool) {

@@ -25,7 +25,7 @@ func (c *Conn) greetedBy(answer []byte) error {
 		return fmt.Errorf("%w: its password is cut short", ErrHandshake)
 	}
 	c.tap.mu.Lock()
-	sent := c.sentAt
+	sent, isNew := c.sentAt, c.begins
 	c.tap.mu.Unlock()
 	if sent.IsZero() {
 		return fmt.Errorf("%w: an answer before the question", ErrHandshake)
@@ -45,5 +45,5 @@ func (c *Conn) greetedBy(answer []byte) error {
 		}
 	}
 	c.established.Store(true)
-	return c.tap.handshake(sent, id, timeout, append([]byte(nil), password...))
+	return c.tap.handshake(sent, isNew, id, timeout, append([]byte(nil), password...))
 }

@@ -99,14 +99,11 @@ func (c *Conn) note(rp reply) (tell func()) {
 	if rq.question != nil {
 		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
 	}
-	switch rp.code {
-	case errSessionExpired, errSessionMoved:
-		return tell
-	case errAuthRequired:
+	if rp.code == errAuthRequired {
 		c.refused = true
 		return tell
 	}
-	t.clock.answered(rq.sent, throughLeader(rq.opcode))
+	t.clock.answered(rq.sent, proves(rq.opcode, rp))
 	t.settleLocked()
 	switch {
 	case rq.opcode == opSetAuth:

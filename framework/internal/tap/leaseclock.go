@@ -2,45 +2,56 @@ package tap
 
 import "time"
 
-// A leaseClock says until when a session certainly stands.
+// A leaseClock knows until when a session certainly exists at the ensemble.
 //
-// The ensemble's leader expires a session T after it last heard that the client
-// lives. A follower tells it with its answer to the leader's ping, every half
-// tick, and a forwarded write does not count as a sign of life by itself. So
-// from the answer to a write or a sync that was sent at t it follows that the
-// leader has heard of every contact that lies at least a margin before t: the
-// ping that carried the news travelled ahead of the request on the same link.
-// The margin has to exceed half a tick of the servers.
+// The ensemble's leader expires a session T after it last learned that the client
+// lives. A follower reports its clients to the leader with its answer to the
+// leader's ping, every half tick; a forwarded write reports nothing by itself. If
+// another server becomes the leader, it gives every session its full T again.
 //
-// A handshake is different: the server asks the leader about the session, and
-// that question is itself a sign of life. It counts at once, but for some slack.
+// A proof is an answer that only a quorum's commit can cause: see [proves]. If the
+// request was sent at t, the leader has learned of every contact that lies at least
+// a margin before t, because the report travelled ahead of the request on the same
+// link. A later leader became active only after t, because one of its voters
+// acknowledged the transaction to the earlier leader. The margin has to exceed half
+// a tick of the servers.
+//
+// The handshake of a new session is a committed transaction, so it is a proof. A
+// handshake that resumes a session is answered from the leader's memory, which may
+// be the memory of a leader that another one has replaced. It is a contact of which
+// that leader learns at once, so the first proof on its connection needs no margin:
+// a server closes its clients' connections when it loses its leader.
 //
 // All times are times of sending, read from the monotonic clock before the
 // frame left, so each is earlier than whatever the server did about it.
 type leaseClock struct {
 	timeout  time.Duration // T
 	margin   time.Duration
-	base     time.Time   // the leader had a sign of life no earlier than this
+	base     time.Time   // the leader learned that the client lives no earlier than this
 	contacts []time.Time // sent on this connection, oldest first, not yet proven
+	resumed  time.Time   // sending of this connection's handshake; zero once it is proven
+	proven   time.Time   // sending of the latest proof on this connection
 	heard    time.Time   // sending of the latest request that any server answered
-	asked    time.Time   // sending of the latest request that goes through the leader
+	latest   time.Time   // sending of the latest request
 }
 
 // ContactsPerMargin says how finely contacts are kept: of those that lie closer
-// together than the margin divided by it, the first stands for all.
+// together than the margin divided by it, the first counts for all.
 const ContactsPerMargin = 8
 
 // contactsPerTimeout bounds how many contacts are kept however small the margin.
 const contactsPerTimeout = 256
 
 // handshake takes note of a handshake that was sent at t and answered with the
-// session timeout.
-func (c *leaseClock) handshake(t time.Time, timeout, margin time.Duration) {
+// session timeout. isNew says that it began the session.
+func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Duration) {
 	c.timeout, c.margin = timeout, margin
-	c.base = later(c.base, t.Add(-c.slack()))
-	c.heard = later(c.heard, t)
-	c.asked = t
+	c.heard, c.latest = later(c.heard, t), t
 	c.contacts = append(c.contacts[:0], t)
+	c.resumed, c.proven = t, time.Time{}
+	if isNew {
+		c.prove(t)
+	}
 }
 
 // slack is by how much the client is early where no margin makes it so: its
@@ -49,10 +60,8 @@ func (c *leaseClock) handshake(t time.Time, timeout, margin time.Duration) {
 func (c *leaseClock) slack() time.Duration { return c.margin / ContactsPerMargin }
 
 // sent takes note that a frame leaves at t.
-func (c *leaseClock) sent(t time.Time, throughLeader bool) {
-	if throughLeader {
-		c.asked = t
-	}
+func (c *leaseClock) sent(t time.Time) {
+	c.latest = t
 	step := max(c.margin/ContactsPerMargin, c.timeout/contactsPerTimeout)
 	if n := len(c.contacts); n > 0 && t.Sub(c.contacts[n-1]) < step {
 		return
@@ -64,11 +73,21 @@ func (c *leaseClock) sent(t time.Time, throughLeader bool) {
 	c.contacts = append(c.contacts[:copy(c.contacts, c.contacts[stale:])], t)
 }
 
-// answered takes note of the answer to a request that was sent at t.
-func (c *leaseClock) answered(t time.Time, throughLeader bool) {
+// answered takes note of the answer to a request that was sent at t, and of whether
+// it is a proof.
+func (c *leaseClock) answered(t time.Time, proof bool) {
 	c.heard = later(c.heard, t)
-	if !throughLeader {
-		return
+	if proof {
+		c.prove(t)
+	}
+}
+
+// prove takes note of a proof that was sent at t.
+func (c *leaseClock) prove(t time.Time) {
+	c.proven = later(c.proven, t)
+	if !c.resumed.IsZero() {
+		c.base = later(c.base, c.resumed.Add(-c.slack()))
+		c.resumed = time.Time{}
 	}
 	proven := 0
 	for proven < len(c.contacts) && t.Sub(c.contacts[proven]) >= c.margin {
@@ -81,11 +100,11 @@ func (c *leaseClock) answered(t time.Time, throughLeader bool) {
 	c.contacts = c.contacts[:copy(c.contacts, c.contacts[proven:])]
 }
 
-// deadline returns until when the session certainly stands, zero before the
-// first handshake.
+// deadline returns until when the session certainly exists, zero before the
+// first proof.
 func (c *leaseClock) deadline() time.Time { return c.after(c.base) }
 
-// presumed returns until when it may be presumed to stand.
+// presumed returns until when it may be presumed to exist.
 func (c *leaseClock) presumed() time.Time { return c.after(c.heard) }
 
 func (c *leaseClock) after(t time.Time) time.Time {

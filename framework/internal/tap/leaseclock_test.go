@@ -42,9 +42,9 @@ func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
 			{3 * time.Second, (*peer).write, timeout + time.Second},
 			{4500 * time.Millisecond, (*peer).write, timeout + 2500*time.Millisecond},
 		}},
-		{"so does a sync", []step{
+		{"a sync proves nothing: a leader answers it without a quorum", []step{
 			{time.Second, (*peer).read, greeted},
-			{3 * time.Second, (*peer).sync, timeout + time.Second},
+			{3 * time.Second, (*peer).sync, greeted},
 		}},
 		{"an answer counts from when the request was sent", []step{
 			{time.Second, (*peer).ping, greeted},
@@ -55,9 +55,11 @@ func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
 			{time.Second, (*peer).ping, greeted},
 			{4 * time.Second, (*peer).writeExpired, greeted},
 		}},
-		{"contacts on an earlier connection don't count on the next", []step{
+		{"a handshake that resumes the session counts once there is a proof", []step{
 			{time.Second, (*peer).ping, greeted},
-			{2 * time.Second, (*peer).reconnect, greeted + 2*time.Second},
+			{2 * time.Second, (*peer).reconnect, greeted},
+			{2500 * time.Millisecond, (*peer).sync, greeted},
+			{2600 * time.Millisecond, (*peer).writeThrottled, greeted},
 			{3 * time.Second, (*peer).write, greeted + 2*time.Second},
 			{4 * time.Second, (*peer).write, timeout + 2*time.Second},
 			{5 * time.Second, (*peer).write, timeout + 3*time.Second},
@@ -98,12 +100,18 @@ func TestTheDeadlineIsPresumedFromWhateverServerAnswered(t *testing.T) {
 		if sent, ok := p.tap.OldestUnanswered(); !ok || sent.Sub(start) != 4*time.Second {
 			t.Errorf("oldest unanswered sent at %v (%v)", sent.Sub(start), ok)
 		}
-		if got := p.tap.Asked().Sub(start); got != 4*time.Second {
-			t.Errorf("asked at %v", got)
+		if got := p.tap.Sent().Sub(start); got != 4*time.Second {
+			t.Errorf("the latest request was sent at %v", got)
+		}
+		if got := p.tap.Proven(); !got.Equal(start) {
+			t.Errorf("a write that is not answered is taken for a proof, %v after the handshake", got.Sub(start))
 		}
 		p.answer()
 		if _, ok := p.tap.OldestUnanswered(); ok {
 			t.Error("everything is answered, and something is not")
+		}
+		if got := p.tap.Proven().Sub(start); got != 4*time.Second {
+			t.Errorf("proven at %v, want when the write was sent", got)
 		}
 	})
 }

@@ -18,8 +18,9 @@ const (
 	opPing    = 11
 	opAuth    = 100
 
-	codeExpired = -112
-	codeRefused = -115
+	codeExpired   = -112
+	codeThrottled = -127
+	codeRefused   = -115
 )
 
 // A peer is a wire client and its server at once, on the two ends of a pipe
@@ -73,7 +74,10 @@ func (p *peer) dial() {
 func (p *peer) reconnect() {
 	p.t.Helper()
 	p.dial()
-	p.send(make([]byte, 44))
+	hello := make([]byte, 44)
+	id, _, _ := p.tap.Session()
+	binary.BigEndian.PutUint64(hello[16:], uint64(id))
+	p.send(hello)
 	p.reply(greeting(7))
 }
 
@@ -155,6 +159,7 @@ func (p *peer) read()            { p.respond(p.request(opExists), 0) }
 func (p *peer) ping()            { p.respond(p.request(opPing), 0) }
 func (p *peer) write()           { p.respond(p.request(opSetData), 0) }
 func (p *peer) sync()            { p.respond(p.request(opSync), 0) }
+func (p *peer) writeThrottled()  { p.respond(p.request(opSetData), codeThrottled) }
 func (p *peer) writeExpired()    { p.respond(p.request(opSetData), codeExpired) }
 func (p *peer) writeUnanswered() { p.request(opSetData) }
 func (p *peer) answer()          { p.respond(p.xid, 0) }

@@ -95,7 +95,7 @@ func (c *Conn) register(q *question, opcode int32) (xid int32, ok bool) {
 		t.asked = firstQuestion
 	}
 	now := time.Now()
-	t.clock.sent(now, throughLeader(opcode))
+	t.clock.sent(now)
 	c.inflight = append(c.inflight, request{xid: t.asked, opcode: opcode, sent: now, question: q})
 	return t.asked, true
 }

@@ -90,8 +90,8 @@ func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	return c, nil
 }
 
-// Session returns the session's id, password and negotiated timeout, all zero
-// before the first handshake.
+// Session returns the session's id, password and timeout, all zero before the first
+// handshake. The timeout is the least that its handshakes negotiated.
 func (t *Tap) Session() (id int64, password []byte, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,11 +141,19 @@ func (t *Tap) Presumed() time.Time {
 	return t.clock.presumed()
 }
 
-// Asked returns when the latest request left that goes through the leader.
-func (t *Tap) Asked() time.Time {
+// Proven returns when the latest request was sent whose answer is a proof, zero if
+// there is none on the present connection. The handshake of a new session is one.
+func (t *Tap) Proven() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.clock.asked
+	return t.clock.proven
+}
+
+// Sent returns when the latest request was sent.
+func (t *Tap) Sent() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock.latest
 }
 
 // OldestUnanswered returns when the request was sent that has waited longest
@@ -201,8 +209,9 @@ func (t *Tap) CloseConn(cause error) {
 	}
 }
 
-// handshake takes over an answered handshake that was sent at sent.
-func (t *Tap) handshake(sent time.Time, id int64, timeout time.Duration, password []byte) error {
+// handshake takes over an answered handshake that was sent at sent, and asked for a
+// new session or not.
+func (t *Tap) handshake(sent time.Time, isNew bool, id int64, timeout time.Duration, password []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -215,8 +224,11 @@ func (t *Tap) handshake(sent time.Time, id int64, timeout time.Duration, passwor
 		t.ended = fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, id, t.id)
 		return t.ended
 	}
+	if t.timeout > 0 { // a new leader goes by the timeout that the session began with
+		timeout = min(timeout, t.timeout)
+	}
 	t.id, t.timeout, t.password = id, timeout, password
-	t.clock.handshake(sent, timeout, t.config.MarginFor(timeout))
+	t.clock.handshake(sent, isNew, timeout, t.config.MarginFor(timeout))
 	t.settleLocked()
 	return nil
 }
