@@ -25,7 +25,6 @@ func main() {
 	flag.DurationVar(&on.timeout, "timeout", on.timeout, "session timeout")
 	flag.IntVar(&on.servers, "servers", on.servers, "of one ensemble")
 	flag.Float64Var(&on.writes, "writes", on.writes, "that the ensemble can do, per second")
-	flag.Float64Var(&on.syncs, "syncs", on.syncs, "that the ensemble can do, per second")
 	flag.Float64Var(&on.reads, "reads", on.reads, "that each server can do, per second")
 	flag.IntVar(&on.sessions, "sessions", on.sessions, "that one server is to have at the most")
 	flag.Parse()
@@ -38,6 +37,8 @@ func main() {
 		return
 	}
 	table(os.Stdout, on, examples())
+	fmt.Println()
+	heartbeats(os.Stdout, on)
 }
 
 // examples are the workloads of docs/sizing.md, each for a growing number of clients.
@@ -59,12 +60,25 @@ func examples() []workload {
 
 // table prints what the workloads ask, as Markdown.
 func table(w io.Writer, on ensemble, loads []workload) {
-	fmt.Fprintln(w, "| workload | clients | writes/s | syncs/s | reads/s | leader | each server | sessions per server | ensembles |")
+	fmt.Fprintln(w, "| workload | clients | writes/s | heartbeats/s | reads/s | leader | each server | sessions per server | ensembles |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, load := range loads {
 		d := load.demand(on)
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %.0f %% | %.0f %% | %s | %d |\n", load.name, grouped(float64(load.clients)),
-			grouped(d.writes), grouped(d.syncs), grouped(d.reads), 100*d.leader, 100*d.server, grouped(d.sessions), d.ensembles)
+			grouped(d.writes), grouped(d.beats), grouped(d.reads), 100*d.leader, 100*d.server, grouped(d.sessions), d.ensembles)
+	}
+}
+
+// heartbeats prints what clients ask that hold leases and write nothing, as Markdown.
+func heartbeats(w io.Writer, on ensemble) {
+	fmt.Fprintln(w, "| clients with leases | T | transactions/s | log of each server, KB/s | reads/s |")
+	fmt.Fprintln(w, "|--:|--:|--:|--:|--:|")
+	for _, timeout := range []time.Duration{10 * time.Second, 30 * time.Second} {
+		on.timeout = timeout
+		for _, clients := range []int{1, 100, 10_000} {
+			d := workload{clients: clients, idle: true}.demand(on)
+			fmt.Fprintf(w, "| %s | %v | %.4g | %.3g | %.4g |\n", grouped(float64(clients)), timeout, d.beats, d.log/1000, d.beats)
+		}
 	}
 }
 

@@ -9,13 +9,16 @@ import (
 
 // What docent asks for a Mutex, in requests. A test holds each against what a client sends.
 const (
-	writesPerLock  = 2.0 // create, delete
-	readsPerLock   = 1.0 // the listing that travels with the create
-	readsPerWait   = 4.0 // the predecessor and the own znode watched, the queue looked at again
-	readsPerHold   = 1.0 // the own znode is watched if it is held for longer than holdNoticed
-	syncsPerT      = 8.0 // while a client has leases, and writes nothing
-	pingsPerT      = 3.0 // of every client, to its own server
-	bytesPerName   = 59  // in a listing
+	writesPerLock  = 2.0             // create, delete
+	readsPerLock   = 1.0             // the listing that travels with the create
+	readsPerWait   = 4.0             // the predecessor and the own znode watched, the queue looked at again
+	readsPerHold   = 1.0             // the own znode is watched if it is held for longer than holdNoticed
+	beatsPerT      = 4.0             // transactions of a client that has leases, and writes nothing; 8 if T is below slowBeats
+	probesPerT     = 4.0             // reads of that client, one ahead of each such transaction
+	bytesPerBeat   = 73              // in the transaction log of each server
+	pingsPerT      = 3.0             // of every client, to its own server
+	bytesPerName   = 59              // in a listing
+	slowBeats      = 9 * time.Second // the shortest T with four heartbeats, by the default lease margin
 	holdNoticed    = 50 * time.Millisecond
 	headroom       = 0.5 // of what was measured, that is planned for: elections, restarts, one server less
 	namesPerAnswer = 1 << 20 / bytesPerName
@@ -26,7 +29,6 @@ type ensemble struct {
 	timeout  time.Duration // of sessions
 	servers  int
 	writes   float64 // per second, by all together: the leader orders them
-	syncs    float64 // per second, by all together
 	reads    float64 // per second, by each server
 	sessions int     // that one server is to have at the most
 }
@@ -35,7 +37,7 @@ type ensemble struct {
 // that had other work besides, each figure the least of three runs, a server's reads a third of what
 // all three gave. Writes were flushed. Servers with cores and log disks of their own do several
 // times as much. 20 000 sessions per server are a habit, not a measurement.
-var reference = ensemble{timeout: 30 * time.Second, servers: 3, writes: 4_800, syncs: 14_700, reads: 3_900, sessions: 20_000} //nolint:gochecknoglobals // a constant, if Go had constant structs
+var reference = ensemble{timeout: 30 * time.Second, servers: 3, writes: 4_800, reads: 3_900, sessions: 20_000} //nolint:gochecknoglobals // a constant, if Go had constant structs
 
 // A workload is what clients do. Each has a session.
 type workload struct {
@@ -45,6 +47,14 @@ type workload struct {
 	hold    time.Duration // how long each is held
 	ahead   float64       // contenders that it finds ahead, on average
 	idle    bool          // holds all the time, and locks nothing
+}
+
+// beatsPerT returns how many heartbeats a client with leases sends in a session timeout.
+func (e ensemble) beatsPerT() float64 {
+	if e.timeout < slowBeats {
+		return 2 * beatsPerT
+	}
+	return beatsPerT
 }
 
 func (l workload) validate(on ensemble) error {
@@ -61,14 +71,15 @@ func (l workload) validate(on ensemble) error {
 	check(l.rate*l.hold.Seconds()*(1+l.ahead) <= 1, "-rate %g, -hold %v, -ahead %g: a client can't lock so often", l.rate, l.hold, l.ahead)
 	check(on.timeout > 0, "-timeout %v: must be positive", on.timeout)
 	check(on.servers > 0, "-servers %d: must be positive", on.servers)
-	check(on.writes > 0 && on.syncs > 0 && on.reads > 0, "-writes %g, -syncs %g, -reads %g: must be positive", on.writes, on.syncs, on.reads)
+	check(on.writes > 0 && on.reads > 0, "-writes %g, -reads %g: must be positive", on.writes, on.reads)
 	check(on.sessions > 0, "-sessions %d: must be positive", on.sessions)
 	return errors.Join(faults...)
 }
 
 // A demand is what a workload asks of an ensemble.
 type demand struct {
-	writes, syncs, reads float64 // per second
+	writes, beats, reads float64 // per second
+	log                  float64 // bytes per second that heartbeats add to each server's transaction log
 	leader               float64 // share of what the leader can order
 	server               float64 // share of what each server can answer
 	sessions             float64 // per server
@@ -95,12 +106,12 @@ func (l workload) demand(on ensemble) demand {
 		busy = 1
 	}
 	perT := 1 / on.timeout.Seconds()
-	syncs := float64(l.clients) * math.Max(0, busy*syncsPerT*perT-l.rate*writesPerLock) // its own writes do as well
-	pings := float64(l.clients) * pingsPerT * perT
+	beats := float64(l.clients) * math.Max(0, busy*on.beatsPerT()*perT-l.rate*writesPerLock) // its own writes do as well
+	local := float64(l.clients)*pingsPerT*perT + beats                                       // a probe goes out ahead of each heartbeat
 
-	d := demand{writes: locks * writesPerLock, syncs: syncs, reads: locks * perLock}
-	d.leader = d.writes/on.writes + d.syncs/on.syncs
-	d.server = (d.reads+pings)/(float64(on.servers)*on.reads) + d.leader // every server does every write
+	d := demand{writes: locks * writesPerLock, beats: beats, reads: locks * perLock, log: beats * bytesPerBeat}
+	d.leader = (d.writes + d.beats) / on.writes
+	d.server = (d.reads+local)/(float64(on.servers)*on.reads) + d.leader // every server does every write
 	d.sessions = float64(l.clients) / float64(on.servers)
 	need := math.Max(d.server/headroom, d.sessions/float64(on.sessions))
 	d.ensembles = max(1, int(math.Ceil(need-1e-9)))

@@ -30,7 +30,12 @@ func TestThePageShowsTheTable(t *testing.T) {
 	if !strings.Contains(string(page), "\n"+printed.String()) {
 		t.Errorf("docs/sizing.md does not show what `go run ./docs/sizing` prints:\n%s", printed.String())
 	}
-	for what, figure := range map[string]float64{"writes, flushed to disk": reference.writes, "syncs": reference.syncs, "reads": reference.reads} {
+	printed.Reset()
+	heartbeats(&printed, reference)
+	if !strings.Contains(string(page), "\n"+printed.String()) {
+		t.Errorf("docs/sizing.md does not show what heartbeats ask:\n%s", printed.String())
+	}
+	for what, figure := range map[string]float64{"writes, flushed to disk": reference.writes, "reads": reference.reads} {
 		if row := "| " + what + " | " + grouped(figure) + " | "; !strings.Contains(string(page), row) {
 			t.Errorf("docs/sizing.md does not have the figure of the model: %s", row)
 		}
@@ -165,7 +170,11 @@ func TestTheModelKnowsWhatHoldingCosts(t *testing.T) {
 		lease := l.lock(t)
 		const periods = 120
 		<-time.After(periods * reference.timeout)
-		holds(t, "syncs per session timeout", float64(l.proxy.Count(fault.Sync))/periods, syncsPerT)
+		holds(t, "heartbeats per session timeout", float64(l.proxy.Count(fault.Multi))/periods, reference.beatsPerT())
+		holds(t, "probes per session timeout", float64(l.proxy.Count(fault.Exists)-1)/periods, probesPerT) // the own znode is watched
+		if n := l.proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs", n)
+		}
 		holds(t, "pings per session timeout", float64(l.proxy.Count(fault.Ping))/periods, pingsPerT)
 		if err := lease.Release(t.Context()); err != nil {
 			t.Fatal(err)

@@ -78,8 +78,8 @@ func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
 		way.ResetRequests()
 		lease := mustLock(t, m)
 		mustRelease(t, lease)
-		if got := way.Count(fault.Multi, fault.GetChildren); got != 12 || way.Count(fault.Multi) != 2 {
-			t.Errorf("%d transactions and %d listings, want 2 and 10", way.Count(fault.Multi), way.Count(fault.GetChildren))
+		if got := count(way, fault.Multi, fault.GetChildren); got != 12 || count(way, fault.Multi) != 2 {
+			t.Errorf("%d transactions and %d listings, want 2 and 10", count(way, fault.Multi), count(way, fault.GetChildren))
 		}
 		if got := way.Count(fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
 			t.Errorf("%d other requests, want none", got)
@@ -121,7 +121,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 		if lease != nil || !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock /multi/none/02: held by another owner" {
 			t.Errorf("TryLock: %v, %v; want no lease and ErrHeld with the member's path", lease, err)
 		}
-		if got := way.Count(fault.Multi); got != 2 {
+		if got := count(way, fault.Multi); got != 2 {
 			t.Errorf("%d transactions, want 2", got)
 		}
 		for i, path := range paths {
@@ -183,7 +183,7 @@ func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 		keepDirectories(t, c, paths)
 		way.ResetRequests()
 		lease := mustLock(t, m)
-		if got := way.Count(fault.Multi, fault.Create); got != 3 {
+		if got := count(way, fault.Multi, fault.Create); got != 3 {
 			t.Errorf("%d writes, want 3", got)
 		}
 		mustRelease(t, lease)
@@ -217,7 +217,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
 			}
 		}
-		if got := way.Count(fault.Multi, fault.Create, fault.GetChildren); got != 0 {
+		if got := count(way, fault.Multi, fault.Create, fault.GetChildren); got != 0 {
 			t.Errorf("%d requests, want none", got)
 		}
 	})
@@ -234,11 +234,11 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		way.ResetRequests()
 		lease := mustLock(t, m)
-		if multis, lists := way.Count(fault.Multi), way.Count(fault.GetChildren); multis != 3 || lists != 250 {
+		if multis, lists := count(way, fault.Multi), count(way, fault.GetChildren); multis != 3 || lists != 250 {
 			t.Errorf("%d transactions and %d listings, want 3 and 250", multis, lists)
 		}
 		mustRelease(t, lease)
-		if multis := way.Count(fault.Multi); multis != 4 {
+		if multis := count(way, fault.Multi); multis != 4 {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)

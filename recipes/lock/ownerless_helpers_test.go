@@ -3,12 +3,15 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -182,10 +185,33 @@ func operations(proxy *worlds.Way) []fault.Op {
 	var ops []fault.Op
 	for _, rq := range proxy.Requests() {
 		switch rq.Op {
-		case fault.Ping, fault.Sync, fault.Connect, fault.SetWatches:
+		case fault.Ping, fault.Connect, fault.SetWatches:
 		default:
-			ops = append(ops, rq.Op)
+			if !keepsAlive(rq) {
+				ops = append(ops, rq.Op)
+			}
 		}
 	}
 	return ops
+}
+
+// keepsAlive reports whether the request is a heartbeat of the session, or a probe.
+func keepsAlive(rq zkproxy.Request) bool {
+	path := rq.Path
+	if len(rq.Parts) == 1 {
+		path = rq.Parts[0].Path
+	}
+	return strings.HasPrefix(path, "/zookeeper/")
+}
+
+// count returns how many requests of some kinds the client sent, without those that keep
+// the session alive.
+func count(proxy *worlds.Way, ops ...fault.Op) int {
+	n := 0
+	for _, op := range operations(proxy) {
+		if slices.Contains(ops, op) {
+			n++
+		}
+	}
+	return n
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// asked counts what clients ask of srv from now on, but for what keeps sessions alive.
+// asked counts what clients ask of srv about /quiet from now on.
 func asked(srv *zkserver.Server) (count func() int) {
 	var handles []*fault.Handle
 	for _, op := range []fault.Op{
 		fault.Create, fault.Delete, fault.Exists, fault.GetData, fault.SetData, fault.GetChildren, fault.Multi, fault.Check,
 	} {
-		handles = append(handles, srv.Rules().Add(fault.Rule{Op: op, Action: fault.Pass, Times: fault.Forever}))
+		handles = append(handles, srv.Rules().Add(fault.Rule{Op: op, Path: "/quiet/**", Action: fault.Pass, Times: fault.Forever}))
 	}
 	return func() int {
 		n := 0
