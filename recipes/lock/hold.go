@@ -114,7 +114,7 @@ func (r *registry) unwantedLocked(h *hold) bool {
 		return false
 	}
 	r.leaveLocked(h)
-	r.leaveRelayLocked(h, nil)
+	r.quitRelayLocked(h)
 	h.changedLocked() // for those of the lock's other side
 	return true
 }

@@ -51,12 +51,12 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 		h.seen.Waits(noQueue)
 		select {
 		case <-h.turn:
-		case <-ctx.Done():
-			if s.registry.quitRelay(h) {
-				return nil, ctxerr.Of(ctx)
-			} // else its turn has just come: to be passed on in the end
+		case <-ctx.Done(): // the place is the party's, as long as one of its goroutines waits
+			return nil, ctxerr.Of(ctx)
 		}
-		if h.passed != nil && h.passed.Hold.Err() == nil {
+	}
+	if h.passed != nil {
+		if h.passed.Hold.Err() == nil {
 			return h.passed, nil
 		}
 		h.setPassed(nil) // its session has ended, and the znode with that

@@ -325,3 +325,43 @@ func TestLocalHandoffWhenTheClientIsClosed(t *testing.T) {
 		}
 	})
 }
+
+// TestLocalHandoffKeepsThePlaceOfAParty has two goroutines of one owner wait, of which the
+// one that drives the attempt gives up: before its turn, and at the moment of the hand-off.
+func TestLocalHandoffKeepsThePlaceOfAParty(t *testing.T) {
+	for name, late := range map[string]bool{"before its turn": false, "at the hand-off": true} {
+		t.Run(name, func(t *testing.T) {
+			relayed(t, 10, func(t relayTest) {
+				held := mustLock(t, t.m)
+				party := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
+				impatient, cancel := context.WithCancel(party)
+				first := lockLater(impatient, t.m)
+				synctest.Wait()
+				second := lockLater(party, t.m)
+				synctest.Wait()
+				behind := t.lineUp(1, t.m)[0]
+				if late {
+					done := make(chan error, 1)
+					go func() { done <- held.Release(t.Context()) }()
+					cancel()
+					if err := receive(t, done, "the release"); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					cancel()
+					synctest.Wait()
+					mustRelease(t, held)
+				}
+				synctest.Wait()
+				t.waits(behind, "the owner behind the party")
+				theirs := t.has(second, "the party's other goroutine")
+				if got := receive(t, first, "the end of the first"); got.err == nil {
+					mustRelease(t, got.lease)
+				}
+				mustRelease(t, theirs)
+				mustRelease(t, t.has(behind, "the owner behind the party"))
+				t.nothingIsLeft()
+			})
+		})
+	}
+}

@@ -55,8 +55,8 @@ func (rl *relay) watch() {
 	}
 }
 
-// takeTurn takes the turn for h, or puts it behind those who wait for that. It
-// reports whether h has to wait.
+// takeTurn takes the turn for h, or puts it behind those who wait for that, unless it
+// waits already. It reports whether h has to wait.
 func (r *registry) takeTurn(h *hold, try bool) (waits bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,23 +71,26 @@ func (r *registry) takeTurn(h *hold, try bool) (waits bool, err error) {
 		return false, nil
 	case try:
 		return false, ErrHeld
+	case h.turn != nil: // another goroutine of the party has waited
+		return true, nil
 	}
 	h.turn = make(chan struct{})
 	rl.waiting = append(rl.waiting, h)
 	return true, nil
 }
 
-// quitRelay takes h out of those who wait, unless its turn has come.
-func (r *registry) quitRelay(h *hold) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// quitRelayLocked takes h, which nobody wants any more, out of its relay: it gives back the
+// turn, if it has that. It needs mu; what is to be done with a znode is left to the client.
+func (r *registry) quitRelayLocked(h *hold) {
 	rl := r.relays[h.relayKey()]
-	if h.relay != nil || rl == nil {
-		return false
+	switch {
+	case h.passed != nil:
+		r.returnLocked(h)
+	case h.relay != nil:
+		r.leaveRelayLocked(h, nil)
+	case h.turn != nil && rl != nil:
+		rl.waiting = slices.DeleteFunc(rl.waiting, func(other *hold) bool { return other == h })
 	}
-	i := slices.Index(rl.waiting, h)
-	rl.waiting = slices.Delete(rl.waiting, i, i+1)
-	return true
 }
 
 // leaveRelayLocked gives h's turn, if it has that, to the next one, together with the

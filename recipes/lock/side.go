@@ -145,9 +145,6 @@ func (s *side) settle(h *hold, grant *queue.Grant, held *holding, err error) (*L
 	defer s.registry.mu.Unlock()
 	h.undrivenLocked()
 	if err != nil {
-		if h.passed != nil {
-			s.registry.returnLocked(h)
-		}
 		s.abandonLocked(h)
 		return nil, err
 	}
