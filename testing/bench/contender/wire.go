@@ -31,6 +31,7 @@ func (s wireSession) Close() error { return closeWire(s.conn) }
 // Lock knows the kinds
 //
 //	bare        create | delete
+//	along       create, with children sent behind it | delete
 //	listed      create, children | delete
 //	watched     create, exists with a watch on the other one's znode, its event | delete
 //	multi       one multi of creates | one multi of deletes
@@ -46,6 +47,8 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 	switch kind {
 	case "bare", "children":
 		return l, nil
+	case "along":
+		return along{l}, nil
 	case "listed":
 		return listed{l}, nil
 	case "watched":
@@ -98,6 +101,15 @@ func (l *wireLock) Release(context.Context) error { return l.conn.Delete(l.node,
 func (l *wireLock) Refused(context.Context) error {
 	_, _, err := l.conn.Children(l.path)
 	return err
+}
+
+// along is create and delete, with the children asked for behind the create, before its answer.
+type along struct{ *wireLock }
+
+func (l along) Acquire(ctx context.Context) error {
+	listed := make(chan error, 1)
+	go func() { listed <- l.Refused(ctx) }() // begins when the create has been sent, mostly
+	return errors.Join(l.wireLock.Acquire(ctx), <-listed)
 }
 
 // listed is create, children and delete.
