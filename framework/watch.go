@@ -83,11 +83,11 @@ func (w *Watch) Event() EventKind {
 	}
 }
 
-// Valid reports whether the Watch has neither fired nor been closed, and the connection that it was set on
-// has not been lost. A Watch whose connection is lost becomes invalid before it fires, and before any
-// request is sent on the next connection. A server sends the event of a change before it answers from the new state, so as long as a Watch is
-// valid no reply shows a change that the Watch would notify of, unless the server filtered the event: the session
-// could not read the znode at that moment. Valid may be called concurrently.
+// Valid reports whether the Watch has neither fired nor been closed, and the connection that it was
+// set on has not been lost. If that connection is lost, the Watch becomes invalid before any request
+// is sent on the next one, and fires later. A server sends the event of a change before it answers
+// from the new state. So no reply shows a change that a valid Watch would notify of, unless the
+// server filtered the event because the session could not read the znode at that moment.
 func (w *Watch) Valid() bool { return w.registry.valid(w) }
 
 // Stat returns the Stat that the znode had when the Watch was set, and whether

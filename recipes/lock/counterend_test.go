@@ -34,7 +34,8 @@ func nearTheEnd(t *testing.T, path string, before int32, opts ...zkserver.Option
 	return srv
 }
 
-// TestSidesAtTheCounterEnd has readers and writers with one number: it does not make them one owner's.
+// TestSidesAtTheCounterEnd has readers and writers with one number, which does not make them one
+// owner's.
 func TestSidesAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, first, second, third *lock.ReadWrite){
@@ -112,8 +113,8 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 	}
 }
 
-// TestContendersAtTheCounterEnd has eight clients contend for a lock whose znodes get the last number and negative
-// ones in turn. Some of the attempts are given up.
+// TestContendersAtTheCounterEnd has eight clients contend for a lock whose znodes get the last number
+// and negative ones in turn. Some of the attempts are given up.
 func TestContendersAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
 	const path, clients, rounds = "/counter-end", 8, 10

@@ -17,9 +17,9 @@ var (
 	// ErrUpgrade is returned at once by Lock and TryLock of a read/write lock's
 	// write side when the caller has the read side: it would wait for itself.
 	ErrUpgrade = errtype.New("caller has the read side, which can't be upgraded: release it first", "upgrade")
-	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side when the caller has the write
-	// side, and the counter of the lock's directory has come to its end (2147483647): the znode of the read
-	// side could not be told from others. Release the write side first.
+	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side when the
+	// caller has the write side, and the counter of the lock's directory has come to its end
+	// (2147483647): other znodes may have the read side's number. Release the write side first.
 	ErrCounterEnd = queue.ErrCounterEnd
 	// ErrNoGuard is the reason of a transaction's failure that was to be guarded
 	// by the lease of an [Exclusive]: all its holders' znodes have one name, and

@@ -100,8 +100,8 @@ func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
 	})
 }
 
-// TestSharedListingUnderFaults has several attempts come at once, so that some share a listing, with a fault on the way
-// of one of the requests. Some of those attempts may be given up meanwhile.
+// TestSharedListingUnderFaults has several attempts come at once, so that some share a listing. One
+// of the requests meets a fault, and some of the attempts may be given up meanwhile.
 func TestSharedListingUnderFaults(t *testing.T) {
 	const path, attempts = "/listings/faults", 12
 	for name, rule := range map[string]fault.Rule{
@@ -222,9 +222,9 @@ func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
 	})
 }
 
-// TestADowngradeComesAheadOfWritersThatWait has a writer of another session take the read lock before
-// it gives the write lock back, as Curator's do: writers of one session that queue behind it
-// must wait for the reader.
+// TestADowngradeComesAheadOfWritersThatWait has a writer of another session take the read lock
+// before it gives the write lock back, as Curator's do: writers of one session that queue behind
+// it must wait for the reader.
 func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/listings/heirs"

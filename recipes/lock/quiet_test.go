@@ -38,8 +38,8 @@ func asked(srv *zkserver.Server) (count func() int) {
 	}
 }
 
-// A holder relies on its watches. So does a waiter in a queue, save that it looks at two znodes, its own and the one ahead,
-// once in one to two session timeouts.
+// A holder relies on its watches. So does a waiter in a queue, save that it looks at two znodes, its
+// own and the one ahead, once in one to two session timeouts.
 func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

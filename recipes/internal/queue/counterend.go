@@ -20,7 +20,8 @@ const lastSequence = math.MaxInt32
 
 // ErrCounterEnd is returned to a writer that asks for the read side, too, and whose znode has a
 // number from the end of the directory's counter: other znodes may have the same.
-var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; it begins again once the directory has been empty and removed", "counter_end")
+var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
+	"it begins again once the directory has been empty and removed", "counter_end")
 
 // Uncounted reports whether the number is one from the end of the directory's counter: it comes
 // after all others, and says nothing of the order among its like.
@@ -29,8 +30,8 @@ func (n Node) Uncounted() bool { return n.Sequence == lastSequence || n.Sequence
 // statsAtOnce is how many Stats are asked for at one time.
 const statsAtOnce = 64
 
-// settle puts the uncounted nodes, which end the sorted nodes, in the order of their creation, which their
-// Stats tell. It leaves those out that have gone meanwhile.
+// settle puts the uncounted nodes, which end the sorted nodes, in the order of their creation, which
+// their Stats tell. It leaves those out that have gone meanwhile.
 func (q *Queue) settle(ctx context.Context, c *framework.Client, nodes []Node) ([]Node, error) {
 	first := slices.IndexFunc(nodes, Node.Uncounted)
 	if first < 0 || first == len(nodes)-1 {
@@ -41,12 +42,16 @@ func (q *Queue) settle(ctx context.Context, c *framework.Client, nodes []Node) (
 		return nil, err
 	}
 	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return n.Uncounted() && created[n.Name] == 0 })
-	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b Node) int { return cmp.Compare(created[a.Name], created[b.Name]) })
+	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b Node) int {
+		return cmp.Compare(created[a.Name], created[b.Name])
+	})
 	return nodes, nil
 }
 
 // created returns the czxids of the nodes that exist, by their names.
-func (q *Queue) created(ctx context.Context, c *framework.Client, nodes []Node) (map[string]int64, error) {
+func (q *Queue) created(
+	ctx context.Context, c *framework.Client, nodes []Node,
+) (map[string]int64, error) {
 	czxids, errs := make([]int64, len(nodes)), make([]error, len(nodes))
 	slots := make(chan struct{}, statsAtOnce)
 	var wg sync.WaitGroup

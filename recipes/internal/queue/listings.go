@@ -35,7 +35,10 @@ type underway struct {
 // costs them no round trip. Those beyond wait for a listing that they share.
 const alongAtMost = 4
 
-// A sharedListing is one request.
+// A request asks for the queue.
+type request func(context.Context) ([]Node, error)
+
+// A sharedListing is one request that several attempts wait for.
 type sharedListing struct {
 	cancel  context.CancelFunc
 	waiting int           // attempts; guarded by listings.mu
@@ -86,10 +89,12 @@ func (ls *listings) forgetLocked(key listingKey) {
 	}
 }
 
-// list returns the nodes by the listing that is on its way, if enough says that it will do, and else by the next
-// one, which is sent after list was called. ask makes the request. ctx bounds the wait: the
-// request goes on as long as any attempt waits for it.
-func (ls *listings) list(ctx context.Context, key listingKey, ask func(context.Context) ([]Node, error), enough func([]Node) bool) ([]Node, error) {
+// list returns the nodes by the listing that is on its way, if enough says that it will do, and
+// else by the next one, which is sent after list was called. ctx bounds the wait: the request goes
+// on as long as any attempt waits for it.
+func (ls *listings) list(
+	ctx context.Context, key listingKey, ask request, enough func([]Node) bool,
+) ([]Node, error) {
 	l, sent := ls.join(ctx, key, ask)
 	nodes, err := ls.wait(ctx, key, l)
 	if sent || ctx.Err() != nil || err == nil && enough(nodes) {
@@ -100,7 +105,9 @@ func (ls *listings) list(ctx context.Context, key listingKey, ask func(context.C
 }
 
 // join returns the listing on its way, or sends one.
-func (ls *listings) join(ctx context.Context, key listingKey, ask func(context.Context) ([]Node, error)) (l *sharedListing, sent bool) {
+func (ls *listings) join(
+	ctx context.Context, key listingKey, ask request,
+) (l *sharedListing, sent bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	u := ls.underwayLocked(key)
@@ -113,7 +120,7 @@ func (ls *listings) join(ctx context.Context, key listingKey, ask func(context.C
 	return u.shared, sent
 }
 
-func (ls *listings) run(ctx context.Context, key listingKey, l *sharedListing, ask func(context.Context) ([]Node, error)) {
+func (ls *listings) run(ctx context.Context, key listingKey, l *sharedListing, ask request) {
 	defer close(l.done)
 	defer l.cancel()
 	l.nodes, l.err = ask(ctx)

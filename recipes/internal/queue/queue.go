@@ -21,10 +21,13 @@ import (
 type Queue struct {
 	Client *framework.Client
 	Dir    string
-	Kinds  []string                                // the kinds of contenders, as in "lock-", none the end of another
-	ACL    []framework.ACL                         // of contenders and missing parents; nil for the client's
-	Ahead  func(nodes []Node, own, before int) int // which of those before the index the one at own waits for; -1 for none
-	Place  func(position int)                      // told how many stand ahead of a waiting attempt; nil for nobody
+	Kinds  []string        // the kinds of contenders, as in "lock-", none the end of another
+	ACL    []framework.ACL // of contenders and missing parents; nil for the client's
+
+	// Ahead returns which of the nodes before the index the one at own waits for, -1 for none.
+	Ahead func(nodes []Node, own, before int) int
+
+	Place func(position int) // told how many stand ahead of a waiting attempt; nil for nobody
 
 	// Heirs reports whether gone, when it left, can have left another node in its
 	// place that waiting has to wait for; nil for never. All other nodes come

@@ -10,8 +10,8 @@ import (
 )
 
 // UntilSlowLook returns how long a waiter relies on its watches, before it looks whether they have
-// missed something: one to two session timeouts. A server may drop an event, and the watch with it, if the
-// session may not read the znode at that moment (ZooKeeper 3.8.4, 3.9.2).
+// missed something: one to two session timeouts. A server may drop an event, and the watch with
+// it, if the session may not read the znode at that moment (ZooKeeper 3.8.4, 3.9.2).
 func UntilSlowLook(c *framework.Client) time.Duration {
 	timeout := c.Session().Timeout
 	if timeout <= 0 {
@@ -20,11 +20,12 @@ func UntilSlowLook(c *framework.Client) time.Duration {
 	return timeout + rand.N(timeout)
 }
 
-// slowLook reads the own node and the one ahead, and returns nil if both exist. It returns an error that
-// names the node that may not be read any more: the event of its deletion would be lost.
+// slowLook reads the own node and the one ahead, and returns nil if both exist. If one may not be
+// read any more, the error names it, because the event of its deletion would be lost.
 func (w *waiting) slowLook(ctx context.Context) error {
 	for _, name := range []string{w.own.name, w.ahead.name} {
-		read, err := w.attempt.client.Watch(ctx, framework.JoinPath(w.attempt.queue.Dir, name), framework.WatchData)
+		path := framework.JoinPath(w.attempt.queue.Dir, name)
+		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
 		switch {
 		case ctxerr.Is(err, framework.ErrNoNode):
 			return errStale

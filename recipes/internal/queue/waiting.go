@@ -67,8 +67,8 @@ func disconnected(err error) bool {
 	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
 }
 
-// step waits until something happens. It returns nil if nobody is ahead then, and errStale if that takes a
-// listing to know.
+// step waits until something happens. It returns nil if nobody is ahead then, and errStale if that
+// takes a listing to know.
 func (w *waiting) step(ctx context.Context, pos position) error {
 	if err := w.arm(ctx, pos); err != nil {
 		return err
