@@ -8,8 +8,9 @@ import (
 // closeGrace is how long Close waits for listeners that are still at work.
 const closeGrace = 5 * time.Second
 
-// Close ends the session, so that its ephemeral znodes go at once where there
-// is a connection, and within the session timeout where there is none. An earlier
+// Close ends the session, so that its ephemeral znodes go at once. If there is no
+// connection, Close looks for a server that ends the session, for a second; if it finds
+// none, the ensemble ends the session within the session timeout. An earlier
 // session that was given up, and is not closed yet, gets one more attempt. It
 // returns when the client's goroutines and sockets are gone, which takes about
 // a second at the most, and the listeners have been told; one that is still at work

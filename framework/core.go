@@ -118,6 +118,7 @@ func (c *core) run() {
 		}
 		c.bury(s, cause)
 		if c.ctx.Err() != nil {
+			c.closeElsewhere(s)
 			s.retire() // Close waits for the session to be closed
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +107,145 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 			if _, _, err := client("c.test", config).Children(t.Context(), "/"); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	})
+}
+
+// A credentialsStore is what a service reads again when its files change.
+type credentialsStore struct {
+	mu    sync.Mutex // guards following
+	roots *x509.CertPool
+	own   tls.Certificate
+}
+
+func (s *credentialsStore) set(roots *x509.CertPool, own tls.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots, s.own = roots, own
+}
+
+func (s *credentialsStore) get() (*x509.CertPool, tls.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.roots, s.own
+}
+
+// config is the recipe of docs/security.md.
+func (s *credentialsStore) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			_, own := s.get()
+			return &own, nil
+		},
+		InsecureSkipVerify: true, // VerifyConnection verifies
+		VerifyConnection: func(state tls.ConnectionState) error {
+			roots, _ := s.get()
+			intermediates := x509.NewCertPool()
+			for _, cert := range state.PeerCertificates[1:] {
+				intermediates.AddCert(cert)
+			}
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+				DNSName: state.ServerName, Roots: roots, Intermediates: intermediates,
+			})
+			return err
+		},
+	}
+}
+
+// A tlsServer is a server behind TLS that asks for certificates of clients, and whose own can be
+// changed.
+type tlsServer struct {
+	mu      sync.Mutex // guards following
+	own     tls.Certificate
+	clients *x509.CertPool
+	seen    []string // names of clients
+}
+
+func (s *tlsServer) set(own tls.Certificate, clients *x509.CertPool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own, s.clients = own, clients
+}
+
+func (s *tlsServer) config() *tls.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, // by which a refusal is part of the handshake
+		Certificates: []tls.Certificate{s.own}, ClientCAs: s.clients, ClientAuth: tls.RequireAndVerifyClientCert,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen = append(s.seen, state.PeerCertificates[0].Subject.CommonName)
+			return nil
+		},
+	}
+}
+
+func (s *tlsServer) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[len(s.seen)-1]
+}
+
+func TestCertificatesAndRootsAreReloaded(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		dir := t.TempDir()
+		pair := func(ca *authority, name string) tls.Certificate {
+			file := ca.write(t, filepath.Join(dir, name+".pem"), name)
+			pair, err := tls.LoadX509KeyPair(file, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pair
+		}
+		pool := func(ca *authority) *x509.CertPool {
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(ca.pem)
+			return roots
+		}
+		before, after := newAuthority(t), newAuthority(t)
+		var server tlsServer
+		server.set(pair(before, "zk.test"), pool(before))
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
+			upstream, err := srv.Dial(ctx, "tcp", srv.ConnectString())
+			if err != nil {
+				return nil, err
+			}
+			near, far := net.Pipe()
+			inside := tls.Server(far, server.config())
+			go carry(upstream, inside) // both end with either connection
+			go carry(inside, upstream)
+			return near, nil
+		})
+		var store credentialsStore
+		store.set(pool(before), pair(before, "first"))
+		c := connect(t, "zk.test", framework.WithDialer(proxy.Dial), framework.WithTLS(store.config()), framework.WithSessionTimeout(span))
+		id := c.Session().ID
+		sleep(time.Second)
+
+		server.set(pair(after, "zk.test"), pool(after))
+		proxy.Cut()
+		sleep(time.Second)
+		if c.State() == connected {
+			t.Error("connected to a server whose authority is not known yet")
+		}
+		store.set(pool(after), pair(after, "second"))
+		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
+			t.Fatalf("session %#x, want %#x: %v", c.Session().ID, id, err)
+		}
+		if got := server.last(); got != "second" {
+			t.Errorf("the server saw the certificate of %q", got)
+		}
+
+		server.set(pair(after, "other.test"), pool(after))
+		sleep(time.Second)
+		proxy.Cut()
+		sleep(time.Second)
+		if c.State() == connected {
+			t.Error("connected to a server with the certificate of another")
 		}
 	})
 }

@@ -1,0 +1,41 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// detachedLimit is how long Close looks for a server that ends a session that has no
+// connection: about as long as the wire client takes to end in that case.
+const detachedLimit = time.Second
+
+// closeElsewhere ends s, which Close has ended, at any server that can be reached in
+// time, if s has no connection by which the wire could do so. It does not wait;
+// Close does. The client's loop calls it.
+func (c *core) closeElsewhere(s *session) {
+	if c.current() != s || s.wasServing() {
+		return
+	}
+	c.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
+		defer cancel()
+		b := &burial{core: c, session: s}
+		for _, server := range shuffled(c.currentServers().first()) {
+			err := b.attempt(ctx, target{server: server})
+			if err == nil || ctx.Err() != nil {
+				b.log(err, false)
+				return
+			}
+			c.log.Debug("cannot close the session at a server", zap.String(AttrServerAddress, server), zap.Error(err))
+		}
+	})
+}
+
+// wasServing reports whether s had a connection when it ended.
+func (s *session) wasServing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.linked
+}
