@@ -136,7 +136,7 @@ func (c *conn) handshake(r *connectRequest) bool {
 		return false
 	}
 	if r.session == 0 {
-		return c.lockWhen(c.front.commits) && c.await(s.openSession(c, r))
+		return c.lockWhen(c.front.proposes) && c.await(s.openSession(c, r))
 	}
 	if !c.lockWhen(c.front.hearsLeader) {
 		return false
@@ -157,7 +157,7 @@ func (c *conn) handshake(r *connectRequest) bool {
 
 // serveByLeader carries out what the leader decides on.
 func (c *conn) serveByLeader(r *request) bool {
-	ready := c.front.commits
+	ready := c.front.proposes
 	if r.op == opSync {
 		ready = c.front.hearsLeader
 	}

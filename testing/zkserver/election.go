@@ -175,10 +175,9 @@ func (f *Frontend) hearsLeader() bool {
 	return f.reaches()
 }
 
-// commits reports whether a write that is sent to the front end is carried out.
-func (f *Frontend) commits() bool {
-	return f.hearsLeader() && f.reign == nil && f.server.decides()
-}
+// proposes reports whether a write that is sent to the front end is proposed. What one
+// proposes that has been succeeded comes to nothing, so none of it is kept.
+func (f *Frontend) proposes() bool { return f.hearsLeader() && f.reign == nil }
 
 // reviewLeader starts the time that the front end has left once it is without its leader,
 // or leads without a quorum, and stops it otherwise.

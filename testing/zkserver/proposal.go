@@ -81,6 +81,9 @@ func (s *Server) commit(m *commit) {
 		m.reply = m.answer(m.txn, after)
 	}
 	s.forget(m)
+	if m.opened != nil {
+		s.track(m.opened)
+	}
 	s.reaper.noticeLocked(m.txn)
 	s.observe(m)
 	for _, f := range s.frontends {
@@ -101,10 +104,6 @@ func (s *Server) forget(m *commit) {
 // succeeded by one that hasn't heard of it.
 func (s *Server) abandonOutstanding() {
 	for _, m := range s.outstanding {
-		if m.opened != nil {
-			delete(s.sessions, m.opened.id)
-			m.opened.timer.Stop()
-		}
 		if m.dropped != nil {
 			s.sessions[m.ended] = m.dropped
 		}

@@ -91,6 +91,30 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 	})
 }
 
+// A leader without a quorum goes on proposing, so that all of it is outstanding together.
+func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := led(t)
+		c := connectTo(t, srv, 0)
+		c.node(t, "/p", 0)
+		if err := srv.SetNextSequence("/p", math.MaxInt32); err != nil {
+			t.Fatal(err)
+		}
+		srv.Frontend(0).Isolate()
+		for range 3 {
+			c.send(create, "/p/n", []byte(nil), open(), 2)
+		}
+		c.silent(t, time.Second)
+		srv.Frontend(0).Heal()
+		for _, want := range []string{"2147483647", "-2147483648", "-2147483647"} {
+			if got, err := c.receive(); err != nil || string(got.body[4:]) != "/p/n"+want {
+				t.Errorf("got %q, %v, want %s", got.body, err, want)
+			}
+		}
+	})
+}
+
 func TestReadsWaitForOutstandingWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ type session struct {
 // PasswordSize is the length of a session's password.
 const passwordSize = 16
 
-// newSession makes a session and starts its clock.
+// newSession makes a session, whose clock starts with track.
 func (s *Server) newSession(timeout time.Duration, owner *Frontend) *session {
 	s.lastSession++
 	sess := &session{
@@ -33,9 +33,13 @@ func (s *Server) newSession(timeout time.Duration, owner *Frontend) *session {
 		heard:    time.Now(),
 	}
 	rand.Read(sess.password) // never fails
-	sess.timer = time.AfterFunc(timeout, func() { s.deadlinePassed(sess) })
-	s.sessions[sess.id] = sess
 	return sess
+}
+
+// track counts the session's time, once it has been committed.
+func (s *Server) track(sess *session) {
+	sess.timer = time.AfterFunc(sess.timeout, func() { s.deadlinePassed(sess) })
+	s.sessions[sess.id] = sess
 }
 
 // resumeSession moves the session to a connection of f, with the timeout that the

@@ -59,6 +59,9 @@ func (l layout) write(cfg config) error {
 			return err
 		}
 	}
+	if len(cfg.sequences) > 0 {
+		return writeSequences(l.dataDir(), cfg.sequences)
+	}
 	return nil
 }
 
@@ -109,6 +112,9 @@ func (l layout) command(in install, cfg config) []string {
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=" + cfg.logLevel,
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
 		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+	}
+	if len(cfg.sequences) > 0 {
+		args = append(args, "-Dzookeeper.snapshot.trust.empty=true") // there is a log alone
 	}
 	if !cfg.fsync {
 		args = append(args, "-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=64")

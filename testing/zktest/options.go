@@ -54,6 +54,7 @@ type config struct {
 	settings          []setting
 	jvmFlags          []string
 	namespaces        bool
+	sequences         []sequence
 }
 
 func newConfig(opts []Option) (config, error) {
@@ -104,6 +105,11 @@ func (c config) validate() error {
 	for _, s := range c.settings {
 		if s.key == "" || strings.ContainsAny(s.key, "=\n") || strings.Contains(s.value, "\n") {
 			fault("setting %q with value %q: must be one line key=value", s.key, s.value)
+		}
+	}
+	for _, s := range c.sequences {
+		if !s.valid() {
+			fault("sequence of %q from %d: must be of a full path and from at least 1", s.path, s.next)
 		}
 	}
 	return errors.Join(faults...)

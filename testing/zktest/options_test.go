@@ -21,6 +21,7 @@ func TestBadOptionsAreRefusedTogether(t *testing.T) {
 		zktest.WithContainerInterval(-time.Second),
 		zktest.WithLogLevel("loud"),
 		zktest.WithSetting("a\nb", "c"),
+		zktest.WithSequence("a//b", 0),
 	)
 	want := `zktest: ensemble of 2: must have 3 to 7 members
 zktest: tick time 1µs: must be at least 1ms
@@ -28,7 +29,8 @@ zktest: greatest session timeout 1s: must be at least the least one, 2s
 zktest: sync limit 0: must be at least 1 tick
 zktest: container interval -1s: must be at least 1ms
 zktest: log level "loud": must be DEBUG, INFO, WARN or ERROR
-zktest: setting "a\nb" with value "c": must be one line key=value`
+zktest: setting "a\nb" with value "c": must be one line key=value
+zktest: sequence of "a//b" from 0: must be of a full path and from at least 1`
 	if err == nil || err.Error() != want {
 		t.Errorf("StartEnsemble() =\n%v\nwant\n%s", err, want)
 	}
@@ -98,5 +100,21 @@ func TestStartObeysItsContext(t *testing.T) {
 	defer stop()
 	if _, err := zktest.StartEnsemble(short, 3); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("StartEnsemble() = %v; want the context's error", err)
+	}
+}
+
+func TestSequenceBeginsWhereItIsWanted(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t, zktest.WithSequence("/a/end", 2147483647), zktest.WithSequence("/a/b", 41))
+	conn := connect(t, server)
+	for path, want := range map[string]string{"/a/end": "/a/end/n2147483647", "/a/b": "/a/b/n0000000041"} {
+		children, _, err := conn.Children(path)
+		if err != nil || len(children) != 0 {
+			t.Errorf("children of %s: %v, %v; want none", path, children, err)
+		}
+		got, err := conn.Create(path+"/n", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil || got != want {
+			t.Errorf("created %s, %v; want %s", got, err, want)
+		}
 	}
 }
