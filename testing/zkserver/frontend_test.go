@@ -184,56 +184,6 @@ func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 	})
 }
 
-func TestMovedSessionAtItsOldConnection(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name     string
-		op       int32
-		fields   []any
-		follower bool // what a follower answers
-		leader   bool // what the leader answers
-	}{
-		{"write", create, []any{"/x", []byte(nil), open(), 0}, false, false},
-		{"transaction", multi, []any{[]sub{{create, body("/x", []byte(nil), open(), 0)}}}, false, false},
-		{"sync", syncOp, []any{"/"}, true, false},
-		{"read", exists, []any{"/", false}, true, false},
-		{"ping", ping, nil, true, false},
-		{"end of the session", closeSession, nil, true, true},
-	}
-	for _, tt := range tests {
-		for role, answered := range map[string]bool{"follower": tt.follower, "leader": tt.leader} {
-			t.Run(tt.name+" at the "+role, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					was, is := 0, 1
-					if role == "follower" {
-						was, is = 1, 0
-					}
-					srv := led(t)
-					old := connectTo(t, srv, was)
-					moved, err := resumeOn(t, srv, is, old)
-					if err != nil {
-						t.Fatal(err)
-					}
-					old.send(tt.op, tt.fields...)
-					got, err := old.receive()
-					if answered != (err == nil) || got.err != 0 {
-						t.Errorf("answer %+v, %v; want one: %v", got, err, answered)
-					}
-					if !answered || tt.op == closeSession {
-						old.closed(t)
-					}
-					if tt.op == closeSession {
-						moved.closed(t)
-					} else if moved.has(t, "/x") {
-						t.Error("the write was carried out")
-					}
-				})
-			})
-		}
-	}
-}
-
 func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 	t.Parallel()
 	srv := start(t)

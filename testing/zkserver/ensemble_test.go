@@ -1,0 +1,134 @@
+package zkserver_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// An ensemble is one of three servers, embedded or real, that scenes are played on.
+type ensemble interface {
+	dial(member int) (net.Conn, error)
+	leader(t testing.TB) int
+	isolate(t testing.TB, member int)
+	heal(t testing.TB, member int)
+	// elect has all but one member elect a leader at once, and returns when they serve.
+	elect(t testing.TB, without int) error
+}
+
+// What both ensembles have: a sync limit that leaves time for real servers to restart.
+const (
+	members   = 3
+	ticks     = zktest.DefaultTickTime
+	syncTicks = 50
+	endPath   = "/end" // where sequence numbers begin two before their end
+	endNumber = 1<<31 - 2
+)
+
+// runEmbedded starts an embedded ensemble.
+func runEmbedded(t testing.TB, opts ...zkserver.Option) ensemble {
+	t.Helper()
+	srv := start(t, append([]zkserver.Option{
+		zkserver.WithFrontends(members), zkserver.WithLeader(members - 1), zkserver.WithTick(ticks), zkserver.WithSyncLimit(syncTicks),
+		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, time.Minute),
+		zkserver.WithReapInterval(zktest.DefaultContainerInterval),
+	}, opts...)...)
+	c := connect(t, srv)
+	c.node(t, endPath, 0)
+	c.do(t, del, c.node(t, endPath+"/counted", 0), -1)
+	c.do(t, closeSession)
+	if err := srv.SetNextSequence(endPath, endNumber); err != nil {
+		t.Fatal(err)
+	}
+	return embedded{srv}
+}
+
+type embedded struct{ srv *zkserver.Server }
+
+func (e embedded) dial(i int) (net.Conn, error) {
+	return e.srv.Dial(context.Background(), "tcp", e.srv.Frontend(i).Addr())
+}
+
+func (e embedded) leader(testing.TB) int {
+	return slices.Index(e.srv.Frontends(), e.srv.Leader())
+}
+
+func (e embedded) isolate(_ testing.TB, i int) { e.srv.Frontend(i).Isolate() }
+
+func (e embedded) heal(_ testing.TB, i int) { e.srv.Frontend(i).Heal() }
+
+func (e embedded) elect(testing.TB, int) error { e.srv.Elect(); return nil }
+
+// runReal starts a real ensemble.
+func runReal(t testing.TB) ensemble {
+	t.Helper()
+	return real{zktest.RunEnsemble(t, members, zktest.WithSyncLimit(syncTicks), zktest.WithSequence(endPath, endNumber))}
+}
+
+type real struct{ *zktest.Ensemble }
+
+func (e real) dial(i int) (net.Conn, error) { return net.Dial("tcp", e.Servers[i].Addr()) }
+
+func (e real) leader(t testing.TB) int {
+	t.Helper()
+	s, err := e.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Index(e.Servers, s)
+}
+
+func (e real) isolate(t testing.TB, i int) {
+	t.Helper()
+	if err := e.Isolate(e.Servers[i]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e real) heal(t testing.TB, i int) {
+	t.Helper()
+	if err := e.Heal(e.Servers[i]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// elect restarts the others.
+func (e real) elect(t testing.TB, without int) error {
+	errs := make([]error, members)
+	var all sync.WaitGroup
+	for i, s := range e.Servers {
+		if i != without {
+			all.Go(func() { errs[i] = s.Restart(t.Context()) })
+		}
+	}
+	all.Wait()
+	return errs[(without+1)%members]
+}
+
+// openAt opens a session at a member, or resumes one.
+func openAt(t testing.TB, e ensemble, member int, timeout time.Duration, resumed *client) *client {
+	t.Helper()
+	nc, err := e.dial(member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	session, password := int64(0), []byte(nil)
+	if resumed != nil {
+		session, password = resumed.session, resumed.password
+	}
+	if err := nc.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := handshake(nc, timeout, 0, session, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
