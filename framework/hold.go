@@ -10,7 +10,8 @@ import (
 
 // A SessionHold is an interest in one session: somebody's ephemeral znodes in it
 // mean something to them. While there is one, the client keeps the session's
-// deadline fresh: where its own writes don't, it sends a sync often enough. A
+// deadline fresh: if its own writes do not, it has the quorum commit transactions that
+// change nothing, every quarter of the session timeout. A
 // hold comes from [Client.HoldSession] and ends with [SessionHold.Release].
 //
 // A hold can be secured. From then on the session is given up, and the hold
@@ -62,8 +63,8 @@ func (h *SessionHold) Deadline() time.Time { return h.session.tap.Deadline() }
 
 // Secure binds the hold to the session's deadline: once it returned nil,
 // [SessionHold.Lost] is closed when the deadline passes, and was not closed
-// before. Where the deadline has passed already, since nothing was proven for a
-// while, it asks the ensemble first, and waits as long for the answer as the session
+// before. If the deadline has passed or is about to pass, because nothing was proven
+// for a while, it asks the ensemble first, and waits as long for the answer as the session
 // can stand. If ctx ends before that, the hold is not secured and the error wraps
 // ctx's. Once the session is over it returns
 // what ended it, which wraps [ErrSessionEnded] or [ErrClosed].

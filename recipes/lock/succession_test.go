@@ -126,7 +126,7 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 				followers, leader := members[:len(members)-1], members[len(members)-1]
 				holder := leader.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
 					framework.WithLeaseMargin(zktest.DefaultTickTime))
-				next := w.Client(t, framework.WithSessionTimeout(20*time.Second))
+				next := followers[0].Client(t, framework.WithSessionTimeout(20*time.Second))
 				var restarts sync.WaitGroup
 				lost, granted := lossAndSuccession(t, holder, next, "/succession/leader", func() {
 					leader.Isolate(t)
