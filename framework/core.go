@@ -20,6 +20,7 @@ type core struct {
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
 	unsupported unsupported
+	trees       trees
 	telemetry   *telemetry
 	ctx         context.Context // ends at Close
 	cancel      context.CancelCauseFunc

@@ -36,6 +36,7 @@ type session struct {
 	proving   bool                    // a heartbeat is on its way
 	probing   bool                    // a probe is on its way
 	heard     bool                    // the server has answered the probe on this connection
+	treeing   bool                    // a recursive watch is being set or removed
 	touching  bool                    // a touch is on its way
 	beaten    time.Time               // when the latest heartbeat of this connection was sent
 	heldSince time.Time               // when the first of the present holds was taken
@@ -62,7 +63,7 @@ func newSession(c *core, list serverList) (*session, error) {
 		dial:    s.dial,
 		logger:  c.log,
 		onLink:  s.onLink,
-		onNode:  s.watches.fire,
+		onNode:  s.onNode,
 	})
 	return s, err
 }
@@ -75,6 +76,17 @@ func (s *session) id() int64 {
 func (s *session) timeout() time.Duration {
 	_, _, timeout := s.tap.Session()
 	return timeout
+}
+
+// onNode runs on a goroutine of the wire client, in the connection's order.
+func (s *session) onNode(kind EventKind, path string) {
+	s.watches.fire(kind, path)
+	if !s.core.trees.fire(kind, path) {
+		return
+	}
+	if dir, name := SplitPath(path); name != "" && kind != EventChanged { // see tap.Tap's trees
+		s.watches.fire(EventChildrenChanged, dir)
+	}
 }
 
 func (s *session) wake() {

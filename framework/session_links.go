@@ -22,6 +22,7 @@ func (s *session) onLink(ev linkEvent) {
 	l := link{event: ev}
 	if ev == linkDown {
 		s.watches.severAll() // before anything is sent on the next connection
+		s.core.trees.sever(s)
 		l.fault = s.linkFault()
 	}
 	s.follows(l)
@@ -74,6 +75,7 @@ func (s *session) follow() error {
 	if waiting {
 		s.admit()
 	}
+	s.tendTrees()
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 		faults[i] = c.watchFault(kind, path, keys[i].path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
-		return make([]*Watch, len(paths)), wrapEach(paths, faults)
+		return make([]*Watch, len(paths)), wrapEach("watch", paths, faults)
 	}
 	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
 		return s.watchEach(ctx, keys)
@@ -32,13 +32,13 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 			ws[i], faults[i] = found[i].watch, found[i].err
 		}
 	}
-	return ws, wrapEach(paths, faults)
+	return ws, wrapEach("watch", paths, faults)
 }
 
 // wrapEach wraps the faults, for the paths that have one.
-func wrapEach(paths []string, faults []error) []error {
+func wrapEach(op string, paths []string, faults []error) []error {
 	for i, err := range faults {
-		faults[i] = opError("watch", paths[i], err)
+		faults[i] = opError(op, paths[i], err)
 	}
 	return faults
 }

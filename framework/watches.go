@@ -172,6 +172,20 @@ func (k EventKind) concerns() []WatchKind {
 	}
 }
 
+// fireAt tells the Watches on path, of whatever kind, when their watch at the server is
+// gone for another reason than an event.
+func (r *watches) fireAt(path string, event EventKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kind := range []WatchKind{WatchData, WatchExists, WatchChildren} {
+		key := watchKey{kind, path}
+		if entry := r.entries[key]; entry != nil {
+			delete(r.entries, key)
+			entry.fire(event)
+		}
+	}
+}
+
 // fireAll tells all Watches, when the connection that the server kept them for
 // is gone.
 func (r *watches) fireAll(event EventKind) {

@@ -50,11 +50,13 @@ const (
 	EventReconnected
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded
+	// EventUnseen means that changes may have been missed: see [TreeWatch.Next].
+	EventUnseen
 )
 
 // String returns the kind's name, as in "deleted".
 func (k EventKind) String() string {
-	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended"}
+	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended", "unseen"}
 	if k < 1 || int(k) > len(names) {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}

@@ -173,7 +173,7 @@ func (t *Tap) completeReadLocked(p []byte, opcode int32) []byte {
 		return p
 	}
 	path, rest, ok := readString(p[lengthSize+requestHead:])
-	if !ok || len(rest) != 1 || t.arming[watchKey{opcode, string(path)}] == 0 {
+	if !ok || len(rest) != 1 || t.hasTreeLocked(path) || t.arming[watchKey{opcode, string(path)}] == 0 {
 		return p
 	}
 	p = append([]byte(nil), p...)

@@ -97,6 +97,9 @@ func (c *Conn) note(rp reply) (tell func()) {
 		c.inflight = slices.Delete(c.inflight, i, i+1)
 	}
 	if rq.question != nil {
+		if rp.code != 0 {
+			delete(t.trees, rq.question.tree)
+		}
 		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
 	}
 	if rp.code == errAuthRequired {

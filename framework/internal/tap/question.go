@@ -33,6 +33,7 @@ type Answer struct {
 
 // A question is a request of the Tap's own that has been sent.
 type question struct {
+	tree   string        // path of a recursive watch that is to be set; else ""
 	limit  int           // what the answer's body may have, in bytes
 	ended  chan struct{} // closed when answer and err are set
 	answer Answer
@@ -69,7 +70,7 @@ func (t *Tap) Ask(opcode int32, body []byte, limit int) (Answer, error) {
 func (c *Conn) pose(q *question, opcode int32, body []byte) (sent bool) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
-	xid, ok := c.register(q, opcode)
+	xid, ok := c.register(q, opcode, body)
 	if !ok {
 		return false
 	}
@@ -84,7 +85,7 @@ func (c *Conn) pose(q *question, opcode int32, body []byte) (sent bool) {
 }
 
 // register takes note that q is about to be sent and gives it an xid.
-func (c *Conn) register(q *question, opcode int32) (xid int32, ok bool) {
+func (c *Conn) register(q *question, opcode int32, body []byte) (xid int32, ok bool) {
 	t := c.tap
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,6 +95,7 @@ func (c *Conn) register(q *question, opcode int32) (xid int32, ok bool) {
 	if t.asked--; t.asked > firstQuestion || t.asked == math.MinInt32 {
 		t.asked = firstQuestion
 	}
+	t.followTreeLocked(q, opcode, body)
 	now := time.Now()
 	t.clock.sent(now)
 	c.inflight = append(c.inflight, request{xid: t.asked, opcode: opcode, sent: now, question: q})

@@ -34,7 +34,8 @@ type Tap struct {
 	conn     *Conn // the connection in use, if any
 	fault    error // what broke the latest connection
 	ended    error
-	asked    int32 // the xid of the latest question
+	asked    int32               // the xid of the latest question
+	trees    map[string]struct{} // paths with a recursive watch on conn
 	arming   map[watchKey]int
 	wanted   map[string]int           // creates asked for by path, whose Stat somebody waits for
 	leaving  map[string]chan struct{} // creates by path; closed when one is sent
@@ -64,6 +65,7 @@ func New(cfg Config) *Tap {
 		config:  cfg,
 		born:    time.Now(),
 		arming:  make(map[watchKey]int),
+		trees:   make(map[string]struct{}),
 		wanted:  make(map[string]int),
 		leaving: make(map[string]chan struct{}),
 		created: make(map[string]Stat),
@@ -79,6 +81,7 @@ func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	previous, ended := t.conn, t.ended
 	if ended == nil {
 		t.conn, t.fault = c, nil
+		clear(t.trees)
 	}
 	t.mu.Unlock()
 	if previous != nil {

@@ -1,0 +1,74 @@
+package framework
+
+import (
+	"encoding/binary"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Arguments of addWatch and removeWatches.
+const (
+	modeRecursive = 1
+	typeAny       = 3 // others would halve a recursive watch up to ZooKeeper 3.8 (ZOOKEEPER-4471)
+)
+
+// treePause is the pause after a server refused a recursive watch for now.
+const treePause = time.Second
+
+// tendTrees brings the recursive watches at the server in line with the client's
+// TreeWatches, in the background, while there is a connection that serves.
+func (s *session) tendTrees() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.linked || s.treeing {
+		return
+	}
+	job, ok := s.core.trees.next(s)
+	if !ok {
+		return
+	}
+	s.treeing = s.core.spawn(func() { // ends with the answer or the connection, or after a pause
+		again := s.tendTree(job)
+		s.mu.Lock()
+		s.treeing = false
+		s.mu.Unlock()
+		if again {
+			s.wake()
+		}
+	})
+}
+
+// tendTree does one job, and reports whether to look for more: not if the connection broke,
+// because the next one wakes the loop.
+func (s *session) tendTree(job treeJob) (again bool) {
+	opcode, argument := int32(opAddWatch), uint32(modeRecursive)
+	if !job.set {
+		opcode, argument = opRemoveWatches, typeAny
+	}
+	body := binary.BigEndian.AppendUint32(tap.AppendString(nil, job.path), argument)
+	_, err := s.ask(s.ctx, opcode, body)
+	if err != nil || !job.set { // reads of the path left no watch of their own, or it is gone, too
+		s.watches.fireAt(job.path, EventReconnected)
+	}
+	switch {
+	case err == nil || !job.set && !Retryable(err): // there may be none to remove
+		s.core.trees.done(job)
+		return true
+	case ctxerr.Is(err, ErrUnsupported):
+		s.core.trees.refuse(job.path, err)
+		return true
+	}
+	s.core.log.Debug("cannot set a recursive watch", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+	timer := time.NewTimer(treePause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}

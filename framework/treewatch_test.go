@@ -1,0 +1,271 @@
+package framework_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func watchTree(t *testing.T, c *framework.Client, path string) *framework.TreeWatch {
+	t.Helper()
+	w, err := c.WatchTree(within(t, patience), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// wantChanges fails the test unless these are the next changes.
+func wantChanges(t *testing.T, w *framework.TreeWatch, want ...framework.Change) {
+	t.Helper()
+	var got []framework.Change
+	for len(got) < len(want) {
+		changes, err := w.Next(within(t, patience))
+		if err != nil {
+			t.Fatalf("after %v: %v", got, err)
+		}
+		got = append(got, changes...)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes %v, want %v", got, want)
+	}
+}
+
+func wantNoChange(t *testing.T, w *framework.TreeWatch) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if changes, err := w.Next(ctx); err == nil {
+		t.Errorf("changes %v, want none", changes)
+	}
+}
+
+func mustSet(t *testing.T, c *framework.Client, path, data string) {
+	t.Helper()
+	if _, err := c.Set(t.Context(), path, []byte(data), framework.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustDelete(t *testing.T, c *framework.Client, path string) {
+	t.Helper()
+	if err := c.Delete(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// each runs fn with a client on a server in virtual time, and on a real one.
+func onEachServer(t *testing.T, fn func(t *testing.T, c *framework.Client)) {
+	t.Run("embedded", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
+	})
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		fn(t, connect(t, zktest.Shared(t).Addr(), framework.WithNamespace(fresh(t)[1:])))
+	})
+}
+
+func TestWatchTree_notifies_of_every_change_below(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *framework.Client) {
+		mustCreate(t, c, "/other", "")
+		w := watchTree(t, c, "/a") // there is no such znode
+		mustCreate(t, c, "/a", "")
+		mustCreate(t, c, "/a/b", "")
+		mustCreate(t, c, "/ab", "")
+		mustSet(t, c, "/a/b", "1")
+		mustSet(t, c, "/a", "1")
+		mustSet(t, c, "/other", "1")
+		mustDelete(t, c, "/a/b")
+		mustDelete(t, c, "/a")
+		wantChanges(t, w,
+			framework.Change{Path: "/a", Kind: framework.EventCreated},
+			framework.Change{Path: "/a/b", Kind: framework.EventCreated},
+			framework.Change{Path: "/a/b", Kind: framework.EventChanged},
+			framework.Change{Path: "/a", Kind: framework.EventChanged},
+			framework.Change{Path: "/a/b", Kind: framework.EventDeleted},
+			framework.Change{Path: "/a", Kind: framework.EventDeleted})
+		wantNoChange(t, w)
+		w.Close()
+		_, err := w.Next(t.Context())
+		wantErr(t, "Next of one that is closed", err, framework.ErrClosed)
+		_, err = c.WatchTree(t.Context(), "a")
+		wantErr(t, "a bad path", err, framework.ErrInvalidPath)
+	})
+}
+
+// Up to ZooKeeper 3.8 a watch on the very path of a recursive one ends that.
+func TestWatchTree_is_not_ended_by_other_watches_on_its_path(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *framework.Client) {
+		mustCreate(t, c, "/a", "")
+		kinds := []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren}
+		watch := func(kind framework.WatchKind) *framework.Watch {
+			w, err := c.Watch(t.Context(), "/a", kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(w.Close)
+			return w
+		}
+		var watches []*framework.Watch
+		for _, kind := range kinds {
+			watches = append(watches, watch(kind)) // before it
+		}
+		w := watchTree(t, c, "/a")
+		for _, kind := range kinds {
+			watches = append(watches, watch(kind)) // and while it is valid
+		}
+		mustCreate(t, c, "/a/b", "")
+		wantChanges(t, w, framework.Change{Path: "/a/b", Kind: framework.EventCreated})
+		mustSet(t, c, "/a", "1")
+		wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventChanged})
+		for _, one := range watches {
+			await(t, one.Fired(), "the watch")
+		}
+		for _, kind := range kinds {
+			watch(kind)
+		}
+		mustSet(t, c, "/a/b", "1")
+		wantChanges(t, w, framework.Change{Path: "/a/b", Kind: framework.EventChanged})
+
+		left := watch(framework.WatchData)
+		w.Close()
+		await(t, left.Fired(), "what the recursive watch was to notify of")
+		again := watch(framework.WatchData)
+		mustSet(t, c, "/a", "2")
+		await(t, again.Fired(), "a watch set after the recursive one is gone")
+	})
+}
+
+func TestWatchTree_tells_of_a_connection_that_was_away(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := virtual(t, srv), virtual(t, srv)
+		w := watchTree(t, c, "/a")
+		for name, away := range map[string]func(){
+			"a cut": srv.Cut,
+			"an expiry": func() {
+				if err := srv.Expire(c.Session().ID); err != nil {
+					t.Error(err)
+				}
+			},
+		} {
+			away()
+			wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventUnseen})
+			mustCreate(t, other, "/a", "") // by another client: seen by the watch that is set again
+			wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventCreated})
+			mustDelete(t, other, "/a")
+			wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventDeleted})
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	})
+}
+
+func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithNamespace(fresh(t)[1:]))
+	first, second := watchTree(t, c, "/a"), watchTree(t, c, "/a")
+	mustCreate(t, c, "/a", "")
+	created := framework.Change{Path: "/a", Kind: framework.EventCreated}
+	wantChanges(t, first, created)
+	wantChanges(t, second, created)
+	if n := proxy.Count(fault.AddWatch); n != 1 {
+		t.Errorf("%d watches were set, want one", n)
+	}
+	first.Close()
+	mustSet(t, c, "/a", "1")
+	wantChanges(t, second, framework.Change{Path: "/a", Kind: framework.EventChanged})
+	if n := proxy.Count(fault.RemoveWatches); n != 0 {
+		t.Errorf("%d were removed while there is interest", n)
+	}
+	second.Close()
+	zktest.Eventually(t, patience, "it is removed", func() bool { return proxy.Count(fault.RemoveWatches) == 1 })
+	third := watchTree(t, c, "/a")
+	mustSet(t, c, "/a", "2")
+	wantChanges(t, third, framework.Change{Path: "/a", Kind: framework.EventChanged})
+}
+
+func TestWatchTree_of_an_old_server(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		old := &oldServer{dial: srv.Dial, unknown: []uint32{106}}
+		c := connect(t, srv.ConnectString(), framework.WithDialer(old.Dial))
+		for range 3 {
+			_, err := c.WatchTree(t.Context(), "/a")
+			wantErr(t, "WatchTree", err, framework.ErrUnsupported)
+		}
+		if n := old.asked.Load(); n != 1 {
+			t.Errorf("the server was asked %d times, want once", n)
+		}
+	})
+}
+
+func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := c.WatchTree(ctx, "/a")
+		wantErr(t, "WatchTree", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		srv.Accept()
+		w := watchTree(t, c, "/a")
+		c.Close()
+		_, err = w.Next(t.Context())
+		wantErr(t, "Next of a client that is closed", err, framework.ErrClosed)
+	})
+}
+
+func TestGetEach(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithNamespace(fresh(t)[1:]))
+	mustCreate(t, c, "/a", "1")
+	mustCreate(t, c, "/b", "2")
+	cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+	reads, errs := c.GetEach(t.Context(), "/a", "/none", "/b")
+	await(t, cut.Hit(), "the cut")
+	wantErr(t, "/none", errs[1], framework.ErrNoNode)
+	if errs[0] != nil || errs[2] != nil || string(reads[0].Data) != "1" || string(reads[2].Data) != "2" || reads[0].Stat.Czxid >= reads[2].Stat.Czxid {
+		t.Errorf("%+v, %v", reads, errs)
+	}
+	before := proxy.Count(fault.GetData)
+	_, errs = c.GetEach(t.Context(), "/a", "b")
+	wantErr(t, "b", errs[1], framework.ErrInvalidPath)
+	if n := proxy.Count(fault.GetData) - before; n != 0 || errs[0] != nil {
+		t.Errorf("%d reads where a path is invalid, %v", n, errs)
+	}
+	if reads, errs := c.GetEach(t.Context()); len(reads) != 0 || len(errs) != 0 {
+		t.Errorf("of nothing: %v, %v", reads, errs)
+	}
+}
+
+// All reads are within one round trip.
+func TestGetEach_takes_the_time_of_one(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		paths := make([]string, 50)
+		for i := range paths {
+			paths[i] = mustCreate(t, c, "/n-", "", framework.Sequential())
+		}
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: 1})
+		start := time.Now()
+		if _, errs := c.GetEach(t.Context(), paths...); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+			t.Error(errs)
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("%v", took)
+		}
+	})
+}
