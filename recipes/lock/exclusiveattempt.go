@@ -153,14 +153,38 @@ func outage(err error) bool {
 }
 
 func (a *exclusiveAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	select {
-	case <-watch.Fired():
-		return nil
-	case <-a.hold.Lost():
-		return a.hold.Err()
-	case <-ctx.Done():
-		return ctxerr.Of(ctx)
+	slow := time.NewTimer(queue.UntilSlowLook(a.client))
+	defer slow.Stop()
+	for {
+		select {
+		case <-watch.Fired():
+			return nil
+		case <-slow.C:
+			if gone, err := a.slowLook(ctx); gone || err != nil {
+				return err
+			}
+			slow.Reset(queue.UntilSlowLook(a.client))
+		case <-a.hold.Lost():
+			return a.hold.Err()
+		case <-ctx.Done():
+			return ctxerr.Of(ctx)
+		}
 	}
+}
+
+// slowLook reads the holder's znode, whose deletion the watch may have missed. An outage is no
+// error: it fires the watch.
+func (a *exclusiveAttempt) slowLook(ctx context.Context) (gone bool, err error) {
+	read, err := a.client.Watch(ctx, a.lock.path, framework.WatchData)
+	switch {
+	case ctxerr.Is(err, framework.ErrNoNode):
+		return true, nil
+	case err == nil:
+		read.Close()
+	case outage(err) && ctx.Err() == nil:
+		err = nil
+	}
+	return false, err
 }
 
 // The pause before one that has woken looks again is random, below a bound that

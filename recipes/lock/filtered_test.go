@@ -74,6 +74,21 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	}
 }
 
+// TestDeletionOfTheExclusiveZnodeUnseen is the same for the lock that has no queue.
+func TestDeletionOfTheExclusiveZnodeUnseen(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path := anyPath("/exclusive-unseen")
+		client := w.Client(t, framework.WithSessionTimeout(4*time.Second))
+		operator := newOperator(t, w)
+		held := mustLock(t, newExclusive(t, operator, path))
+		done := lockLater(t.Context(), newExclusive(t, client, path))
+		mustWaitOn(t, done)
+		closeTo(t, operator, held.Node())
+		mustRelease(t, held)
+		mustRelease(t, receive(t, done, "the grant").lease)
+	})
+}
+
 // TestDeletionOfThePredecessorUnseen has a holder's znode go while its successor may not read it.
 func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	for name, newLocker := range queueSides() {

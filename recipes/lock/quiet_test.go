@@ -45,9 +45,9 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(t *testing.T, c *framework.Client) lock.Locker
 		more int // requests of one that has waited, once it has the lock: the watch on its znode
-		slow int // reads of a slow look; 0 for a lock whose waiters make none
+		slow int // reads of a slow look
 	}{
-		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newExclusive(t, c, "/quiet/a") }, 1, 0},
+		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newExclusive(t, c, "/quiet/a") }, 1, 1},
 		"mutex":     {func(t *testing.T, c *framework.Client) lock.Locker { return newMutex(t, c, "/quiet/a") }, 0, 2},
 		"semaphore": {func(t *testing.T, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/quiet/a") }, 1, 2},
 		"write":     {func(t *testing.T, c *framework.Client) lock.Locker { return newReadWrite(t, c, "/quiet/a").Write() }, 0, 2},
