@@ -138,10 +138,18 @@ func (h *Hold) Fence() int64 { return h.record.Stakes[0].Fence }
 // Guard returns the lease's guard.
 func (h *Hold) Guard() framework.TxnOp { return h.lease.Guard() }
 
-// Check records whether the lease stands, and returns its error if not.
+// lostLimit is how long Check waits for Lost once Err has reported a loss.
+const lostLimit = 10 * time.Second
+
+// Check records whether the lease is held, and returns its error if not. A loss is recorded when
+// Lost is closed, whatever Err reports earlier: who waits for Lost is notified no sooner. If it is
+// not closed within ten seconds, the loss is recorded then.
 func (h *Hold) Check() error {
 	at := h.recorder.clock() // before the look: a process may be stopped right after it
 	err := h.lease.Err()
+	if errors.Is(err, lock.ErrLost) {
+		h.awaitLost()
+	}
 	h.mu.Lock()
 	if err != nil || h.ended {
 		h.mu.Unlock()
@@ -160,9 +168,24 @@ func (h *Hold) Check() error {
 	return nil
 }
 
-// Release releases the lease and records that. Where it was lost before, as to a
-// process that was stopped, the release records the loss.
+// awaitLost returns when Lost is closed, or after a time that is too long.
+func (h *Hold) awaitLost() {
+	timer := time.NewTimer(lostLimit)
+	defer timer.Stop()
+	select {
+	case <-h.lease.Lost():
+	case <-timer.C:
+	}
+}
+
+// Release releases the lease and records that. If the lease was lost, and Lost is not closed yet,
+// as in a process that was stopped, the record of the loss has the call of the release.
 func (h *Hold) Release(ctx context.Context) error {
+	select {
+	case <-h.lease.Lost():
+		h.lose()
+	default:
+	}
 	call := h.recorder.clock()
 	alive, first := h.end()
 	err := h.lease.Release(ctx)

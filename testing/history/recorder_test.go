@@ -20,11 +20,17 @@ type fakeLease struct {
 
 func (l *fakeLease) Err() error                           { return l.err }
 func (l *fakeLease) Lost() <-chan struct{}                { return l.lost }
-func (l *fakeLease) Release(context.Context) error        { l.released++; return nil }
+func (l *fakeLease) Release(context.Context) error        { l.released++; return l.err }
 func (l *fakeLease) Fence(context.Context) (int64, error) { return 5, l.fenceErr }
 func (l *fakeLease) Members() []*lock.Lease               { return nil }
 func (l *fakeLease) Path() string                         { return "/a" }
 func (l *fakeLease) Guard() framework.TxnOp               { return framework.OpCheck("/a", framework.AnyVersion) }
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
 
 func TestAGrantTellsItsSession(t *testing.T) {
 	t.Parallel()
@@ -36,7 +42,7 @@ func TestAGrantTellsItsSession(t *testing.T) {
 	}{
 		{"of one session", &fakeLease{}, 1, 1},
 		{"that was waited for across the end of a session", &fakeLease{}, 2, 2},
-		{"that was lost at once, with its session", &fakeLease{err: lock.ErrLost}, 2, 0},
+		{"that was lost at once, with its session", &fakeLease{err: lock.ErrLost, lost: closed()}, 2, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +60,7 @@ func TestAGrantTellsItsSession(t *testing.T) {
 			if got := records[0].Session; got != c.want {
 				t.Errorf("session %d, want %d", got, c.want)
 			}
-			if err := h.Release(t.Context()); err != nil {
+			if err := h.Release(t.Context()); !errors.Is(err, c.lease.err) {
 				t.Error(err)
 			}
 		})

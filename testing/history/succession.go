@@ -24,12 +24,12 @@ type Gap struct {
 	Lost, Next *Tenure
 }
 
-// Length is how long the gap is, less than 0 if the loss was noted after the grant.
+// Length is how long the gap is, less than 0 if the loss was notified after the grant.
 func (g Gap) Length() time.Duration { return time.Duration(g.Next.Grant.Return - g.Lost.Return) }
 
-// Succession holds each loss against the first grant after it that it should have come
-// before. A lease that was seen to stand after that grant is a fault. A gap may be
-// negative without one: who noted the loss may have waited for a processor.
+// Succession compares each loss with the first grant after it that it has to precede. A negative
+// gap is a fault: the holder was notified of its loss after the grant. If the lease's own release
+// reported the loss, the call of the release counts instead.
 func (h *History) Succession() Succession {
 	var s Succession
 	byLock := make(map[string][]*Tenure)
@@ -70,12 +70,19 @@ func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
 		s.Faults = append(s.Faults, fmt.Sprintf("loss before succession: %s stood at %d, %v after %s was granted",
 			t.Grant.Lease, t.Alive, time.Duration(t.Alive-next.Grant.Return), next.Grant.Lease))
 	}
-	switch gap := (Gap{Lost: t, Next: next}); {
-	case t.Stopped:
-	case t.Call > 0: // who was releasing it had done with it
-		s.Released = append(s.Released, gap)
-	default:
-		s.Gaps = append(s.Gaps, gap)
+	if t.Stopped {
+		return
+	}
+	ended := t.Return
+	if t.Call > 0 { // the holder was releasing it, and used it no more
+		ended = t.Call
+		s.Released = append(s.Released, Gap{Lost: t, Next: next})
+	} else {
+		s.Gaps = append(s.Gaps, Gap{Lost: t, Next: next})
+	}
+	if ended > next.Grant.Return && t.Alive <= next.Grant.Return {
+		s.Faults = append(s.Faults, fmt.Sprintf("loss before succession: %s was notified of its loss at %d, %v after %s was granted",
+			t.Grant.Lease, ended, time.Duration(ended-next.Grant.Return), next.Grant.Lease))
 	}
 }
 

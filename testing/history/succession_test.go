@@ -23,8 +23,8 @@ func TestSuccession(t *testing.T) {
 		t.Errorf("a loss that is late: %+v; want a fault", s)
 	}
 	h = holder(20, 33).assemble(t)
-	if s := h.Succession(); len(s.Faults) > 0 || s.MinGap != -2 {
-		t.Errorf("a loss that was only noted late: %+v; want no fault", s)
+	if s := h.Succession(); len(s.Faults) != 1 || s.MinGap != -2 {
+		t.Errorf("a loss that is notified late: %+v; want a fault", s)
 	}
 	h.Stop("x", 21, 32)
 	if s := h.Succession(); s.Stopped != 1 || s.Losses != 0 || s.Succeeded != 0 {
@@ -35,6 +35,11 @@ func TestSuccession(t *testing.T) {
 	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
 	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 || len(s.Released) != 1 || s.Released[0].Length() != -2 {
 		t.Errorf("a loss that a release tells of: %+v; want no gap", s)
+	}
+	releasing[0].Call = 32
+	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
+	if s := h.Succession(); len(s.Faults) != 1 {
+		t.Errorf("a release that reports a loss, and begins after the next grant: %+v; want a fault", s)
 	}
 	h = holder(20, 25).assemble(t)
 	h.Stop("x", 2, 8)
