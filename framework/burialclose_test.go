@@ -12,13 +12,13 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// closes closes the client, and fails the test if that takes longer than its
+// closesInTime closes the client, and fails the test if that takes longer than its
 // documentation says.
-func (g *grave) closes(t *testing.T) {
+func closesInTime(t *testing.T, c *framework.Client) {
 	t.Helper()
 	const limit = time.Second + 100*time.Millisecond
 	start := time.Now()
-	if err := g.client.Close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > limit {
@@ -52,7 +52,7 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 				if !g.haunts() {
 					t.Fatal("the session has ended before Close")
 				}
-				g.closes(t)
+				closesInTime(t, g.client)
 				if g.haunts() == tc.want {
 					t.Errorf("when Close has returned the session has ended: %v, want %v", !g.haunts(), tc.want)
 				}
@@ -73,7 +73,7 @@ func TestCloseEndsTheRespite(t *testing.T) {
 		if !g.haunts() {
 			t.Fatal("the session has ended before Close")
 		}
-		g.closes(t)
+		closesInTime(t, g.client)
 		if g.haunts() {
 			t.Error("Close has returned, with a connection, and the session has not ended")
 		}
@@ -84,7 +84,7 @@ func TestCloseWaitsForNoServerToCloseAnEarlierSession(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := digGrave(t, srv)
-		g.closes(t)
+		closesInTime(t, g.client)
 		if n := g.dials.Load(); n != 0 {
 			t.Errorf("%d dials", n)
 		}

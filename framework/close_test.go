@@ -54,6 +54,10 @@ func TestCloseFromAListenerReturns(t *testing.T) {
 	await(t, done, "Close")
 }
 
+// closeLimit is several times the promised second, for a busy machine, and less than the time that
+// Close leaves a listener: TestCloseTakesASecondAtTheMost is exact.
+const closeLimit = 4 * time.Second
+
 // Whatever a client is doing, Close ends it soon and leaves nothing.
 func TestCloseLeavesNothingInAnyState(t *testing.T) {
 	server := zktest.Shared(t)
@@ -91,8 +95,8 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(start); took > patience/2 {
-				t.Errorf("Close took %v", took)
+			if took := time.Since(start); took > closeLimit {
+				t.Errorf("Close took %v, want at most %v", took, closeLimit)
 			}
 			wg.Wait()
 			if err := errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())); err != nil {

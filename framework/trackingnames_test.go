@@ -1,0 +1,39 @@
+package framework_test
+
+import (
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// TestAConfigurationThatNamesNoAddressChangesNothing follows one configuration after another.
+func TestAConfigurationThatNamesNoAddressChangesNothing(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()
+		c := connect(t, first, framework.WithDialer(srv.Dial))
+		config := mustCreate(t, c, "/config", "")
+		framework.Track(c, config)
+		host, port, err := net.SplitHostPort(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct{ configuration, want string }{
+			{"server.1=127.0.0.1:1:2:participant\nversion=1", first},
+			{"server.1=" + host + ":1:2:participant;0.0.0.0:" + port + "\nversion=2", second},
+			{"server.1=127.0.0.1:1:2:participant\nversion=3", second},
+		} {
+			if _, err := c.Set(t.Context(), config, []byte(tc.configuration), framework.AnyVersion); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := c.Servers(); !slices.Equal(got, []string{tc.want}) {
+				t.Errorf("servers %v after %q, want %s", got, tc.configuration, tc.want)
+			}
+		}
+	}, zkserver.WithFrontends(2))
+}
