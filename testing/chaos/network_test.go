@@ -1,18 +1,29 @@
 package chaos_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/history"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // networkVariable says how the members of the ensemble reach each other: "namespaces",
 // "forwarders", or either as it can be had if it is empty.
 const networkVariable = "CHAOS_NETWORK"
+
+// The servers' settings are those of ZooKeeper's sample configuration. The lease margin, which is
+// the default, is one tick.
+const (
+	tick      = framework.DefaultLeaseMargin
+	syncLimit = 5
+)
 
 // The networks of a run, as its summary has them.
 const (
@@ -25,7 +36,7 @@ const (
 // build server that has the privileges: there it fails.
 func newEnsemble(t testing.TB) (e *zktest.Ensemble, network string) {
 	t.Helper()
-	opts := []zktest.Option{zktest.WithSyncLimit(5), zktest.WithLogLevel("ERROR")}
+	opts := []zktest.Option{zktest.WithTickTime(tick), zktest.WithSyncLimit(syncLimit), zktest.WithLogLevel("ERROR")}
 	demand := os.Getenv(networkVariable)
 	var err error
 	switch demand {
@@ -52,7 +63,7 @@ const cutName = "network cut, "
 // possible.
 func (r *run) networkFaults() []fault {
 	cut := func(name string, leader bool, do func(s *zktest.Server, others []*zktest.Server) error) fault {
-		return r.harm(cutName+name, leader, func(s *zktest.Server) error { return do(s, r.others(s)) }, moment, long)
+		return r.harm(cutName+name, leader, func(s *zktest.Server) error { return do(s, r.others(s)) }, moment, lasting)
 	}
 	e := r.ensemble
 	isolate := func(s *zktest.Server, _ []*zktest.Server) error { return e.Isolate(s) }
@@ -80,8 +91,8 @@ func (r *run) networkFaults() []fault {
 		return faults
 	}
 	return append(faults,
-		r.harm("network cut between clients and the leader", true, e.CutClients, moment, long),
-		r.harm("network cut between clients and a follower", false, e.CutClients, moment, long))
+		r.harm("network cut between clients and the leader", true, e.CutClients, moment, lasting),
+		r.harm("network cut between clients and a follower", false, e.CutClients, moment, lasting))
 }
 
 // others returns the two other members.
@@ -93,4 +104,32 @@ func (r *run) others(s *zktest.Server) []*zktest.Server {
 		}
 	}
 	return others
+}
+
+// deposedName is the fault that two servers at once take part in.
+const deposedName = cutName + "1|2: leader from both followers, which are killed and restarted at once"
+
+// depose isolates the leader and restarts its followers, which elect another. A leader goes on
+// answering its clients for a tick longer than the sync limit; until then it does not know.
+func (r *run) depose(ctx context.Context, d dice) done {
+	leader := r.member(ctx, true, d)
+	if leader == nil {
+		return done{} // the run is over
+	}
+	f := done{whom: leader.Addr(), from: history.Monotonic()}
+	r.fail(r.ensemble.Isolate(leader))
+	var both sync.WaitGroup
+	for _, s := range r.others(leader) {
+		both.Go(func() {
+			r.fail(s.Kill())
+			within, cancel := context.WithTimeout(context.Background(), mendLimit)
+			defer cancel()
+			_ = s.Restart(within) // mend restarts what has not found a leader
+		})
+	}
+	both.Wait()
+	pause(ctx, d.between(longestSession, (syncLimit+2)*tick))
+	f.to = history.Monotonic()
+	r.mend()
+	return f
 }

@@ -74,6 +74,12 @@ func newRun(t testing.TB, seed uint64) *run {
 	return r
 }
 
+// session draws the session timeout of a worker, in whole milliseconds.
+func (r *run) session(slot, started int) time.Duration {
+	d := dice{rand.New(rand.NewPCG(r.seed, uint64(1000*slot+started)))}
+	return d.between(shortestSession, longestSession).Truncate(time.Millisecond)
+}
+
 // A fault is one kind of harm. It returns when it is over, and tells to whom it was
 // done, and when: to nobody if it did not do what it is called.
 type fault struct {
@@ -88,15 +94,16 @@ func (d dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.Int64N(int64(most-least)))
 }
 
-// play does faults, in an order that the seed shuffles, all of them once before any
-// comes again, so many at a time, until ctx ends. It returns when all are over.
+// play does faults, in an order that the seed shuffles after the first fault, all of them once
+// before any comes again, so many at a time, until ctx ends. It returns when all are over.
 func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most time.Duration, deck []fault) {
 	d := dice{rand.New(rand.NewPCG(r.seed, stream))}
 	room := make(chan struct{}, atOnce)
 	var under sync.WaitGroup
 	defer under.Wait()
-	for {
-		for _, i := range d.Perm(len(deck)) {
+	order := append([]int{0}, d.Perm(len(deck))...)
+	for ; ; order = d.Perm(len(deck)) {
+		for _, i := range order {
 			own := dice{rand.New(rand.NewPCG(d.Uint64(), stream))} // faults run side by side
 			pause(ctx, d.between(least, most))
 			select {

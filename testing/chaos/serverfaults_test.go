@@ -10,20 +10,22 @@ import (
 
 // How long harm is done.
 const (
-	moment = 200 * time.Millisecond
-	while  = 2 * time.Second
-	long   = 5 * time.Second
+	moment  = 200 * time.Millisecond
+	while   = 2 * time.Second
+	long    = 5 * time.Second
+	lasting = (syncLimit + 2) * tick // longer than servers wait for one another
 )
 
 // serverFaults are done one at a time. A majority of the servers always stands, and
-// mostly reaches each other.
+// mostly reaches each other. The first fault is done first.
 func (r *run) serverFaults() []fault {
 	stop := func(s *zktest.Server) error {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
 		return s.Stop(ctx)
 	}
-	return append(r.networkFaults(),
+	faults := append([]fault{{deposedName, r.depose}}, r.networkFaults()...)
+	return append(faults,
 		r.harm("server killed (kill -9), leader", true, (*zktest.Server).Kill, moment, while),
 		r.harm("server killed (kill -9), follower", false, (*zktest.Server).Kill, moment, while),
 		r.harm("server restarted", false, stop, 0, moment),
@@ -41,6 +43,9 @@ func (r *run) harm(name string, leader bool, do func(s *zktest.Server) error, le
 		}
 		f := done{whom: server.Addr(), from: history.Monotonic()}
 		r.fail(do(server))
+		if d.IntN(2) == 0 { // half of the faults are short
+			most = min(most, long)
+		}
 		pause(ctx, d.between(least, most))
 		f.to = history.Monotonic()
 		r.mend()

@@ -60,7 +60,8 @@ func (s *slot) start() error {
 	}
 	config, err := json.Marshal(workerConfig{
 		Name: name, Connect: strings.Join(addrs, ","), Store: s.run.store.listener.Addr().String(),
-		Seed: s.run.seed + uint64(1000*s.number+s.started),
+		Seed:    s.run.seed + uint64(1000*s.number+s.started),
+		Session: s.run.session(s.number, s.started),
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	t.Parallel()
 	full := func() summary {
 		s := summary{
-			length: time.Minute, faults: append(many("one", 19), many(cutName+"somewhere", 1)...), models: make(map[string]*tally), stops: 1,
+			length: time.Minute, faults: append(many("one", 19), many(deposedName, 1)...), models: make(map[string]*tally), stops: 1,
 			succession: history.Succession{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: map[string]int{storeRegister + "/a": 1, "/registers/a": 1}},
 		}
 		for _, m := range allModels() {
@@ -28,7 +28,8 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	}{
 		{"nothing", func(*summary) {}, 0},
 		{"a fault in three seconds", func(s *summary) { s.faults = s.faults[1:] }, 1},
-		{"a cut between servers", func(s *summary) { s.faults = many("one", 20) }, 1},
+		{"a deposed leader", func(s *summary) { s.faults = append(many("one", 19), many(cutName+"somewhere", 1)...) }, 1},
+		{"a cut between servers", func(s *summary) { s.faults = many("one", 20) }, 2},
 		{"contention for one kind of lock", func(s *summary) { s.models["multi"].handovers = 0 }, 1},
 		{"losses of one kind, in a short run", func(s *summary) { s.models["multi"].losses = 0 }, 0},
 		{"losses of one kind, in a long run", func(s *summary) {

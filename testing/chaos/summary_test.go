@@ -123,6 +123,7 @@ func (s summary) vacuity() []string {
 	want(len(s.faults) >= int(s.length/faultEvery), "%d faults in %v", len(s.faults), s.length)
 	want(slices.ContainsFunc(s.faults, func(f done) bool { return strings.HasPrefix(f.name, cutName) }),
 		"no member of the ensemble was cut off from another")
+	want(slices.ContainsFunc(s.faults, func(f done) bool { return f.name == deposedName }), "no leader was deposed while it was isolated")
 	losses := 0
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		n := s.models[name]

@@ -25,6 +25,7 @@ type workerConfig struct {
 	Connect string // of the proxies in front of the ensemble
 	Store   string // where the store that heeds fences listens
 	Seed    uint64
+	Session time.Duration // its session timeout
 }
 
 // epochLength is how long workers use one set of paths. Histories of one path that are
@@ -35,9 +36,9 @@ const epochLength = 10 * time.Second
 // somebody who takes it from them.
 const guardedEpoch = time.Minute
 
-// sessionTimeout is short enough for a few sessions to end within a run, and long enough
-// for a machine that is busy.
-const sessionTimeout = 6 * time.Second
+// Session timeouts are drawn between the least that servers with ticks of two seconds grant, and
+// one that is short enough for some sessions to end within a run.
+const shortestSession, longestSession = 4 * time.Second, 10 * time.Second
 
 // A worker is a process with one client, whose goroutines use locks of all kinds.
 type worker struct {
@@ -62,7 +63,7 @@ func runWorker(config string) int {
 	if w.store, err = dialStore(w.Store); err != nil {
 		return complain(err)
 	}
-	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(sessionTimeout))
+	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session))
 	if err != nil {
 		return complain(err)
 	}
@@ -107,11 +108,12 @@ func (w *worker) work(ctx context.Context) {
 	const short, long = 25 * time.Millisecond, 250 * time.Millisecond
 	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
 	var all sync.WaitGroup
-	for i, errand := range []struct {
+	type errand struct {
 		owner string
 		run   func(context.Context, task)
 		rest  time.Duration
-	}{
+	}
+	errands := []errand{
 		{"guarded", w.guarded, short},
 		{"exclusive", w.exclusive, short},
 		{"semaphore", w.semaphore, short},
@@ -123,7 +125,12 @@ func (w *worker) work(ctx context.Context) {
 		{"reader 2", w.reader, short},
 		{"multi 1", w.multi, short},
 		{"multi 2", w.multi, short},
-	} {
+	}
+	for n := range steadyLocks {
+		name := strconv.Itoa(n)
+		errands = append(errands, errand{"steady " + name, w.steady(name), long})
+	}
+	for i, errand := range errands {
 		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -151,7 +158,7 @@ func (w *worker) entry(m history.Model, group string, t task) history.Entry {
 }
 
 // patience bounds a wait: longer than a dead holder's session lasts.
-const patience = 4 * sessionTimeout
+const patience = 3 * longestSession
 
 // lingers is the note of a hold that is long enough for a fault to hit it.
 const lingers = "lingers"

@@ -130,7 +130,7 @@ func (r *run) closeSession(ctx context.Context, d dice, s *slot, _ history.Recor
 	closed := false
 	for _, session := range sessions {
 		for _, i := range d.Perm(len(r.ensemble.Servers)) {
-			attempt, cancel := context.WithTimeout(ctx, sessionTimeout/2)
+			attempt, cancel := context.WithTimeout(ctx, shortestSession/2)
 			err := zktest.KillSession(attempt, r.ensemble.Servers[i].Addr(), session.ID, session.Password)
 			cancel()
 			if err == nil {
@@ -148,7 +148,7 @@ func (r *run) cutOff(ctx context.Context, _ dice, s *slot, _ history.Record) boo
 	for _, p := range s.proxies {
 		p.Blackhole(zkproxy.Both)
 	}
-	return await(ctx, 2*sessionTimeout, func() bool { return r.board.lostSince(s.current().name, at) })
+	return await(ctx, 2*longestSession, func() bool { return r.board.lostSince(s.current().name, at) })
 }
 
 // cut breaks all connections, a few times.
@@ -173,7 +173,7 @@ func (r *run) halfCut(ctx context.Context, d dice, s *slot, _ history.Record) bo
 	for _, p := range s.proxies {
 		p.Blackhole(direction)
 	}
-	pause(ctx, d.between(200*time.Millisecond, sessionTimeout*5/4))
+	pause(ctx, d.between(200*time.Millisecond, longestSession*5/4))
 	return true
 }
 
