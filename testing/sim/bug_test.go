@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -26,7 +27,7 @@ type bug struct {
 	err      func(error) error
 	harm     func(*world)
 	end      func()
-	also     string // a fault that each schedule has again and again; empty for none
+	plan     func(*plan) // what else each schedule has
 }
 
 // A wrapped locker asks another one its own way.
@@ -60,7 +61,9 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 		t.Run(string(b.guarantee)+": "+b.what, func(t *testing.T) {
 			for seed := uint64(1); seed <= seedsToFind; seed++ {
 				bug, p := b.make(), newPlan(seed)
-				p.insist(bug.also)
+				if bug.plan != nil {
+					bug.plan(p)
+				}
 				w := simulate(t, newWorld(p, bug))
 				if w.reports(b.guarantee, b.says) {
 					t.Logf("found with seed %d, by %v", seed, w.found())
@@ -72,14 +75,14 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 	}
 }
 
-// insist adds fates of the kind with the name to the plan, one in each session timeout.
-func (p *plan) insist(name string) {
+// insist adds fates of the kind with the name to the plan, at regular intervals.
+func (p *plan) insist(name string, interval, span time.Duration) {
 	i := slices.IndexFunc(fateKinds(), func(k *fateKind) bool { return k.name == name })
 	if i < 0 {
 		return
 	}
-	for at := p.timeout / 2; at < p.horizon; at += p.timeout {
-		p.fates = append(p.fates, fate{kind: fateKinds()[i], at: at, span: p.timeout / 2, dice: uint64(at)})
+	for at := interval / 2; at < p.horizon; at += interval {
+		p.fates = append(p.fates, fate{kind: fateKinds()[i], at: at, span: span, dice: uint64(at)})
 	}
 	slices.SortStableFunc(p.fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
 }

@@ -16,8 +16,15 @@ var bugs = []deliberate{
 		return bug{read: elsewhereToRead}
 	}},
 	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
+	{lossFirst, "a sync counts as a proof of the session", "neither lost nor released", func() bug {
+		b := onConnections(func(c net.Conn) net.Conn { return &credulous{Conn: c, syncs: map[uint32]bool{}} })
+		b.plan = (*plan).depose
+		return b
+	}},
 	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug {
-		return bug{locker: borrowing, also: "close a client"}
+		return bug{locker: borrowing, plan: func(p *plan) {
+			p.insist("close a client", p.timeout, 0)
+		}}
 	}},
 	{lossFirst, "a connection loses all requests after a while", "no fault explains", func() bug {
 		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} })

@@ -104,7 +104,7 @@ func meet(t *testing.T, m mishap) (w *world, hit bool) {
 
 // plan has two clients with a worker each.
 func (m mishap) plan() *plan {
-	p := &plan{timeout: 10 * time.Second, latency: 200 * time.Microsecond, frontends: m.frontends}
+	p := &plan{timeout: 10 * time.Second, latency: 200 * time.Microsecond, frontends: m.frontends, leader: -1}
 	k := workerPlan{seed: 1}
 	for _, target := range targetKinds {
 		if target.path == "/sim/mutex" || m.kind == "multi" || target.kind == m.kind || target.kind == "rw" {

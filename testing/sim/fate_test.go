@@ -21,6 +21,7 @@ type fateKind struct {
 	name     string
 	weight   int
 	ensemble bool // needs more than one front end
+	led      bool // needs a front end that leads
 	spares   bool // harms no client's connection, or names the client that it harms: see world.harm
 	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
 }
@@ -29,7 +30,7 @@ type fateKind struct {
 func newFates(r *rand.Rand, p *plan) []fate {
 	var lots []*fateKind
 	for _, kind := range fateKinds() {
-		if kind.ensemble && p.frontends == 1 {
+		if kind.ensemble && p.frontends == 1 || kind.led && p.leader < 0 {
 			continue
 		}
 		for range kind.weight {

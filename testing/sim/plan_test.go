@@ -14,6 +14,7 @@ type plan struct {
 	horizon   time.Duration // until when there are faults and new work
 	latency   time.Duration // of a frame, on average; one way
 	frontends int
+	leader    int // the front end that leads; -1 if none does, and a member does that nothing harms
 	targets   []*target
 	clients   []clientPlan
 	fates     []fate
@@ -57,7 +58,11 @@ func newPlan(seed uint64) *plan {
 	p := &plan{
 		timeout:   pick(r, 4*time.Second, 6*time.Second, 10*time.Second, 30*time.Second, time.Minute, 2*time.Minute),
 		latency:   pick(r, 0, 200*time.Microsecond, 200*time.Microsecond, 2*time.Millisecond, 15*time.Millisecond),
-		frontends: pick(r, 1, 1, 3),
+		frontends: pick(r, 1, 1, 3, 3),
+		leader:    -1,
+	}
+	if p.frontends > 1 && r.IntN(2) == 0 {
+		p.leader = r.IntN(p.frontends)
 	}
 	p.horizon = time.Duration(float64(p.timeout) * (minRounds + r.Float64()*(maxRounds-minRounds)))
 	kinds := slices.Clone(targetKinds)

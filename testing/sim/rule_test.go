@@ -11,7 +11,7 @@ import (
 // fateKinds are all of them: what package fault names, what an embedded server can do,
 // and what befalls clients.
 func fateKinds() []*fateKind {
-	return slices.Concat(ruleKinds(), serverKinds(), frontKinds(), clientKinds(), directoryKinds())
+	return slices.Concat(ruleKinds(), serverKinds(), frontKinds(), leaderKinds(), clientKinds(), directoryKinds())
 }
 
 // struck are the operations that rules befall: those that locks are made of, more often.

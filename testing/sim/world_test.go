@@ -100,6 +100,9 @@ func (w *world) start() error {
 		zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.witness),
 		zkserver.WithSessionTimeouts(2*zkserver.DefaultTick, time.Hour),
 	}
+	if w.plan.leader >= 0 {
+		opts = append(opts, zkserver.WithLeader(w.plan.leader))
+	}
 	var err error
 	if w.srv, err = zkserver.Start(opts...); err != nil {
 		return err

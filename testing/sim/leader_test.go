@@ -1,0 +1,73 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// leaderKinds are what may happen to the front end that leads.
+func leaderKinds() []*fateKind {
+	kinds := []*fateKind{
+		always("isolate the leader", 5, func(w *world, _ *rand.Rand, _ time.Duration) func() {
+			return w.isolateLeader()
+		}),
+		always("isolate the leader, and elect another at once", 8, func(w *world, r *rand.Rand, span time.Duration) func() {
+			heal := w.isolateLeader()
+			pass(upTo(r, span/50))
+			w.srv.Elect()
+			return heal
+		}),
+		always("freeze the leader, and elect another at once", 4, func(w *world, _ *rand.Rand, _ time.Duration) func() {
+			leader := w.leader()
+			leader.Freeze()
+			w.srv.Elect()
+			return leader.Thaw
+		}),
+	}
+	for _, k := range kinds {
+		k.led = true
+	}
+	return kinds
+}
+
+// isolateLeader cuts the leader off from the others, but not from its clients.
+func (w *world) isolateLeader() (heal func()) {
+	leader := w.leader()
+	leader.Isolate()
+	return leader.Heal
+}
+
+// leader returns the front end that leads, or any if none does.
+func (w *world) leader() *zkserver.Frontend {
+	if f := w.srv.Leader(); f != nil {
+		return f
+	}
+	return w.srv.Frontend(0)
+}
+
+// depose has an ensemble whose leader is isolated and deposed again and again, each time for
+// longer than a session lasts, and goes on for a while longer as if it led.
+func (p *plan) depose() {
+	p.frontends, p.leader = 3, 0
+	p.timeout = 6 * time.Second
+	p.horizon = 20 * p.timeout
+	p.fates = nil
+	p.insist("isolate the leader, and elect another at once", 4*p.timeout, 5*p.timeout/2)
+}
+
+// TestLossBeforeSuccessionOnIsolatedLeader has leaders that are isolated answer from their memory
+// while others have been elected. A client that takes such an answer for a proof keeps a lease
+// for too long: that deliberate bug is found in the same world.
+func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
+	for seed := uint64(1); seed <= seedsToFind; seed++ {
+		p := newPlan(seed)
+		p.depose()
+		w := simulate(t, newWorld(p, bug{}))
+		if err := w.err(); err != nil {
+			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(w.trace()))
+		}
+	}
+}
