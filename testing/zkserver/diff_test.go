@@ -25,6 +25,7 @@ const (
 	diffClients = 4
 	diffBatch   = 40  // the most requests that one client pipelines
 	diffEpoch   = 600 // requests below one root
+	diffTimeout = 30 * time.Second
 )
 
 // Whatever a client may ask, in whatever order, it gets the answers and events that
@@ -46,10 +47,10 @@ func TestDifferential(t *testing.T) {
 	d := &differential{
 		t:   t,
 		gen: &generator{rng: rand.New(rand.NewPCG(seed, 1))},
-		fake: &side{name: "zkserver", labels: map[int64]int{}, dial: func() (net.Conn, error) {
+		fake: &side{name: "zkserver", labels: map[int64]int{}, dial: func(int) (net.Conn, error) {
 			return srv.Dial(context.Background(), "", "")
 		}},
-		real: &side{name: "ZooKeeper", labels: map[int64]int{}, dial: func() (net.Conn, error) {
+		real: &side{name: "ZooKeeper", labels: map[int64]int{}, dial: func(int) (net.Conn, error) {
 			return net.Dial("tcp", peer.Addr())
 		}},
 	}
@@ -74,6 +75,7 @@ type differential struct {
 	t          *testing.T
 	gen        *generator
 	fake, real *side
+	members    int // how many servers each side has; 0 for one that stands alone
 
 	ops, multis, failed, events int
 }
@@ -99,9 +101,15 @@ func (d *differential) step() {
 		d.end(who)
 		return
 	}
+	d.random(who)
+}
+
+// random sends a random batch by one of the clients.
+func (d *differential) random(who int) {
+	d.t.Helper()
 	var batch []request
 	for range 1 + d.gen.rng.IntN(diffBatch) {
-		r := d.gen.next()
+		r := d.next()
 		if r.op == auth {
 			// ZooKeeper answers it at once, before what came before it.
 			d.batch(who, []request{r})
@@ -118,8 +126,14 @@ func (d *differential) step() {
 // connect opens a session in the place of client who, or a further one.
 func (d *differential) connect(who int) {
 	d.t.Helper()
+	d.connectFor(who, diffTimeout)
+}
+
+func (d *differential) connectFor(who int, timeout time.Duration) {
+	d.t.Helper()
+	member := d.member()
 	for _, s := range d.sides() {
-		c, err := s.connect(0, 0, nil)
+		c, err := s.connect(member, timeout, 0, nil)
 		if err != nil {
 			d.t.Fatalf("%s: connect: %v", s.name, err)
 		}
@@ -134,10 +148,16 @@ func (d *differential) connect(who int) {
 // resume cuts the client's connection and resumes its session on a new one.
 func (d *differential) resume(who int) {
 	d.t.Helper()
+	d.resumeFor(who, diffTimeout)
+}
+
+func (d *differential) resumeFor(who int, timeout time.Duration) {
+	d.t.Helper()
+	member := d.member()
 	for _, s := range d.sides() {
 		old := s.clients[who]
 		old.nc.Close()
-		c, err := s.connect(0, old.session, old.password)
+		c, err := s.connect(member, timeout, old.session, old.password)
 		if err != nil {
 			d.t.Fatalf("%s: resume: %v", s.name, err)
 		}
@@ -151,6 +171,12 @@ func (d *differential) resume(who int) {
 // end closes the client's session and opens another.
 func (d *differential) end(who int) {
 	d.t.Helper()
+	d.endSession(who)
+	d.connect(who)
+}
+
+func (d *differential) endSession(who int) {
+	d.t.Helper()
 	d.compare(who, []request{plain(closeSession)}, true)
 	for _, s := range d.sides() {
 		if _, err := s.clients[who].receive(); err == nil {
@@ -158,7 +184,6 @@ func (d *differential) end(who int) {
 		}
 		s.clients[who].nc.Close()
 	}
-	d.connect(who)
 }
 
 func (d *differential) batch(who int, batch []request) {
@@ -176,10 +201,16 @@ func (d *differential) compare(who int, batch []request, sorted bool) {
 		lines[i] = d.exchange(s, who, batch, sorted)
 		for other := range s.clients {
 			if other != who {
-				lines[i] = append(lines[i], d.exchange(s, other, []request{plain(ping)}, sorted)...)
+				lines[i] = append(lines[i], d.exchange(s, other, []request{d.flush()}, sorted)...)
 			}
 		}
 	}
+	d.judge(lines, who, batch)
+}
+
+// judge compares what both sides have said.
+func (d *differential) judge(lines [2][]string, who int, batch []request) {
+	d.t.Helper()
 	d.ops += len(batch)
 	for i := range max(len(lines[0]), len(lines[1])) {
 		got, want := at(lines[0], i), at(lines[1], i)
@@ -220,6 +251,13 @@ func at(list []string, i int) string {
 // exchange sends requests and returns what comes back, rendered.
 func (d *differential) exchange(s *side, who int, batch []request, sorted bool) []string {
 	d.t.Helper()
+	if d.members > 0 && batch[0].op != auth && !batch[0].flush {
+		batch = append([]request{d.flush()}, batch...) // so that the server has seen all that went before
+	}
+	if d.members > 0 {
+		last := fmt.Sprintf("client %d at %v: %s", who, s.clients[who].nc.RemoteAddr(), describe(d.fake, batch))
+		s.history = append(s.history[max(0, len(s.history)-8):], last)
+	}
 	c := s.clients[who]
 	if err := c.nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		d.t.Fatal(err)
@@ -233,7 +271,7 @@ func (d *differential) exchange(s *side, who int, batch []request, sorted bool) 
 	for i := 0; i < len(batch); {
 		got, err := c.receive()
 		if err != nil {
-			d.t.Fatalf("%s: answer to op %d: %v\nbefore:\n %s", s.name, batch[i].op, err, strings.Join(lines, "\n "))
+			d.t.Fatalf("%s: client %d: answer to op %d: %v\nbefore:\n %s\nlast:\n%s", s.name, who, batch[i].op, err, strings.Join(lines, "\n "), strings.Join(s.history, "\n"))
 		}
 		line := s.render(batch[i].op, got)
 		if got.xid != -1 {

@@ -9,14 +9,16 @@ import (
 // sent to, as zxids do.
 type request struct {
 	op     int32
+	flush  bool // asked only for what comes before the answer
 	fields func(s *side) []any
 }
 
 // A generator makes random requests below a root that it changes now and then, so
 // that access lists that lock everybody out don't last.
 type generator struct {
-	rng  *rand.Rand
-	root string
+	rng     *rand.Rand
+	root    string
+	lasting bool // no containers and TTL nodes, which go by themselves
 }
 
 func (g *generator) pick(list ...string) string { return list[g.rng.IntN(len(list))] }
@@ -101,6 +103,9 @@ func (g *generator) create() (op int32, fields []any) {
 	if g.chance(20) {
 		path += g.pick("-", "/", "/s-")
 	}
+	if g.lasting {
+		return []int32{create, create2}[g.rng.IntN(2)], []any{path, data, acl, g.rng.IntN(4)}
+	}
 	op = []int32{create, create, create2, createContainer, createTTL}[g.rng.IntN(5)]
 	switch op {
 	case createContainer:
@@ -150,7 +155,7 @@ func (g *generator) subs() []sub {
 
 // plain turns fixed fields into a request.
 func plain(op int32, fields ...any) request {
-	return request{op, func(*side) []any { return fields }}
+	return request{op: op, fields: func(*side) []any { return fields }}
 }
 
 // next returns a random request.
@@ -217,7 +222,7 @@ func (g *generator) resume() request {
 	if g.chance(30) {
 		op = setWatches2
 	}
-	return request{op, func(s *side) []any {
+	return request{op: op, fields: func(s *side) []any {
 		seen := int64(0)
 		if i := len(s.zxids) - 1 - back; i >= 0 {
 			seen = s.zxids[i]

@@ -14,19 +14,20 @@ import (
 // appearance, and times by whether they are set.
 type side struct {
 	name    string
-	dial    func() (net.Conn, error)
+	dial    func(member int) (net.Conn, error)
 	clients []*client
 	labels  map[int64]int
-	zxids   []int64 // of the replies so far, for setWatches
+	history []string // of the last batches, to an ensemble
+	zxids   []int64  // of the replies so far, for setWatches
 }
 
 // connect opens a session, or resumes one.
-func (s *side) connect(seen, session int64, password []byte) (*client, error) {
-	nc, err := s.dial()
+func (s *side) connect(member int, timeout time.Duration, session int64, password []byte) (*client, error) {
+	nc, err := s.dial(member)
 	if err != nil {
 		return nil, err
 	}
-	return handshake(nc, 30*time.Second, seen, session, password)
+	return handshake(nc, timeout, 0, session, password)
 }
 
 func (s *side) label(kind string, v int64) string {

@@ -112,6 +112,11 @@ func TestEnsembles(t *testing.T) {
 		e := runReal(t)
 		playEnd(t, e)
 		playMoves(t, e)
+		if *ensembleOps > 0 {
+			fake := runEmbedded(t)
+			playEnd(t, fake)
+			compareEnsembles(t, fake, e)
+		}
 	})
 }
 
