@@ -70,7 +70,8 @@ func (c *Client) AwaitConnected(ctx context.Context) error {
 }
 
 // State returns the present state. It is out of date as soon as it is known:
-// see [Client.OnState] for every transition.
+// see [Client.OnState] for every transition. While Close is under way it is the state from
+// before, although operations fail with [ErrClosed] by then.
 func (c *Client) State() State { return c.core.presentState() }
 
 // OnState calls fn with the present state (in To, with From zero) and then with

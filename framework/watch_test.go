@@ -210,10 +210,8 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 	server := zktest.Shared(t)
 	var g gate
 	c := connect(t, server.Addr(), framework.WithDialer(g.dial))
-	if _, err := c.Create(t.Context(), "/watched-session", nil); err != nil {
-		t.Fatal(err) // a directory of its own: others come and go in the root
-	}
-	w := mustWatch(t, c, "/watched-session", framework.WatchChildren)
+	dir := mustCreate(t, c, fresh(t)+"/watched", "") // of its own: others come and go in the root
+	w := mustWatch(t, c, dir, framework.WatchChildren)
 	id, password := framework.SessionSecret(c)
 	g.shut()
 	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
@@ -225,7 +223,7 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 	if err := c.AwaitConnected(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w = mustWatch(t, c, "/watched-session", framework.WatchChildren)
+	w = mustWatch(t, c, dir, framework.WatchChildren)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}

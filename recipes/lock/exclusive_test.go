@@ -318,9 +318,7 @@ func TestExclusiveDoesNotGuard(t *testing.T) {
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
 		lease := mustLock(t, newExclusive(t, c, "/exclusive/guard"))
-		if _, err := c.Create(t.Context(), "/exclusive/guarded", nil); err != nil {
-			t.Fatal(err)
-		}
+		createDirs(t, c, "/exclusive/guarded")
 		_, err := c.Txn(t.Context(), framework.OpSet("/exclusive/guarded", nil, framework.AnyVersion), lease.Guard())
 		var culprit *framework.TxnError
 		if !errors.Is(err, lock.ErrNoGuard) || !errors.As(err, &culprit) || culprit.Index != 1 {

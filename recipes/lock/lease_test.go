@@ -118,9 +118,7 @@ func TestGuard(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
-		if _, err := c.Create(t.Context(), "/lease/guarded", []byte("0"), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		createDirs(t, c, "/lease/guarded")
 		lease := mustLock(t, newMutex(t, c, "/lease/guard"))
 		if _, err := c.Txn(t.Context(), lease.Guard(), framework.OpSet("/lease/guarded", []byte("1"), framework.AnyVersion)); err != nil {
 			t.Errorf("guarded write of the holder: %v", err)

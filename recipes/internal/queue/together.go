@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 
@@ -181,16 +182,23 @@ func deleteAll(ctx context.Context, nodes []standing) []error {
 			return errs
 		}
 	}
-	mine := ctxerr.Is(failed, framework.ErrUnknownOutcome) // a node may be gone by the transaction
 	var wg sync.WaitGroup
+	var stood atomic.Bool // one of them was deleted only now, so the transaction deleted none
 	for i, n := range nodes {
 		wg.Go(func() {
-			err := n.client.Delete(ctx, n.node, framework.Guaranteed())
-			if !mine || !ctxerr.Is(err, framework.ErrNoNode) {
-				errs[i] = err
+			errs[i] = n.client.Delete(ctx, n.node, framework.Guaranteed())
+			if errs[i] == nil {
+				stood.Store(true)
 			}
 		})
 	}
 	wg.Wait()
+	if ctxerr.Is(failed, framework.ErrUnknownOutcome) && !stood.Load() {
+		for i, err := range errs {
+			if ctxerr.Is(err, framework.ErrNoNode) {
+				errs[i] = nil // by the transaction
+			}
+		}
+	}
 	return errs
 }
