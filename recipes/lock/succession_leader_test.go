@@ -1,0 +1,51 @@
+package lock_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestLossBeforeSuccessionOnIsolatedEmbeddedLeader is TestLossBeforeSuccessionOnIsolatedLeader
+// in virtual time, at moments that lie a quarter of a tick apart.
+func TestLossBeforeSuccessionOnIsolatedEmbeddedLeader(t *testing.T) {
+	t.Parallel()
+	const leader = 2
+	for phase := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			srv, err := zkserver.Start(zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer srv.Close()
+			client := func(i int, timeout time.Duration) *framework.Client {
+				c, err := framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
+					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.AwaitConnected(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			holder, next := client(leader, sessionAtStake), client(0, 10*time.Second)
+			defer next.Close()
+			defer holder.Close()
+			lost, granted := lossAndSuccession(t, holder, next, "/succession/leader", func() {
+				<-time.After(time.Duration(phase) * zktest.DefaultTickTime / 4)
+				srv.Frontend(leader).Isolate()
+				srv.Elect() // as if the followers had been restarted
+			})
+			if !lost.Before(granted) {
+				t.Errorf("phase %d: lost %v after the next was granted", phase, lost.Sub(granted))
+			}
+			t.Logf("phase %d: lost %v before the next was granted", phase, granted.Sub(lost))
+			srv.Frontend(leader).Heal()
+		})
+	}
+}
