@@ -1,9 +1,13 @@
 package framework_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -50,4 +54,35 @@ func TestSecureWaitsAsLongAsTheSessionCanStand(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestALeaseMarginThatDoesNotFitIsCutAndLogged has a server that grants a shorter session timeout than
+// the margin.
+func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.ErrorLevel)
+		c := virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithLeaseMargin(10*time.Second), framework.WithLogger(zap.New(core)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		h, err := c.HoldSession(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			srv.Cut()
+			sleep(20 * time.Second)
+		}
+		if err := h.Secure(ctx); err != nil {
+			t.Errorf("a healthy session can't be secured: %v", err)
+		}
+		sleep(time.Minute)
+		if err := h.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
+		const message = "lease margin is more than half the session timeout that the server granted"
+		if n := logs.FilterMessage(message).Len(); n != 1 {
+			t.Errorf("logged %d times, want once a session", n)
+		}
+	}, zkserver.WithSessionTimeouts(time.Second, 6*time.Second))
 }
