@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -22,6 +23,7 @@ type core struct {
 	unsupported unsupported
 	trees       trees
 	telemetry   *telemetry
+	zxid        atomic.Int64    // the highest transaction id that a reply has named
 	ctx         context.Context // ends at Close
 	cancel      context.CancelCauseFunc
 	wg          sync.WaitGroup // every goroutine of the client but the listeners'

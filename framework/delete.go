@@ -9,13 +9,15 @@ import (
 
 // Delete deletes the znode. It is retried by the client's policy until ctx
 // ends. Where the reply to an attempt was lost and the next one finds no znode,
-// it is gone, and Delete returns nil. Errors: [ErrNoNode] (not with
+// it is gone, and Delete returns nil. If it finds a znode that may have been created since, it
+// leaves that alone and returns [ErrUnknownOutcome]; with [CreatedBy] it knows. Errors: [ErrNoNode] (not with
 // [Idempotent]), [ErrNotEmpty], [ErrBadVersion] (see [AtVersion]; it wraps
 // [ErrUnknownOutcome] too where an earlier attempt's reply was lost),
 // [ErrNoAuth], and those of every operation.
 //
 // With [Guaranteed] the client goes on trying in the background when Delete
 // could not find out that the znode is gone, or was not allowed to delete it.
+// A znode that may have been created since is left alone there, too, and the client logs it.
 func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
 	cfg := deleteConfig{version: AnyVersion}
 	for _, opt := range opts {
@@ -36,15 +38,16 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 // deleteNow deletes what x says, and hands a guaranteed deletion that is unfinished to the
 // background, also if a function of the user's panics.
 func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
+	var doubt doubt
 	err = ErrUnknownOutcome // until there is an answer
 	defer func() {
 		if cfg.guaranteed && x.unfinished(err) {
-			err = errors.Join(err, c.deletes.add(x))
+			err = errors.Join(err, c.deletes.add(x, doubt))
 		} else {
 			x.over.tell()
 		}
 	}()
-	return c.delete(ctx, x, lookAfterDoubt, cfg.tolerated()...)
+	return c.delete(ctx, x, lookAfterDoubt, &doubt, cfg.tolerated()...)
 }
 
 // Discard has the znode deleted in the background, as [Client.Delete] with
@@ -61,7 +64,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 		return
 	}
 	x := cfg.deletion(c.session, full)
-	if err := c.core.deletes.add(x); err != nil {
+	if err := c.core.deletes.add(x, doubt{}); err != nil {
 		c.core.deletes.logGivenUp(x, err)
 	}
 }
@@ -86,8 +89,10 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		if stood { // whoever deletes it now, it is gone: a server that reaps an empty container, say
 			tolerated = append(tolerated, ErrNoNode)
 		}
-		err := c.core.delete(ctx, x, lookAfterDoubt, tolerated...)
+		err := c.core.delete(ctx, x, lookAfterDoubt, new(doubt), tolerated...)
 		switch {
+		case ctxerr.Is(err, errCreatedSince):
+			continue
 		case stood && ctxerr.Is(err, ErrNoNode):
 			return nil
 		case !ctxerr.Is(err, ErrNotEmpty):
@@ -118,21 +123,24 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 }
 
 // delete deletes what x says. An error that is tolerated is returned, and is no
-// failure to those who look on.
-func (c *core) delete(ctx context.Context, x deletion, look looking, tolerated ...error) error {
-	var doubt doubt
+// failure to those who look on. d is what earlier attempts at the same deletion have left.
+func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
-		if x.czxid != 0 && (look == lookFirst || doubt.earlier) {
+		if x.czxid == 0 {
+			if err := d.settle(ctx, s, x.path); err != nil {
+				return struct{}{}, err
+			}
+		} else if look == lookFirst || d.earlier {
 			if stands, err := x.stands(ctx, s); err != nil || !stands {
 				return struct{}{}, err
 			}
 		}
 		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(x.path, x.version) })
-		if doubt.earlier && ctxerr.Is(err, ErrNoNode) {
+		if d.earlier && ctxerr.Is(err, ErrNoNode) {
 			err = nil
 		}
-		return struct{}{}, doubt.about(err, ErrBadVersion)
+		return struct{}{}, d.about(err, ErrBadVersion)
 	})
 	return err
 }
@@ -144,7 +152,7 @@ func (x deletion) unfinished(err error) bool {
 	if x.session != 0 && ctxerr.Is(err, ErrNoAuth) {
 		return true
 	}
-	if err == nil || ctxerr.Is(err, ErrSessionEnded) || ctxerr.Is(err, ErrClosed) {
+	if err == nil || ctxerr.Is(err, ErrSessionEnded) || ctxerr.Is(err, ErrClosed) || ctxerr.Is(err, errEarlierAttempt) {
 		return false
 	}
 	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrAuthFailed) ||

@@ -34,17 +34,24 @@ type deletes struct {
 
 	mu      sync.Mutex // guards following
 	closed  bool
-	known   map[deletion]bool // those that are pending, and whether a refusal was logged
-	queue   []deletion        // the pending ones that nobody attempts and that do not pause
-	workers int               // goroutines that make attempts
+	known   map[deletion]*pendingDelete // those that are pending
+	queue   []deletion                  // the pending ones that nobody attempts and that do not pause
+	workers int                         // goroutines that make attempts
+}
+
+// A pendingDelete is what attempts at a deletion have left.
+type pendingDelete struct {
+	doubt   doubt // only for who makes an attempt: one at a time
+	refused bool  // a refusal was logged; guarded by deletes.mu
 }
 
 func newDeletes(c *core) *deletes {
-	return &deletes{core: c, known: make(map[deletion]bool)}
+	return &deletes{core: c, known: make(map[deletion]*pendingDelete)}
 }
 
-// add queues a deletion, once however often it is asked for.
-func (d *deletes) add(x deletion) error {
+// add queues a deletion, once however often it is asked for. before is what earlier attempts
+// have left.
+func (d *deletes) add(x deletion, before doubt) error {
 	d.mu.Lock()
 	if _, pending := d.known[x]; pending {
 		d.mu.Unlock()
@@ -60,7 +67,7 @@ func (d *deletes) add(x deletion) error {
 		x.over.tell()
 		return fmt.Errorf("not to be deleted in the background either: %d deletions are pending already", n)
 	}
-	d.known[x] = false
+	d.known[x] = &pendingDelete{doubt: before}
 	d.mu.Unlock()
 	d.enqueue(x)
 	return nil
@@ -69,7 +76,7 @@ func (d *deletes) add(x deletion) error {
 // attempt makes one attempt.
 func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	if x.protected == nil {
-		return d.core.delete(ctx, x, lookFirst, ErrNoNode)
+		return d.core.delete(ctx, x, lookFirst, d.doubtOf(x), ErrNoNode)
 	}
 	for _, done := range x.protected.inFlight {
 		select {
@@ -91,6 +98,13 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 		}
 	})
 	return err
+}
+
+// doubtOf returns what earlier attempts at a pending deletion have left.
+func (d *deletes) doubtOf(x deletion) *doubt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &d.known[x].doubt
 }
 
 // finish takes note of a deletion's end. Those that fail for good have nobody
@@ -115,8 +129,8 @@ func (d *deletes) finish(x deletion, err error) {
 // until the session ends.
 func (d *deletes) logNoAuth(x deletion, err error) {
 	d.mu.Lock()
-	logged := d.known[x]
-	d.known[x] = true
+	logged := d.known[x].refused
+	d.known[x].refused = true
 	d.mu.Unlock()
 	if !logged {
 		d.core.log.Error("guaranteed delete refused, and repeated until its session ends",

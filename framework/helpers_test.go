@@ -170,10 +170,17 @@ func (g *gate) isShut() bool {
 }
 
 func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if err := g.pass(ctx); err != nil {
-		return nil, err
+	return g.around(new(net.Dialer).DialContext)(ctx, network, addr)
+}
+
+// around returns a dialer that waits for the gate and then dials.
+func (g *gate) around(dial framework.Dialer) framework.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if err := g.pass(ctx); err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, addr)
 	}
-	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 // pass waits until the gate is open.

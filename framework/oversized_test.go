@@ -124,6 +124,9 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			dir, node := oversized(t, srv)
 			var seen trail
 			c := small(t, srv, framework.WithStateListener(seen.add))
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok { // so that it knows of no later one
+				t.Fatal(ok, err)
+			}
 			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()

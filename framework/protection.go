@@ -124,7 +124,7 @@ func (g *protection) conclude(c *core, path string, err error) {
 		return
 	}
 	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
-	if err := c.deletes.add(x); err != nil {
+	if err := c.deletes.add(x, doubt{}); err != nil {
 		c.deletes.logGivenUp(x, err)
 		g.settled()
 	}

@@ -51,7 +51,7 @@ func newSession(c *core, list serverList) (*session, error) {
 		poke:  make(chan struct{}, 1),
 		holds: make(map[*SessionHold]struct{}),
 	}
-	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, OnAuth: s.wake, MaxReply: c.cfg.maxReply})
+	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, OnAuth: s.wake, Zxid: &c.zxid, MaxReply: c.cfg.maxReply})
 	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	var err error

@@ -19,7 +19,8 @@ const AnyVersion int32 = -1
 // It is retried by the client's policy until ctx ends. Where the reply to an
 // attempt was lost and the next one finds another version than the given one,
 // that may be the doing of the first: the error then wraps both [ErrBadVersion]
-// and [ErrUnknownOutcome], unless [Idempotent] settles it. Other errors:
+// and [ErrUnknownOutcome], unless [Idempotent] settles it. If a reply was lost and the znode
+// may have been created since, Set leaves it alone and returns ErrUnknownOutcome. Other errors:
 // [ErrNoNode], [ErrNoAuth], [ErrTooLarge], and those of every operation. If ctx
 // ends first the error wraps ctx's, and ErrUnknownOutcome if a request was on
 // its way.
@@ -85,6 +86,9 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	}
 	var doubt doubt
 	st, err := do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session) (Stat, error) {
+		if err := doubt.settle(ctx, s, full); err != nil {
+			return Stat{}, err
+		}
 		st, err := call(ctx, s, func(w *wire) (Stat, error) { return ch.ask(w, full) })
 		return st, doubt.about(err, ErrBadVersion)
 	})
@@ -116,28 +120,6 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 		}
 	}
 }
-
-// A doubt remembers, over the attempts of one call, whether one of them had an
-// unknown outcome.
-type doubt struct{ earlier bool }
-
-// about returns err, saying so if it may be the consequence of an earlier
-// attempt of the same call: then one of the suspects is what it wraps.
-func (d *doubt) about(err error, suspects ...error) error {
-	if ctxerr.Is(err, ErrUnknownOutcome) {
-		d.earlier = true
-		return err
-	}
-	for _, suspect := range suspects {
-		if d.earlier && ctxerr.Is(err, suspect) {
-			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, errEarlierAttempt)
-		}
-	}
-	return err
-}
-
-// errEarlierAttempt is an unknown outcome, but one that is not tried again.
-var errEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
 
 func validateVersion(version int32) error {
 	if version < AnyVersion {

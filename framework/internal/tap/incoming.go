@@ -24,6 +24,7 @@ func replyOf(frame []byte) reply {
 // it. pass says whether the wire client is to read the frame, too.
 func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	rp := replyOf(frame)
+	c.tap.saw(rp)
 	switch rp.xid {
 	case xidEvent:
 		return checkEvent(rp.body)
@@ -44,6 +45,17 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 		c.replied(rp)
 	}
 	return rq.question == nil, err
+}
+
+// saw takes note of the transaction id that a reply names. That of an event is none up to
+// ZooKeeper 3.8.
+func (t *Tap) saw(rp reply) {
+	for {
+		highest := t.config.Zxid.Load()
+		if rp.xid == xidEvent || rp.zxid <= highest || t.config.Zxid.CompareAndSwap(highest, rp.zxid) {
+			return
+		}
+	}
 }
 
 // requestOf returns the request that the reply with the head answers, or none, which has the

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func newTapWith(margin time.Duration, onAuth func()) *tap.Tap {
 	return tap.New(tap.Config{
 		MarginFor: func(time.Duration) time.Duration { return margin },
 		OnAuth:    onAuth,
+		Zxid:      new(atomic.Int64),
 		MaxReply:  maxReply,
 	})
 }

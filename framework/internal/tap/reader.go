@@ -106,6 +106,7 @@ func (r *frameReader) cut(rq request, length, limit int) error {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes, which exceeds %d", ErrProtocol, length, limit))
 	}
 	rp := replyOf(r.frame[lengthSize:])
+	r.conn.tap.saw(rp)
 	rp.fault = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-replyHead, limit-replyHead)
 	r.conn.replied(rp)
 	if _, err := r.socket.Discard(length - replyHead); err != nil {

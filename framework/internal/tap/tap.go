@@ -55,6 +55,8 @@ type Config struct {
 	// OnAuth is called, from a goroutine that must not be blocked, when a server has answered
 	// to a credential: see [Tap.Auth].
 	OnAuth func()
+	// Zxid is the highest transaction id that a reply has named. The taps of a client share it.
+	Zxid *atomic.Int64
 	// MaxReply is the length in bytes of the longest reply that the wire client reads.
 	MaxReply int
 }

@@ -1,0 +1,58 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A doubt remembers, over the attempts of one call, whether one of them had an
+// unknown outcome.
+type doubt struct {
+	earlier bool
+	before  int64 // the highest transaction id that the client knew of before that attempt
+}
+
+// errEarlierAttempt is an unknown outcome, but one that is not tried again.
+var errEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
+
+// errCreatedSince is returned where a second attempt could meet another znode than the first one.
+var errCreatedSince = fmt.Errorf("%w, and the znode may have been created since", errEarlierAttempt)
+
+// about returns err, saying so if it may be the consequence of an earlier
+// attempt of the same call: then one of the suspects is what it wraps.
+func (d *doubt) about(err error, suspects ...error) error {
+	if ctxerr.Is(err, ErrUnknownOutcome) {
+		d.earlier = true
+		return err
+	}
+	for _, suspect := range suspects {
+		if d.earlier && ctxerr.Is(err, suspect) {
+			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, errEarlierAttempt)
+		}
+	}
+	return err
+}
+
+// settle is called before each attempt to write the znode at the path. It returns
+// [errCreatedSince] if an earlier attempt had an unknown outcome and the znode that exists now was
+// created later: a second attempt would undo what another client has done. It looks after a
+// sync, because the server may lag behind the one that the earlier attempt went to.
+func (d *doubt) settle(ctx context.Context, s *session, path string) error {
+	if !d.earlier {
+		d.before = s.core.zxid.Load()
+		return nil
+	}
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync(path) }); err != nil {
+		return err
+	}
+	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
+	switch {
+	case ctxerr.Is(err, ErrNoNode): // the attempt itself will say so
+		return nil
+	case err == nil && found.stat.Czxid > d.before:
+		return errCreatedSince
+	}
+	return err
+}
