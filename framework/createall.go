@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
@@ -162,11 +163,10 @@ type madeGroup struct {
 
 func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*listing) {
 	listings := make([]*listing, len(g.creations))
-	left, forget := s.tap.Leaving(g.full[0].path)
-	defer forget()
-	p := begin(s, func(w *wire) (madeGroup, error) { return g.request(s, w) })
+	f := s.tap.FollowTransaction(g.full[0].path) // has an id in it: no other transaction begins there
+	p := begin(s, func(w *wire) (madeGroup, error) { return g.request(f, w) })
 	select {
-	case <-left:
+	case <-f.Sent():
 	case <-p.done:
 		return p, listings
 	case <-ctx.Done():
@@ -181,13 +181,11 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 	return p, listings
 }
 
-// request runs to its end also when nobody waits for it any more, so that the
-// tap keeps nothing for it.
-func (g *group) request(s *session, w *wire) (made madeGroup, err error) {
-	first := g.full[0].path // has an id in it: no other transaction begins with it
-	s.tap.WantStat(first)
+// request runs to its end also when nobody waits for it any more: f has to end.
+func (g *group) request(f *tap.Following, w *wire) (made madeGroup, err error) {
+	f.Begin()
 	made.answer, err = txnAnswerOf(w.multi(g.full))
-	st, _ := s.tap.TakeStat(first, first)
+	st, _ := f.End()
 	made.zxid = st.Czxid
 	return made, err
 }

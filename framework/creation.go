@@ -95,22 +95,16 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	return made.path, err
 }
 
-// request runs to its end also when nobody waits for it any more, so that the
-// tap keeps nothing for it.
-func (cr *creation) request(s *session, w *wire) (made createdNode, err error) {
-	if cr.stat != nil {
-		s.tap.WantStat(cr.path)
-		defer func() {
-			var st tap.Stat
-			st, made.known = s.tap.TakeStat(cr.path, made.path)
-			made.stat = tapStat(st)
-		}()
-	}
+// request runs to its end also when nobody waits for it any more: f has to end.
+func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err error) {
+	f.Begin()
 	if cr.ttlSet {
 		made.path, err = w.createTTL(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
 	} else {
 		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
 	}
+	st, known := f.End()
+	made.stat, made.known = tapStat(st), known
 	return made, err
 }
 
@@ -165,14 +159,17 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 		if err := validateACL("ACL of "+dir, acl); err != nil {
 			return nil, err
 		}
-		left, forget := s.tap.Leaving(dir)
-		p := begin(s, func(w *wire) (string, error) { return w.create(dir, []byte{}, flagContainer, acl) })
+		f := s.tap.FollowCreate(dir)
+		p := begin(s, func(w *wire) (string, error) {
+			f.Begin()
+			defer f.End()
+			return w.create(dir, []byte{}, flagContainer, acl)
+		})
 		select {
-		case <-left:
+		case <-f.Sent():
 		case <-p.done:
 		case <-ctx.Done():
 		}
-		forget()
 		if i == 0 {
 			return p, nil
 		}

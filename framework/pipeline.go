@@ -13,20 +13,18 @@ func ListTo(names *[]string) CreateOption {
 // begin sends the create, and behind it the listing if one is wanted: requests of a
 // session are served in the order in which they are sent.
 func (cr *creation) begin(ctx context.Context, s *session) (*pending[createdNode], *listing) {
-	create := func(w *wire) (createdNode, error) { return cr.request(s, w) }
+	f := s.tap.FollowCreate(cr.path)
+	p := begin(s, func(w *wire) (createdNode, error) { return cr.request(f, w) })
 	if cr.list == nil {
-		return begin(s, create), nil
+		return p, nil
 	}
-	left, forget := s.tap.Leaving(cr.path)
-	defer forget()
-	p := begin(s, create)
 	select {
-	case <-left:
+	case <-f.Sent():
 	case <-p.done:
 	case <-ctx.Done():
 	}
 	select {
-	case <-left: // even if it is answered by now
+	case <-f.Sent(): // even if it is answered by now
 		dir, _ := SplitPath(cr.path)
 		return p, &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
 	default:

@@ -38,9 +38,8 @@ type Conn struct {
 type request struct {
 	xid, opcode int32
 	sent        time.Time
-	wanted      bool      // a create whose Stat is waited for
-	question    *question // of the Tap's own; else nil
-	transaction string    // path of the first create of a transaction whose number is waited for; else ""
+	following   *Following // nil for nobody
+	question    *question  // of the Tap's own; else nil
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
@@ -117,6 +116,10 @@ func (c *Conn) outgoing(p []byte) []byte {
 	switch opcode {
 	case opCreate:
 		p = c.tap.completeCreateLocked(p, &rq)
+	case opCreateTTL:
+		if path, _, ok := readString(p[lengthSize+requestHead:]); ok {
+			rq.following = c.tap.sendsLocked(false, path)
+		}
 	case opExists, opGetData, opGetChildren2:
 		p = c.tap.completeReadLocked(p, opcode)
 	case opMulti:
@@ -160,8 +163,7 @@ func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
 	if int32At(p, len(p)-4) == flagContainer {
 		rq.opcode = opCreateContainer
 	}
-	rq.wanted = t.wanted[string(path)] > 0
-	t.leavesLocked(path)
+	rq.following = t.sendsLocked(false, path)
 	p = append([]byte(nil), p...) // a Writer must leave its argument alone
 	binary.BigEndian.PutUint32(p[lengthSize+4:], uint32(rq.opcode))
 	return p

@@ -82,13 +82,12 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := newPeer(t)
-					p.tap.WantStat("/a-")
-					left, forget := p.tap.Leaving("/a-")
-					defer forget()
+					f := p.tap.FollowCreate("/a-")
+					f.Begin()
 					first := p.request(opSetData)
 					xid, opcode := p.create("/a-", 3)
 					select {
-					case <-left:
+					case <-f.Sent():
 					default:
 						t.Error("it has left, and nobody is told")
 					}
@@ -97,19 +96,13 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 					}
 					p.pieces(createdReply(first, 0, tc.path, 100), n) // of no create: nobody wants what it has
 					p.pieces(createdReply(xid, tc.code, tc.path, 1), n)
-					st, ok := p.tap.TakeStat("/a-", tc.path)
+					st, ok := f.End()
 					want := tap.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}
 					if ok != tc.want || ok && st != want {
 						t.Errorf("in pieces of %d: %+v, %v, want %+v, %v", n, st, ok, want, tc.want)
 					}
-					if _, ok := p.tap.TakeStat("/a-", tc.path); ok {
-						t.Error("it can be taken twice")
-					}
 					xid, _ = p.create("/a-", 3)
-					p.pieces(createdReply(xid, 0, "/a-0000000008", 1), n)
-					if _, ok := p.tap.TakeStat("/a-", "/a-0000000008"); ok {
-						t.Error("one is kept that nobody wants")
-					}
+					p.pieces(createdReply(xid, 0, "/a-0000000008", 1), n) // nobody follows it
 				})
 			})
 		}
@@ -119,13 +112,14 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 func TestAContainersCreateStaysOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		p.tap.WantStat("/c")
+		f := p.tap.FollowCreate("/c")
+		f.Begin()
 		xid, opcode := p.create("/c", 4)
 		if opcode != 19 {
 			t.Errorf("opcode %d was sent", opcode)
 		}
 		p.reply(createdReply(xid, 0, "/c", 1))
-		if st, ok := p.tap.TakeStat("/c", "/c"); !ok || st.Czxid != 1 {
+		if st, ok := f.End(); !ok || st.Czxid != 1 {
 			t.Errorf("%+v, %v", st, ok)
 		}
 	})

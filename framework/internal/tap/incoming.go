@@ -120,20 +120,14 @@ func (c *Conn) note(rp reply) (tell func()) {
 	}
 	t.clock.answered(rq.sent, proves(rq.opcode, rp))
 	t.settleLocked()
-	switch {
-	case rq.opcode == opSetAuth:
+	rq.following.repliedLocked(rp)
+	if rq.opcode == opSetAuth {
 		if rp.code == 0 {
 			c.accepted++
 		} else {
 			c.refused = true
 		}
 		return t.config.OnAuth
-	case rq.wanted && rp.code == 0:
-		if path, st, ok := parseCreated(rp.body); ok {
-			t.created[path] = st
-		}
-	case rq.transaction != "":
-		t.created[rq.transaction] = Stat{Czxid: rp.zxid}
 	}
 	return tell
 }

@@ -147,9 +147,8 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPeer(t)
-				p.tap.WantStat("/a")
-				left, forget := p.tap.Leaving("/a")
-				defer forget()
+				f := p.tap.FollowTransaction("/a")
+				f.Begin()
 				p.xid++
 				b := binary.BigEndian.AppendUint32(nil, uint32(p.xid))
 				b = binary.BigEndian.AppendUint32(b, 14)
@@ -163,7 +162,7 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 					t.Errorf("%x was sent for %x", sent, b)
 				}
 				select {
-				case <-left:
+				case <-f.Sent():
 					if !tc.want {
 						t.Error("it is said to have left")
 					}
@@ -176,7 +175,7 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 				reply = binary.BigEndian.AppendUint64(reply, 77)
 				reply = binary.BigEndian.AppendUint32(reply, uint32(tc.code))
 				p.reply(append(reply, 0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff)) // no results
-				if st, ok := p.tap.TakeStat("/a", "/a"); ok != tc.want || ok && st != (tap.Stat{Czxid: 77}) {
+				if st, ok := f.End(); ok != tc.want || ok && st != (tap.Stat{Czxid: 77}) {
 					t.Errorf("%+v, %v", st, ok)
 				}
 			})

@@ -26,20 +26,18 @@ type Tap struct {
 
 	certain atomic.Int64 // the deadline, since born; written under mu
 
-	mu       sync.Mutex // guards following; never held across I/O or a callback
-	id       int64
-	password []byte
-	timeout  time.Duration
-	clock    leaseClock
-	conn     *Conn // the connection in use, if any
-	fault    error // what broke the latest connection
-	ended    error
-	asked    int32               // the xid of the latest question
-	trees    map[string]struct{} // paths with a recursive watch on conn
-	arming   map[watchKey]int
-	wanted   map[string]int           // creates asked for by path, whose Stat somebody waits for
-	leaving  map[string]chan struct{} // creates by path; closed when one is sent
-	created  map[string]Stat          // Stats of wanted creates, by the path they got
+	mu        sync.Mutex // guards following; never held across I/O or a callback
+	id        int64
+	password  []byte
+	timeout   time.Duration
+	clock     leaseClock
+	conn      *Conn // the connection in use, if any
+	fault     error // what broke the latest connection
+	ended     error
+	asked     int32               // the xid of the latest question
+	trees     map[string]struct{} // paths with a recursive watch on conn
+	arming    map[watchKey]int
+	following map[followKey]*Following // requests that have not been sent
 }
 
 // A watchKey names the requests that shall leave a watch.
@@ -64,13 +62,11 @@ type Config struct {
 // New returns a Tap for a session that does not exist yet.
 func New(cfg Config) *Tap {
 	return &Tap{
-		config:  cfg,
-		born:    time.Now(),
-		arming:  make(map[watchKey]int),
-		trees:   make(map[string]struct{}),
-		wanted:  make(map[string]int),
-		leaving: make(map[string]chan struct{}),
-		created: make(map[string]Stat),
+		config:    cfg,
+		born:      time.Now(),
+		arming:    make(map[watchKey]int),
+		trees:     make(map[string]struct{}),
+		following: make(map[followKey]*Following),
 	}
 }
 

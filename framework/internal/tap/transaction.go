@@ -15,8 +15,5 @@ func (t *Tap) followTransactionLocked(p []byte, rq *request) {
 	if !ok {
 		return
 	}
-	if t.wanted[string(path)] > 0 {
-		rq.transaction = string(path)
-	}
-	t.leavesLocked(path)
+	rq.following = t.sendsLocked(true, path)
 }

@@ -26,25 +26,3 @@ func (t *Tap) Arm(kind Read, path string) (disarm func()) {
 		}
 	}
 }
-
-// WantStat makes the Tap keep the Stat of what a create of path creates, until
-// [Tap.TakeStat] fetches it.
-func (t *Tap) WantStat(path string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.wanted[path]++
-}
-
-// TakeStat ends what [Tap.WantStat] began, and returns the Stat of the znode
-// that the create made: path is what was asked for, created the path that the
-// server gave it, "" where the create failed.
-func (t *Tap) TakeStat(path, created string) (Stat, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.wanted[path]--; t.wanted[path] <= 0 {
-		delete(t.wanted, path)
-	}
-	st, ok := t.created[created]
-	delete(t.created, created)
-	return st, ok
-}
