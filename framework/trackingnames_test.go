@@ -37,3 +37,24 @@ func TestAConfigurationThatNamesNoAddressChangesNothing(t *testing.T) {
 		}
 	}, zkserver.WithFrontends(2))
 }
+
+// TestAChrootSurvivesANewConfiguration follows a configuration, which never names a chroot.
+func TestAChrootSurvivesANewConfiguration(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()
+		outside := connect(t, first, framework.WithDialer(srv.Dial))
+		mustCreate(t, outside, "/app", "")
+		c := connect(t, first+"/app", framework.WithDialer(srv.Dial))
+		config := mustCreate(t, outside, "/config", "server.1="+second[:len(second)-len(":2181")]+":1:2;2181\nversion=1")
+		framework.Track(c, config)
+		synctest.Wait()
+		if got := c.Servers(); !slices.Equal(got, []string{second}) {
+			t.Fatalf("servers %v, want %s", got, second)
+		}
+		mustCreate(t, c, "/node", "")
+		if _, ok, err := outside.Exists(t.Context(), "/app/node"); err != nil || !ok {
+			t.Errorf("/app/node exists: %v, %v", ok, err)
+		}
+	}, zkserver.WithFrontends(2))
+}
