@@ -63,6 +63,13 @@ const (
 	// another session id, the real one plus 1, in it. It hits when that has been
 	// sent. Rules go on to know the session by its real id. For Connect only.
 	OtherSession
+
+	// Refuse has the server that the client is connected to answer the request by itself
+	// with the rule's Code. The leader doesn't see the request, and nobody carries it out.
+	// The reply has the zxid that a real server gives with that code, it keeps its place
+	// among the replies, and the server then closes the connection if [Code.Closes]. It
+	// hits when everything before the reply has been delivered.
+	Refuse
 )
 
 // OnReply reports whether the action's turn comes with the reply to the frame that
@@ -70,7 +77,7 @@ const (
 // out on the event, which is its own reply.
 func (a Action) OnReply() bool {
 	switch a {
-	case DropReply, HoldReply, DelayReply, HalfAnswer, OtherSession:
+	case DropReply, HoldReply, DelayReply, HalfAnswer, OtherSession, Refuse:
 		return true
 	}
 	return false
@@ -82,6 +89,7 @@ func (a Action) String() string {
 		Pass: "Pass", CutBefore: "CutBefore", DropReply: "DropReply", HoldRequest: "HoldRequest",
 		HoldReply: "HoldReply", DelayRequest: "DelayRequest", DelayReply: "DelayReply", DropEvent: "DropEvent",
 		Garbage: "Garbage", HalfAnswer: "HalfAnswer", OtherSession: "OtherSession",
+		Refuse: "Refuse",
 	}
 	if !a.known() {
 		return "Action(" + strconv.Itoa(int(a)) + ")"
@@ -89,7 +97,7 @@ func (a Action) String() string {
 	return names[a]
 }
 
-func (a Action) known() bool { return a >= Pass && a <= OtherSession }
+func (a Action) known() bool { return a >= Pass && a <= Refuse }
 
 func (a Action) delays() bool { return a == DelayRequest || a == DelayReply }
 
@@ -102,7 +110,7 @@ func (a Action) suits(o Op) bool {
 		return o == Connect
 	case DropEvent:
 		return o == Event
-	case DropReply, HoldRequest, DelayRequest:
+	case DropReply, HoldRequest, DelayRequest, Refuse:
 		return o != Event
 	}
 	return true

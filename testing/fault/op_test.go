@@ -46,6 +46,9 @@ func TestStrings(t *testing.T) {
 		fault.Op(99).String():       "Op(99)",
 		fault.Pass.String():         "Pass",
 		fault.OtherSession.String(): "OtherSession",
+		fault.Refuse.String():       "Refuse",
+		fault.Throttled.String():    "Throttled",
+		fault.Code(-1).String():     "Code(-1)",
 		fault.Action(0).String():    "Action(0)",
 		fault.Action(-1).String():   "Action(-1)",
 	} {
@@ -58,7 +61,7 @@ func TestStrings(t *testing.T) {
 			t.Errorf("Op %d has no name", op)
 		}
 	}
-	for action := fault.Pass; action <= fault.OtherSession; action++ {
+	for action := fault.Pass; action <= fault.Refuse; action++ {
 		if action.String() == "" {
 			t.Errorf("Action %d has no name", action)
 		}

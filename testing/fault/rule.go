@@ -35,6 +35,10 @@ type Rule struct {
 	// Delay is the duration of a DelayRequest or DelayReply, and 0 otherwise.
 	Delay time.Duration
 
+	// Code is the error code of a Refuse, and 0 otherwise. A Refuse hits only requests that
+	// servers answer with the Code: Throttled, for example, no Ping and no CloseSession.
+	Code Code
+
 	// Skip is the number of frames the rule lets go before its first hit.
 	Skip int
 
@@ -71,6 +75,9 @@ func (r Rule) Validate() error {
 	if r.Action.known() && !r.Action.delays() && r.Delay != 0 {
 		refuse("delay %v: must be 0 with action %v", r.Delay, r.Action)
 	}
+	if err := r.codeFault(); err != nil {
+		faults = append(faults, err)
+	}
 	if r.Skip < 0 {
 		refuse("skip %d: must be at least 0", r.Skip)
 	}
@@ -80,6 +87,19 @@ func (r Rule) Validate() error {
 	return errors.Join(faults...)
 }
 
+// codeFault returns what is wrong with the rule's Code.
+func (r Rule) codeFault() error {
+	switch {
+	case r.Action != Refuse && r.Code != 0:
+		return fmt.Errorf("fault: code %v: must be 0 with action %v", r.Code, r.Action)
+	case r.Action == Refuse && !r.Code.known():
+		return fmt.Errorf("fault: code %v: must be one of the package's constants with action Refuse", r.Code)
+	case r.Action == Refuse && r.Op.known() && !r.Code.answers(r.Op):
+		return fmt.Errorf("fault: code %v: no server answers op %v with it", r.Code, r.Op)
+	}
+	return nil
+}
+
 // String returns the rule in one line, such as
 // "DropReply of Create on /locks/* (once)", to be used in a test's messages.
 func (r Rule) String() string {
@@ -87,6 +107,9 @@ func (r Rule) String() string {
 	fmt.Fprintf(&b, "%v", r.Action)
 	if r.Delay != 0 {
 		fmt.Fprintf(&b, " by %v", r.Delay)
+	}
+	if r.Code != 0 {
+		fmt.Fprintf(&b, " with %v", r.Code)
 	}
 	fmt.Fprintf(&b, " of %s", r.opName())
 	if r.Path != "" {
@@ -123,6 +146,9 @@ func (r Rule) names(f Frame) bool {
 		return false
 	}
 	if r.Op != f.Op && (r.Op != 0 || !f.Op.unnamed()) {
+		return false
+	}
+	if r.Action == Refuse && !r.Code.answers(f.Op) {
 		return false
 	}
 	if r.Path == "" {

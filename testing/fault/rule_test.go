@@ -34,6 +34,16 @@ func TestValidate(t *testing.T) {
 			"fault: skip -1: must be at least 0",
 			"fault: times -2: must be at least 0, or Forever",
 		}},
+		{"a refusal needs a code", fault.Rule{Op: fault.Create, Action: fault.Refuse}, []string{
+			"fault: code Code(0): must be one of the package's constants with action Refuse",
+		}},
+		{"a code needs a refusal", fault.Rule{Action: fault.CutBefore, Code: fault.Throttled}, []string{
+			"fault: code Throttled: must be 0 with action CutBefore",
+		}},
+		{"servers throttle no ping", fault.Rule{Op: fault.Ping, Action: fault.Refuse, Code: fault.Throttled}, []string{
+			"fault: code Throttled: no server answers op Ping with it",
+		}},
+		{"any request may be throttled", fault.Rule{Action: fault.Refuse, Code: fault.Throttled}, nil},
 		{"garbage answers no request", fault.Rule{Op: fault.Create, Action: fault.Garbage}, []string{
 			"fault: action Garbage: can't befall op Create",
 		}},
@@ -82,8 +92,9 @@ func TestAddRefusesAnInvalidRule(t *testing.T) {
 func TestRuleString(t *testing.T) {
 	t.Parallel()
 	for want, rule := range map[string]fault.Rule{
-		"DropReply of Create on /locks/* (once)":     {Op: fault.Create, Path: "/locks/*", Action: fault.DropReply},
-		"CutBefore of any request (3 times after 2)": {Action: fault.CutBefore, Times: 3, Skip: 2},
+		"DropReply of Create on /locks/* (once)":      {Op: fault.Create, Path: "/locks/*", Action: fault.DropReply},
+		"CutBefore of any request (3 times after 2)":  {Action: fault.CutBefore, Times: 3, Skip: 2},
+		"Refuse with Throttled of any request (once)": {Action: fault.Refuse, Code: fault.Throttled},
 		"DelayReply by 1s of Sync in session 0x1f (forever)": {
 			Session: 31, Op: fault.Sync, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever,
 		},

@@ -15,6 +15,9 @@ type Strike struct {
 // Action returns what is to befall the frame; it is never [Pass].
 func (s *Strike) Action() Action { return s.handle.rule.Action }
 
+// Code returns the error code of a [Refuse], and 0 with any other Action.
+func (s *Strike) Code() Code { return s.handle.rule.Code }
+
 // Land counts the rule's hit. The carrier calls it at the moment that the Action's
 // documentation names. It does nothing on a strike that has landed or been
 // abandoned.

@@ -10,6 +10,7 @@ import (
 const (
 	opcodeCreate          = 1
 	opcodeDelete          = 2
+	opcodeExists          = 3
 	opcodeSetData         = 5
 	opcodeCheck           = 13
 	opcodeMulti           = 14
@@ -18,6 +19,8 @@ const (
 	opcodeCreateTTL       = 21
 
 	xidEvent = -1
+
+	replyHeader = 16 // bytes: xid, zxid, error
 
 	// sessionOffset is where the session id stands in an answer to the handshake,
 	// behind its protocol version and timeout.

@@ -34,8 +34,8 @@ type flow struct {
 	quit  context.CancelFunc
 	queue chan parcel // closed by readLoop
 
-	inspect func(body []byte) *fault.Strike // what befalls the frame, or nil
-	finish  func()                          // passes on the end of the stream
+	inspect func(p *piece) *fault.Strike // what befalls the frame, or nil; it may replace it
+	finish  func()                       // passes on the end of the stream
 }
 
 // readLoop is started and waited for by link.carry. It ends when the connection it
@@ -47,7 +47,7 @@ func (f *flow) readLoop() {
 		if len(p.bytes) > 0 {
 			var strike *fault.Strike
 			if p.head {
-				strike = f.inspect(p.body())
+				strike = f.inspect(&p)
 			}
 			f.send(parcel{piece: p, strike: strike})
 		}
@@ -119,6 +119,8 @@ func (f *flow) suffer(p parcel) error {
 			return err
 		}
 		bytes = nil
+	case fault.Refuse:
+		return f.refuse(p)
 	}
 	p.strike.Land()
 	if err := p.strike.Wait(f.ctx, p.due); err != nil {

@@ -79,7 +79,7 @@ func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
 	down := l.newFlow(newSource(server), l.client, l.proxy.toClient)
 	down.from.raw = fromClient.raw
 
-	up.inspect = l.inspectRequest
+	up.inspect = func(p *piece) *fault.Strike { return l.inspectRequest(fromClient, p) }
 	up.finish = func() {
 		closeWrite(server)
 		// A ZooKeeper client that closes is gone. Others may only have
@@ -89,12 +89,12 @@ func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
 		}
 	}
 	answered := false
-	down.inspect = func(body []byte) *fault.Strike {
+	down.inspect = func(p *piece) *fault.Strike {
 		if !answered {
 			answered = true
-			return l.inspectAnswer(body)
+			return l.inspectAnswer(p.body())
 		}
-		return l.inspectReply(body)
+		return l.inspectReply(p.body())
 	}
 	down.finish = func() { _ = l.client.Close() } // may be closed already
 
@@ -115,9 +115,9 @@ func (l *link) newFlow(from *source, to net.Conn, g *gate) *flow {
 }
 
 // inspectRequest logs a request and returns the claim on it. A claim on its reply is
-// kept for then.
-func (l *link) inspectRequest(body []byte) *fault.Strike {
-	frame, ok := decodeRequest(body, l.sessionID())
+// kept for then. A request that is to be refused doesn't reach the server.
+func (l *link) inspectRequest(from *source, p *piece) *fault.Strike {
+	frame, ok := decodeRequest(p.body(), l.sessionID())
 	if !ok {
 		return nil
 	}
@@ -125,6 +125,10 @@ func (l *link) inspectRequest(body []byte) *fault.Strike {
 	strike := l.proxy.rules.Match(frame)
 	if strike != nil && strike.Action().OnReply() {
 		l.replies.expect(frame.Xid, strike)
+		if strike.Action() == fault.Refuse {
+			from.discardFrame()
+			p.bytes = refusedRequest(frame.Xid)
+		}
 		return nil
 	}
 	l.replies.expect(frame.Xid, nil)

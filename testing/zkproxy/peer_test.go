@@ -88,6 +88,7 @@ type peer struct {
 // A reply is a frame from the server.
 type reply struct {
 	xid  int32
+	zxid int64
 	code int32
 	body []byte
 }
@@ -169,6 +170,7 @@ func (p *peer) receive() reply {
 	}
 	return reply{
 		xid:  int32(binary.BigEndian.Uint32(body)),
+		zxid: int64(binary.BigEndian.Uint64(body[4:])),
 		code: int32(binary.BigEndian.Uint32(body[12:])),
 		body: body[16:],
 	}

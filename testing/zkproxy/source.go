@@ -89,6 +89,13 @@ func (s *source) nextPart() (piece, error) {
 	return p, err
 }
 
+// discardFrame drops what is still to come of the frame that next has begun. If the
+// connection ends in it, next reports that.
+func (s *source) discardFrame() {
+	_, _ = s.r.Discard(s.left)
+	s.left = 0
+}
+
 // nextRaw returns whatever has arrived.
 func (s *source) nextRaw() (piece, error) {
 	if _, err := s.r.Peek(1); err != nil {

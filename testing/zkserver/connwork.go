@@ -49,6 +49,8 @@ func (c *conn) work(a arrival) bool {
 	switch {
 	case a.connect != nil:
 		return c.handshake(a.connect)
+	case c.refuses():
+		return c.refuse(&a.req)
 	case a.req.op == opSync || a.req.op.isWrite() && a.req.op.isKnown():
 		return c.serveByLeader(&a.req)
 	}
