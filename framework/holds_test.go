@@ -105,13 +105,12 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 func TestSecureAsksAtAPace(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var shed shedding
-		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span), framework.WithDialer(shed.dialer(srv)))
+		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
 		sleep(2 * span)
 		h := mustTakeHold(t, c)
-		shed.begin()
+		shed := srv.Rules().Add(throttled(fault.Multi))
 		const busy = 3 * time.Second
-		time.AfterFunc(busy, shed.end)
+		time.AfterFunc(busy, shed.Remove)
 		start := time.Now()
 		if err := h.Secure(t.Context()); err != nil {
 			t.Fatal(err)
@@ -120,7 +119,7 @@ func TestSecureAsksAtAPace(t *testing.T) {
 			t.Errorf("secured with %v left", left)
 		}
 		const pause = framework.DefaultLeaseMargin / 8
-		took, asked := time.Since(start), shed.count()
+		took, asked := time.Since(start), shed.Hits()
 		if most := int(busy/pause) + int(busy/grace) + 2; asked < 3 || asked > most || took < busy || took > busy+2*pause {
 			t.Errorf("%d heartbeats were refused in %v, want some, and at most %d", asked, took, most)
 		}

@@ -1,113 +1,84 @@
 package framework_test
 
 import (
-	"context"
-	"encoding/binary"
-	"io"
-	"net"
-	"sync"
+	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A shedding has servers refuse transactions by themselves, as a server does that drops
-// stale requests to shed load (ZooKeeper 3.7 on). The answer has a zxid.
-type shedding struct {
-	mu      sync.Mutex // guards following
-	on      bool
-	refused int
+// throttled is the rule of a server that refuses requests by itself to shed load, until
+// the rule is removed. Op 0 means every request that such a server refuses.
+func throttled(op fault.Op) fault.Rule {
+	return fault.Rule{Op: op, Action: fault.Refuse, Code: fault.Throttled, Times: fault.Forever}
 }
 
-func (s *shedding) begin() { s.set(true) }
-func (s *shedding) end()   { s.set(false) }
-
-func (s *shedding) set(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.on = on
-}
-
-// count returns how many transactions were refused.
-func (s *shedding) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused
-}
-
-// refuses reports whether a transaction is refused now, and counts it.
-func (s *shedding) refuses() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on {
-		s.refused++
-	}
-	return s.on
-}
-
-func (s *shedding) dialer(srv *zkserver.Server) framework.Dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := srv.Dial(ctx, network, addr)
-		return &sheddingConn{Conn: conn, server: s, refused: make(map[int32]bool)}, err
-	}
-}
-
-// A sheddingConn is a connection to such a server.
-type sheddingConn struct {
-	net.Conn
-	server *shedding
-
-	mu      sync.Mutex     // guards following
-	refused map[int32]bool // by xid
-
-	pending []byte // only for Read
-}
-
-// Write sends a read instead of a transaction that is refused.
-func (c *sheddingConn) Write(p []byte) (int, error) {
-	const multi, exists = 14, 3
-	if len(p) < 12 || binary.BigEndian.Uint32(p[8:]) != multi || !c.server.refuses() {
-		return c.Conn.Write(p)
-	}
-	c.mu.Lock()
-	c.refused[int32(binary.BigEndian.Uint32(p[4:]))] = true
-	c.mu.Unlock()
-	read := append([]byte{0, 0, 0, 14}, p[4:8]...)
-	read = append(read, 0, 0, 0, exists, 0, 0, 0, 1, '/', 0)
-	if _, err := c.Conn.Write(read); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-func (c *sheddingConn) Read(p []byte) (int, error) {
-	if len(c.pending) == 0 {
-		frame, err := c.frame()
-		if err != nil {
-			return 0, err
+// A follower that refuses every request answers them and keeps the session alive. Its
+// refusals prove nothing about the leader, so the lease ends in time.
+func TestALeaseIsLostInTimeWhenTheServerThrottlesEverything(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
+		sleep(2 * span)
+		h := mustTakeHold(t, c)
+		if err := h.Secure(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		c.pending = append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
-	}
-	n := copy(p, c.pending)
-	c.pending = c.pending[n:]
-	return n, nil
+		shed := srv.Rules().Add(throttled(0))
+		deadline := h.Deadline()
+		lost := false
+		for end := deadline.Add(span); !lost && time.Now().Before(end); sleep(span / 40) {
+			_, _ = c.Set(within(t, span/40), "/", nil, framework.AnyVersion) // a write; its refusal is the point
+			select {
+			case <-h.Lost():
+				lost = true
+			default:
+			}
+			if now := h.Deadline(); now.After(deadline) {
+				t.Fatalf("%d refusals moved the deadline by %v", shed.Hits(), now.Sub(deadline))
+			}
+		}
+		if late := time.Since(deadline); !lost || late > span/10 {
+			t.Errorf("lost: %v, %v after the deadline", lost, late)
+		}
+		if shed.Hits() < 3 {
+			t.Errorf("only %d requests were refused", shed.Hits())
+		}
+		if len(srv.Sessions()) != 1 {
+			t.Error("the server has ended the session: the lease's end shows nothing")
+		}
+	})
 }
 
-// frame returns the server's next frame, refused where it answers such a read.
-func (c *sheddingConn) frame() ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
-		return nil, err
-	}
-	frame := make([]byte, binary.BigEndian.Uint32(length[:]))
-	if _, err := io.ReadFull(c.Conn, frame); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refused[int32(binary.BigEndian.Uint32(frame))] {
-		throttled := int32(-127)
-		frame = binary.BigEndian.AppendUint32(frame[:12], uint32(throttled))
-	}
-	return frame, nil
+// The server refuses more deletions than a client has under way at once. Each pauses; one
+// that the server accepts is done meanwhile.
+func TestABackgroundDeletionThatPausesHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const refusedOnes, soon = 100, 50 * time.Millisecond // less than the pause
+		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
+		orphan := func(parent string) string {
+			return mustCreate(t, c, parent+"/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+		}
+		free := orphan("/free")
+		rule := throttled(fault.Delete)
+		rule.Path = "/refused/*"
+		shed := srv.Rules().Add(rule)
+		for range refusedOnes {
+			c.Discard(orphan("/refused"))
+		}
+		c.Discard(free)
+		sleep(soon)
+		if _, exists, err := c.Exists(t.Context(), free); exists || err != nil {
+			t.Errorf("the znode exists after %v: %v, %v", soon, exists, err)
+		}
+		if shed.Hits() < refusedOnes || c.PendingDeletes() != refusedOnes {
+			t.Errorf("%d refusals, %d deletions pending; want %d to pause", shed.Hits(), c.PendingDeletes(), refusedOnes)
+		}
+		shed.Remove()
+		zktest.Eventually(t, time.Minute, "all deletions are done", func() bool { return c.PendingDeletes() == 0 })
+	})
 }
