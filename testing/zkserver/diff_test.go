@@ -164,6 +164,7 @@ func (d *differential) resumeFor(who int, timeout time.Duration) {
 		if c.session != old.session {
 			d.t.Fatalf("%s: resumed session %#x as %#x", s.name, old.session, c.session)
 		}
+		c.xid = old.xid // as clients do: ZooKeeper pairs a commit with a request by session and xid
 		s.clients[who] = c
 	}
 }
