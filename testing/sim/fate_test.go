@@ -82,8 +82,7 @@ func (w *world) befall() {
 	w.heal()
 }
 
-// heal mends what may be broken. What an event was lost on is cut: a server that loses
-// one does so because it loses the connection.
+// heal mends what may be broken. A watch whose event was dropped stays lost.
 func (w *world) heal() {
 	w.tell("fate", "all is well again", nil)
 	w.harm(nil, 0)
@@ -97,7 +96,6 @@ func (w *world) heal() {
 	for _, c := range w.clients {
 		c.line.set(false, false)
 	}
-	w.srv.Cut()
 }
 
 func (w *world) now() time.Duration { return time.Since(w.began) }

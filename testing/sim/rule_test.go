@@ -25,16 +25,13 @@ func ruleKinds() []*fateKind {
 	var kinds []*fateKind
 	for _, action := range []fault.Action{
 		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply,
-		fault.DropEvent, fault.Garbage, fault.HalfAnswer, fault.OtherSession,
+		fault.Garbage, fault.HalfAnswer, fault.OtherSession,
 	} {
 		kind := &fateKind{name: action.String(), weight: 5}
 		ops := struck
 		switch action {
 		case fault.DropReply:
 			kind.weight = 10
-		case fault.DropEvent:
-			ops = []fault.Op{fault.Event}
-			kind.weight = 2
 		case fault.Garbage, fault.HalfAnswer, fault.OtherSession:
 			ops = []fault.Op{fault.Connect}
 			kind.weight = 2
@@ -44,7 +41,27 @@ func ruleKinds() []*fateKind {
 		kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.strike(r, action, ops, span) }
 		kinds = append(kinds, kind)
 	}
-	return kinds
+	return append(kinds, &fateKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
+}
+
+// dropEvents adds a rule by which servers drop events of one lock's znodes, as they do if a session
+// may not read the znode at that moment. The watch is gone with the event, and the connection goes
+// on.
+func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
+	t := w.plan.targets[r.IntN(len(w.plan.targets))]
+	rule := fault.Rule{Op: fault.Event, Path: t.path + "**", Action: fault.DropEvent, Times: fault.Forever}
+	if r.IntN(2) == 0 {
+		rule.Session = max(1, w.clients[r.IntN(len(w.clients))].current().Session().ID) // 0 would mean every session
+	}
+	w.tell("fate", "adds the rule", rule)
+	w.mu.Lock()
+	t.drops = max(t.drops, w.now()+span)
+	w.mu.Unlock()
+	h := w.srv.Rules().Add(rule)
+	return func() {
+		h.Release()
+		w.count("fault "+fault.DropEvent.String(), h.Hits())
+	}
 }
 
 // strike adds a rule and returns what takes it away. A handshake that is struck needs
@@ -53,11 +70,6 @@ func (w *world) strike(r *rand.Rand, action fault.Action, ops []fault.Op, span t
 	rule := fault.Rule{Op: pick(r, ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
 	if action == fault.DelayRequest || action == fault.DelayReply {
 		rule.Delay = 1 + span
-	}
-	if action == fault.DropEvent {
-		// Of a lock's directory, none is lost but with the connection: that ZooKeeper loses none is what the
-		// count of a directory goes by.
-		rule.Path = pick(r, "**/_c_*", "**/_c_*", "/sim/exclusive")
 	}
 	c := w.clients[r.IntN(len(w.clients))]
 	if rule.Op == fault.Connect {
@@ -86,8 +98,5 @@ func (w *world) strike(r *rand.Rand, action fault.Action, ops []fault.Op, span t
 			hits = seen.Hits()
 		}
 		w.count("fault "+action.String(), hits)
-		if action == fault.DropEvent && h.Hits() > 0 {
-			w.srv.Cut()
-		}
 	}
 }

@@ -25,6 +25,7 @@ type target struct {
 	told      map[nodeKey]string // by whom a fence was asked for, of znodes that are passed on
 	freed     time.Duration      // when a stake ended last
 	writers   time.Duration      // when an attempt ended last that readers may wait for
+	drops     time.Duration      // until when servers drop events of its znodes
 }
 
 // A fence is a number and the party that had it.

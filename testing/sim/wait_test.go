@@ -100,6 +100,9 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 	}
 	for _, t := range targets {
 		since = max(since, t.freed)
+		if t.drops > 0 { // a waiter whose event was dropped looks within two session timeouts
+			since = max(since, t.drops+2*k.w.plan.timeout)
+		}
 		for _, s := range t.stakes {
 			if !w.over(s) && (entangled || k.keptBy(s)) {
 				return 0, false
