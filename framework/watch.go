@@ -22,7 +22,9 @@ type Watch struct {
 // Watch reads the znode at path and watches it from that state on: a change
 // after it fires the Watch, and so do a connection that was away, since the
 // state may have changed unseen, and the session's end. Watches of one kind on one path share one
-// watch at the server, which no number of abandoned ones adds to. It is retried by the client's policy
+// watch at the server, which no number of abandoned ones adds to. If a server filtered an event
+// because the session could not read the znode, the next Watch of the path sets the watch again and
+// fires the others with [EventUnseen]. It is retried by the client's policy
 // until ctx ends; ctx does not bound the Watch, which has to be closed. Errors: [ErrNoNode]
 // (with [WatchExists] a path without a znode is none), [ErrNoAuth], and those
 // of every operation.

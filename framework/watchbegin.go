@@ -13,17 +13,21 @@ type beginning struct {
 	disarm func()                     // nil where a watch stands at the server
 	read   *pending[nodeState]        // nil where none is needed
 	again  func() *pending[nodeState] // begins a read that is not shared
+	anew   func() *beginning          // begins the Watch again
+	armed  bool                       // the server had the watch before
 	shared bool                       // what is found may be told to others
 	others bool                       // the read is another Watch's
 }
 
 // beginWatch registers before it reads, so that no event can come unnoticed.
-// While a watch stands at the server, a plain read will do, and none is needed
+// While a watch stands at the server, a plain read will do, which shows whether the
+// server has dropped an event of that watch. No read is needed
 // where shared says so and one has been made before, or is on its way.
 func (s *session) beginWatch(key watchKey, ask func(*wire) (nodeState, error), shared bool) *beginning {
 	w, entry, armed := s.watches.join(key)
 	w.cfg = &s.core.cfg
-	b := &beginning{watch: w, entry: entry, shared: shared}
+	b := &beginning{watch: w, entry: entry, armed: armed, shared: shared}
+	b.anew = func() *beginning { return s.beginWatch(key, ask, shared) }
 	if armed && shared && s.watches.known(w, entry) {
 		return b
 	}
@@ -58,6 +62,9 @@ func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 	}
 	b.watch.found = found
 	key := b.watch.key
+	if answered := err == nil || ctxerr.Is(err, ErrNoNode); b.armed && answered && b.watch.registry.missed(b.watch, b.entry) {
+		return b.anew().wait(ctx)
+	}
 	if key.kind == WatchExists && ctxerr.Is(err, ErrNoNode) {
 		err = nil
 	}
@@ -74,11 +81,7 @@ func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 func (b *beginning) end(err error) {
 	registry := b.watch.registry
 	if err == nil {
-		var found *nodeState
-		if b.shared {
-			found = &b.watch.found
-		}
-		registry.setArmed(b.watch.key, b.entry, found)
+		registry.setArmed(b)
 	}
 	if !b.others {
 		registry.unshare(b.entry, b.read)

@@ -24,6 +24,7 @@ type watchEntry struct {
 	subscribers map[*Watch]struct{}
 	armed       bool       // the server has it
 	severed     bool       // it had, on a connection that is gone; it will be fired for that
+	mark        watchMark  // what the read saw that armed it
 	found       *nodeState // what a read of WatchEach found; nil for none. See known
 
 	// reading is WatchEach's read that is to set the watch, while it is on its way and
@@ -95,17 +96,21 @@ func (r *watches) unshare(entry *watchEntry, read *pending[nodeState]) {
 	}
 }
 
-// setArmed notes that the server has the watch, unless that has fired since. found is
-// what is to be known to others, or nil.
-func (r *watches) setArmed(key watchKey, entry *watchEntry, found *nodeState) {
+// setArmed notes that the server has the watch, unless that has fired since, and keeps what the
+// read found if others are to know it.
+func (r *watches) setArmed(b *beginning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	entry, key := b.entry, b.watch.key
 	if r.entries[key] != entry {
 		return
 	}
+	if !b.armed {
+		entry.mark = key.kind.mark(b.watch.found)
+	}
 	entry.armed, entry.reading = true, nil
-	if found != nil && entry.found == nil {
-		kept := found.clone()
+	if b.shared && entry.found == nil {
+		kept := b.watch.found.clone()
 		entry.found = &kept
 	}
 }

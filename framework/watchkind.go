@@ -50,7 +50,8 @@ const (
 	EventReconnected
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded
-	// EventUnseen means that changes may have been missed: see [TreeWatch.Next].
+	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
+	// shows a change whose event the server dropped. See also [TreeWatch.Next].
 	EventUnseen
 )
 
