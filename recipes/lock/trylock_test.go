@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -31,6 +35,37 @@ func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 		}
 		mustRelease(t, lease)
 	})
+}
+
+// TestTryLockWhileAReleaseIsUnknown: a try whose first listing is out of date is granted by the
+// listing behind the sync.
+func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, newLock := range queueSides() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/try/unknown-release"
+				srv := virtualServer(t, zkserver.WithFrontends(3))
+				at := func(i int) *framework.Client {
+					return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
+				}
+				holder, c := at(1), at(2)
+				held := mustLock(t, newLock(t, holder, path))
+				synctest.Wait()
+				srv.Frontend(2).LagBy(200 * time.Millisecond)
+				mustRelease(t, held)
+				if names, _, err := c.Children(t.Context(), path); err != nil || len(names) != 1 {
+					t.Fatalf("children %v (%v), want the one that the follower still has", names, err)
+				}
+				lease, err := newLock(t, c, path).TryLock(t.Context())
+				if err != nil {
+					t.Fatalf("TryLock of a lock that was released: %v", err)
+				}
+				srv.Frontend(2).CatchUp()
+				mustRelease(t, lease)
+			})
+		})
+	}
 }
 
 // What is refused because somebody is seen to be there says that and no more.
