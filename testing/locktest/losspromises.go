@@ -154,12 +154,18 @@ func (s *scene) sessionEndsReleasing() {
 	way := s.w.Way(s)
 	c := way.Client(s)
 	lease := s.mustLock(s.locker(c))
-	for _, op := range []fault.Op{fault.Delete, fault.Multi} {
-		defer way.Rules().Add(fault.Rule{Op: op, Action: fault.HoldRequest}).Release()
+	var held []*fault.Handle
+	for _, op := range []fault.Op{fault.Delete, fault.Multi} { // a heartbeat is a Multi of another path
+		rule := way.Rules().Add(fault.Rule{Op: op, Path: s.path + "**", Action: fault.HoldRequest})
+		defer rule.Release()
+		held = append(held, rule)
 	}
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
 	s.w.Settle()
+	if held[0].Hits()+held[1].Hits() == 0 {
+		s.Error("no request of the release was held")
+	}
 	way.Expire(s)
 	if err := receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
 		s.Errorf("Release: %v, want nil or ErrLost", err)
