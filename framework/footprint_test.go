@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -33,4 +34,38 @@ func TestAClientHasAFixedNumberOfGoroutinesAndBuffersOfTheGivenSize(t *testing.T
 		t.Logf("a client takes %d KiB", each>>10)
 	}
 	runtime.KeepAlive(all)
+}
+
+// Not parallel: it counts bytes.
+func TestWatchesOfOneZnodeShareTheDataThatTheyFound(t *testing.T) {
+	const watches, size = 100, 64 << 10
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	path := mustCreate(t, c, "/watched", strings.Repeat("x", size))
+	before := heap()
+	var all []*framework.Watch
+	for range watches {
+		found, errs := c.WatchEach(t.Context(), framework.WatchData, path)
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		all = append(all, found...)
+	}
+	if grown := int64(heap()) - int64(before); grown > watches*size/2 {
+		t.Errorf("%d watches of %d KiB take %d KiB, want one copy", watches, size>>10, grown>>10)
+	}
+	all[0].Data()[0] = 'y' // a copy
+	if data := all[1].Data(); data[0] != 'x' {
+		t.Errorf("another watch found %q", data[0])
+	}
+	runtime.KeepAlive(all)
+}
+
+func TestWatchesShareNoNamesWithTheirCallers(t *testing.T) {
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
+	mustCreate(t, c, "/parent/child", "", framework.WithParents())
+	w := mustWatch(t, c, "/parent", framework.WatchChildren)
+	w.Children()[0] = "other"
+	if names := w.Children(); names[0] != "child" {
+		t.Errorf("children %q", names)
+	}
 }

@@ -3,7 +3,6 @@ package framework
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 )
@@ -15,12 +14,6 @@ type nodeState struct {
 	data     []byte
 	children []string
 	acl      []ACL
-}
-
-// clone returns a state that shares nothing with n.
-func (n nodeState) clone() nodeState {
-	n.data, n.children, n.acl = slices.Clone(n.data), slices.Clone(n.children), slices.Clone(n.acl)
-	return n
 }
 
 // read does one kind of read, retried as its outcome does not matter.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A Watch tells once that what it watches has changed, or may have: then the
@@ -11,10 +12,10 @@ import (
 // may be called concurrently.
 type Watch struct {
 	registry *watches
-	key      watchKey
+	entry    *watchEntry
 	fired    chan struct{} // closed once, with event set first
 	event    EventKind
-	found    nodeState
+	found    *nodeState // Watches of one entry share it, so it is never changed
 	cfg      *config
 	after    func() // of AfterFire; guarded by registry.mu
 }
@@ -96,19 +97,20 @@ func (w *Watch) Valid() bool { return w.registry.valid(w) }
 // there was a znode.
 func (w *Watch) Stat() (Stat, bool) { return w.found.stat, w.found.exists }
 
-// Data returns the data that a znode watched by [WatchData] had when the Watch
+// Data returns a copy of the data that a znode watched by [WatchData] had when the Watch
 // was set. Of a client [WithCompression] it returns what is not compressed as it
 // is: a Watch tells of changes, whoever made them. [Client.Get] refuses that.
 func (w *Watch) Data() []byte {
-	if data, err := w.cfg.unpack(w.found.data); err == nil {
-		return data
+	data, err := w.cfg.unpack(w.found.data)
+	if err != nil {
+		data = w.found.data
 	}
-	return w.found.data
+	return slices.Clone(data)
 }
 
-// Children returns the names of the children that a znode watched by
+// Children returns a copy of the names of the children that a znode watched by
 // [WatchChildren] had when the Watch was set.
-func (w *Watch) Children() []string { return w.found.children }
+func (w *Watch) Children() []string { return slices.Clone(w.found.children) }
 
 // Close ends the interest: the Watch will not fire any more. It may be called
 // several times.

@@ -21,15 +21,16 @@ type watches struct {
 // map when that has fired or is gone with its connection; until then it serves whoever
 // comes, since a watch can't be taken back.
 type watchEntry struct {
+	key         watchKey
 	subscribers map[*Watch]struct{}
 	armed       bool       // the server has it
 	severed     bool       // it had, on a connection that is gone; it will be fired for that
 	mark        watchMark  // what the read saw that armed it
-	found       *nodeState // what a read of WatchEach found; nil for none. See known
+	found       *nodeState // what a read of WatchEach found; nil for none, never changed. See known
 
 	// reading is WatchEach's read that is to set the watch, while it is on its way and
 	// whoever sent it keeps its path armed; else nil.
-	reading *pending[nodeState]
+	reading *pending[*nodeState]
 }
 
 func newWatches(spawn func(fn func())) *watches {
@@ -37,17 +38,17 @@ func newWatches(spawn func(fn func())) *watches {
 }
 
 // join adds a Watch. armed says whether the server has the watch already.
-func (r *watches) join(key watchKey) (w *Watch, entry *watchEntry, armed bool) {
-	w = &Watch{registry: r, key: key, fired: make(chan struct{})}
+func (r *watches) join(key watchKey) (w *Watch, armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entry = r.entries[key]
+	entry := r.entries[key]
 	if entry == nil {
-		entry = &watchEntry{subscribers: make(map[*Watch]struct{})}
+		entry = &watchEntry{key: key, subscribers: make(map[*Watch]struct{})}
 		r.entries[key] = entry
 	}
+	w = &Watch{registry: r, entry: entry, fired: make(chan struct{})}
 	entry.subscribers[w] = struct{}{}
-	return w, entry, entry.armed
+	return w, entry.armed
 }
 
 // armed returns how many watches the server has.
@@ -65,19 +66,19 @@ func (r *watches) armed() (n int) {
 // known gives w what an earlier read of what it watches found, if there was one and
 // the watch has not fired since. Then what is watched has not changed as far as
 // the session knows: a server tells of a change before it answers from the new state.
-func (r *watches) known(w *Watch, entry *watchEntry) bool {
+func (r *watches) known(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entries[w.key] != entry || entry.found == nil {
+	if r.entries[w.entry.key] != w.entry || w.entry.found == nil {
 		return false
 	}
-	w.found = entry.found.clone()
+	w.found = w.entry.found
 	return true
 }
 
 // share returns the read on its way that will do for others, or makes it the one that
 // begin begins. own says which.
-func (r *watches) share(entry *watchEntry, begin func() *pending[nodeState]) (read *pending[nodeState], own bool) {
+func (r *watches) share(entry *watchEntry, begin func() *pending[*nodeState]) (read *pending[*nodeState], own bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if entry.reading != nil {
@@ -88,7 +89,7 @@ func (r *watches) share(entry *watchEntry, begin func() *pending[nodeState]) (re
 }
 
 // unshare takes back the read that share made the entry's.
-func (r *watches) unshare(entry *watchEntry, read *pending[nodeState]) {
+func (r *watches) unshare(entry *watchEntry, read *pending[*nodeState]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if entry.reading == read {
@@ -101,17 +102,16 @@ func (r *watches) unshare(entry *watchEntry, read *pending[nodeState]) {
 func (r *watches) setArmed(b *beginning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entry, key := b.entry, b.watch.key
-	if r.entries[key] != entry {
+	entry := b.watch.entry
+	if r.entries[entry.key] != entry {
 		return
 	}
 	if !b.armed {
-		entry.mark = key.kind.mark(b.watch.found)
+		entry.mark = entry.key.kind.mark(b.watch.found)
 	}
 	entry.armed, entry.reading = true, nil
 	if b.shared && entry.found == nil {
-		kept := b.watch.found.clone()
-		entry.found = &kept
+		entry.found = b.watch.found
 	}
 }
 
@@ -128,24 +128,17 @@ func (r *watches) severAll() {
 func (r *watches) valid(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entry := r.entries[w.key]
-	if entry == nil || entry.severed {
-		return false
-	}
-	_, subscribed := entry.subscribers[w]
-	return subscribed
+	_, subscribed := w.entry.subscribers[w]
+	return subscribed && !w.entry.severed
 }
 
 func (r *watches) leave(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entry := r.entries[w.key]
-	if entry == nil {
-		return
-	}
+	entry := w.entry
 	delete(entry.subscribers, w)
-	if len(entry.subscribers) == 0 && !entry.armed {
-		delete(r.entries, w.key)
+	if len(entry.subscribers) == 0 && !entry.armed && r.entries[entry.key] == entry {
+		delete(r.entries, entry.key)
 	}
 }
 

@@ -4,7 +4,7 @@ package framework
 // no znode.
 type watchMark struct{ created, changed int64 }
 
-func (k WatchKind) mark(found nodeState) watchMark {
+func (k WatchKind) mark(found *nodeState) watchMark {
 	if k == WatchChildren {
 		return watchMark{found.stat.Czxid, found.stat.Pzxid}
 	}
@@ -14,14 +14,16 @@ func (k WatchKind) mark(found nodeState) watchMark {
 // missed reports whether w's read shows a change that the watch at the server did not notify of. A
 // server sends an event before it answers from the new state. So it has dropped that event, and the
 // watch with it. Then missed ends the entry: w leaves it, and the other Watches fire.
-func (r *watches) missed(w *Watch, entry *watchEntry) bool {
+func (r *watches) missed(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entries[w.key] != entry || entry.severed || w.key.kind.mark(w.found) == entry.mark {
+	entry := w.entry
+	if r.entries[entry.key] != entry || entry.severed ||
+		entry.key.kind.mark(w.found) == entry.mark {
 		return false
 	}
 	delete(entry.subscribers, w)
-	delete(r.entries, w.key)
+	delete(r.entries, entry.key)
 	entry.fire(EventUnseen)
 	return true
 }
