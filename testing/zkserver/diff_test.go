@@ -157,7 +157,11 @@ func (d *differential) resumeFor(who int, timeout time.Duration) {
 	for _, s := range d.sides() {
 		old := s.clients[who]
 		old.nc.Close()
-		c, err := s.connect(member, timeout, old.session, old.password)
+		c, err := s.resume(member, timeout, old)
+		for err == nil && d.members > 0 && c.session == old.session && !c.serves(d.t) {
+			c.nc.Close()
+			c, err = s.resume(member, timeout, old)
+		}
 		if err != nil {
 			d.t.Fatalf("%s: resume: %v", s.name, err)
 		}

@@ -30,6 +30,15 @@ func (s *side) connect(member int, timeout time.Duration, session int64, passwor
 	return handshake(nc, timeout, 0, session, password)
 }
 
+// resume resumes a session. What follows has to be answered within the time of a batch.
+func (s *side) resume(member int, timeout time.Duration, old *client) (*client, error) {
+	c, err := s.connect(member, timeout, old.session, old.password)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.nc.SetDeadline(time.Now().Add(30 * time.Second))
+}
+
 func (s *side) label(kind string, v int64) string {
 	if v == 0 {
 		return "0"

@@ -2,6 +2,7 @@ package zkserver_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -130,5 +131,24 @@ func openAt(t testing.TB, e ensemble, member int, timeout time.Duration, resumed
 	if err != nil {
 		t.Fatal(err)
 	}
+	if resumed != nil && c.session != 0 && !c.serves(t) {
+		return openAt(t, e, member, timeout, resumed)
+	}
 	return c
+}
+
+// serves reports whether the member serves a session that has moved to it. A real leader
+// answers the handshake before it takes the session over: it closes the connection if a
+// request comes between the two.
+func (c *client) serves(t testing.TB) bool {
+	t.Helper()
+	xid, err := c.send(syncOp, "/")
+	if err != nil {
+		return false
+	}
+	got, err := c.receive()
+	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() || err == nil && (got.xid != xid || got.err != 0) {
+		t.Fatalf("sync after a move: %+v, %v", got, err)
+	}
+	return err == nil
 }

@@ -2,27 +2,43 @@ package zkserver_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-var ensembleOps = flag.Int("zkserver.ensembleops", 0,
-	"how many random operations to compare with a real ensemble; 3000 take a minute")
+// ensembleVariable says how many random operations are compared with a real ensemble:
+// without it none, 2000 take about 40 s.
+const ensembleVariable = "ENSEMBLE_OPERATIONS"
+
+// ensembleOperations returns how many operations to compare.
+func ensembleOperations(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(ensembleVariable)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q: must be a number, at least 0", ensembleVariable, text)
+	}
+	return n
+}
 
 // compareEnsembles sends the same random requests, by clients that are spread over the
 // members and move between them, to two ensembles that are in the same state.
-func compareEnsembles(t *testing.T, fake, real ensemble) {
+func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 	seed := *diffSeed
 	if seed == 0 {
 		seed = rand.Uint64() >> 32
 	}
-	t.Logf("seed %d: go test -run TestEnsembles -zkserver.diffseed=%d -zkserver.ensembleops=%d", seed, seed, *ensembleOps)
+	t.Logf("seed %d: %s=%d go test -run TestEnsembles -zkserver.diffseed=%d", seed, ensembleVariable, operations, seed)
 	d := &ensembleDiff{differential: differential{
 		t: t, gen: &generator{rng: rand.New(rand.NewPCG(seed, 2)), lasting: true}, members: members,
 		fake: newSide(t, "zkserver", fake), real: newSide(t, "ZooKeeper", real),
@@ -38,11 +54,12 @@ func compareEnsembles(t *testing.T, fake, real ensemble) {
 	for range diffClients {
 		d.connect(-1)
 	}
-	for epoch := 0; d.ops < *ensembleOps; epoch++ {
+	for epoch := 0; d.ops < operations; epoch++ {
 		d.batch(0, []request{d.gen.newRoot(seed, epoch)})
 		for end := d.ops + diffEpoch; d.ops < end; {
 			d.step()
 		}
+		d.count(epoch % diffClients)
 		d.expire(epoch % diffClients)
 		d.reap(epoch % diffClients)
 	}

@@ -112,10 +112,10 @@ func TestEnsembles(t *testing.T) {
 		e := runReal(t)
 		playEnd(t, e)
 		playMoves(t, e)
-		if *ensembleOps > 0 {
+		if operations := ensembleOperations(t); operations > 0 {
 			fake := runEmbedded(t)
 			playEnd(t, fake)
-			compareEnsembles(t, fake, e)
+			compareEnsembles(t, fake, e, operations)
 		}
 	})
 }
