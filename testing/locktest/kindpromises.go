@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 func fairPromise() promise {
@@ -19,7 +20,8 @@ func (s *scene) fair() {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range waiters {
-		l := s.locker(s.w.Client(s))
+		c := s.w.Client(s)
+		l := s.locker(c)
 		wg.Go(func() {
 			lease, err := s.lock(s.Context(), l)
 			grants <- i
@@ -31,7 +33,7 @@ func (s *scene) fair() {
 				s.Errorf("Release: %v", err)
 			}
 		})
-		s.w.Settle() // it stands in the queue
+		zktest.Eventually(s, generous, "the waiter's znode", func() bool { return len(s.w.Ephemerals(s, c.Session().ID)) > 0 })
 	}
 	vacate()
 	for want := range waiters {

@@ -6,6 +6,7 @@ type position struct {
 	ahead string // name of the node that it waits for; "" for none
 	next  string // which one it would wait for then; "" for none
 	last  bool   // the end of the one ahead is the grant; see Queue.Heirs
+	both  bool   // the end of both is the grant: no other node can be in the way
 }
 
 // position returns where the node at own is among the nodes.
@@ -16,9 +17,18 @@ func (q *Queue) position(nodes []Node, own int) position {
 		return p
 	}
 	p.ahead = nodes[ahead].Name
-	if next := q.Ahead(nodes, own, ahead); next >= 0 {
-		p.next = nodes[next].Name
+	leaves := func(i int) bool { return q.Heirs != nil && q.Heirs(nodes[i], nodes[own]) }
+	next := q.Ahead(nodes, own, ahead)
+	if next < 0 {
+		p.last = !leaves(ahead)
+		return p
 	}
-	p.last = p.next == "" && (q.Heirs == nil || !q.Heirs(nodes[ahead], nodes[own]))
+	p.next = nodes[next].Name
+	p.both = q.Ahead(nodes, own, next) < 0 && !leaves(ahead) && !leaves(next)
 	return p
+}
+
+// withoutNext returns the position after the deletion of the next node. It needs both.
+func (p position) withoutNext() position {
+	return position{place: p.place - 1, ahead: p.ahead, last: true}
 }

@@ -47,10 +47,10 @@ var errStale = errors.New("queue: what was listed is out of date")
 func (a *Attempt) await(ctx context.Context) error {
 	for {
 		pos, err := a.look(ctx)
-		if err == nil && pos.ahead != "" {
+		for err == nil && pos.ahead != "" {
 			a.tell(pos.place)
 			a.observeWait(pos.place)
-			err = a.waits().step(ctx, pos)
+			pos, err = a.waits().step(ctx, pos)
 		}
 		switch {
 		case err == nil:
@@ -67,11 +67,11 @@ func disconnected(err error) bool {
 	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
 }
 
-// step waits until something happens. It returns nil if nobody is ahead then, and errStale if that
-// takes a listing to know.
-func (w *waiting) step(ctx context.Context, pos position) error {
+// step waits until something happens, and returns the position then: the zero one if nothing is in the
+// way any more. It returns errStale if that takes a listing to know.
+func (w *waiting) step(ctx context.Context, pos position) (position, error) {
 	if err := w.arm(ctx, pos); err != nil {
-		return err
+		return pos, err
 	}
 	if w.ahead.gone || w.next.gone {
 		return w.left(pos)
@@ -83,28 +83,31 @@ func (w *waiting) step(ctx context.Context, pos position) error {
 		case <-w.ahead.watch.Fired():
 			return w.left(pos)
 		case <-w.next.fired():
-			return errStale
+			return w.left(pos)
 		case <-w.own.watch.Fired():
-			return errStale
+			return pos, errStale
 		case <-slow.C:
 			if err := w.slowLook(ctx); err != nil {
-				return err
+				return pos, err
 			}
 			slow.Reset(UntilSlowLook(w.attempt.client))
 		case <-w.attempt.hold.Lost():
-			return w.attempt.hold.Err()
+			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
-			return ctxerr.Of(ctx)
+			return pos, ctxerr.Of(ctx)
 		}
 	}
 }
 
-// left returns nil if the node ahead has gone, as the last one, and the own one has not.
-func (w *waiting) left(pos position) error {
-	if pos.last && w.ahead.deleted() && w.own.watch.Valid() {
-		return nil
+// left returns the position after the node ahead or the next one was deleted, if the last listing tells it.
+func (w *waiting) left(pos position) (position, error) {
+	switch {
+	case pos.last && w.ahead.deleted() && w.own.watch.Valid():
+		return position{}, nil
+	case pos.both && w.next.deleted() && !w.ahead.deleted():
+		return pos.withoutNext(), nil
 	}
-	return errStale
+	return pos, errStale
 }
 
 // arm sets the watches that are missing, within one round trip.
