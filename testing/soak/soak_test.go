@@ -93,6 +93,7 @@ func open(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		zktest.Eventually(t, 30*time.Second, "the end of all background deletions", func() bool { return c.PendingDeletes() == 0 })
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}

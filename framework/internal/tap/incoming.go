@@ -80,7 +80,7 @@ func (c *Conn) pong(code int32) {
 	defer c.tap.mu.Unlock()
 	c.refused = c.refused || code == errAuthRequired
 	if len(c.pings) > 0 {
-		c.tap.clock.answered(c.pings[0], false)
+		c.tap.clock.answered(c.pings[0], true, false)
 		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
 	}
 }
@@ -118,7 +118,8 @@ func (c *Conn) note(rp reply) (tell func()) {
 		c.refused = true
 		return tell
 	}
-	t.clock.answered(rq.sent, proves(rq.opcode, rp))
+	isContact := rq.opcode != opSetAuth // which a server answers without touching the session
+	t.clock.answered(rq.sent, isContact, proves(rq.opcode, rp))
 	t.settleLocked()
 	rq.following.repliedLocked(rp)
 	if rq.opcode == opSetAuth {

@@ -9,10 +9,14 @@ import "time"
 // leader's ping, every half tick; a forwarded write reports nothing by itself. If
 // another server becomes the leader, it gives every session its full T again.
 //
+// A contact is a request that the follower has answered. It counts from its sending,
+// but only once the answer is there: what was sent may have arrived late, together
+// with what was sent after it.
+//
 // A proof is an answer that only a quorum's commit can cause: see [proves]. If the
-// request was sent at t, the leader has learned of every contact that lies at least
-// a margin before t, because the report travelled ahead of the request on the same
-// link. A later leader became active only after t, because one of its voters
+// request was sent at t, the leader has learned of every contact that was answered at
+// least a margin before t, because the report travelled ahead of the request on the
+// same link. A later leader became active only after t, because one of its voters
 // acknowledged the transaction to the earlier leader. The margin has to exceed half
 // a tick of the servers.
 //
@@ -27,13 +31,16 @@ import "time"
 type leaseClock struct {
 	timeout  time.Duration // T
 	margin   time.Duration
-	base     time.Time   // the leader learned that the client lives no earlier than this
-	contacts []time.Time // sent on this connection, oldest first, not yet proven
-	resumed  time.Time   // sending of this connection's handshake; zero once it is proven
-	proven   time.Time   // sending of the latest proof on this connection
-	heard    time.Time   // sending of the latest request that any server answered
-	latest   time.Time   // sending of the latest request
+	base     time.Time // the leader learned that the client lives no earlier than this
+	contacts []contact // of this connection, oldest first, not yet proven
+	resumed  time.Time // sending of this connection's handshake; zero once it is proven
+	proven   time.Time // sending of the latest proof on this connection
+	heard    time.Time // sending of the latest request that any server answered
+	latest   time.Time // sending of the latest request
 }
+
+// A contact is an answered request of which the server keeps that the client lives.
+type contact struct{ sent, answered time.Time }
 
 // ContactsPerMargin says how finely contacts are kept: of those that lie closer
 // together than the margin divided by it, the first counts for all.
@@ -47,7 +54,7 @@ const contactsPerTimeout = 256
 func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Duration) {
 	c.timeout, c.margin = timeout, margin
 	c.heard, c.latest = later(c.heard, t), t
-	c.contacts = append(c.contacts[:0], t)
+	c.contacts = append(c.contacts[:0], contact{t, time.Now()})
 	c.resumed, c.proven = t, time.Time{}
 	if isNew {
 		c.prove(t)
@@ -60,43 +67,48 @@ func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Dur
 func (c *leaseClock) slack() time.Duration { return c.margin / ContactsPerMargin }
 
 // sent takes note that a frame leaves at t.
-func (c *leaseClock) sent(t time.Time) {
-	c.latest = t
+func (c *leaseClock) sent(t time.Time) { c.latest = t }
+
+// answered takes note of the answer to a request that was sent at t, of whether it
+// is a contact, and of whether it is a proof.
+func (c *leaseClock) answered(t time.Time, isContact, isProof bool) {
+	c.heard = later(c.heard, t)
+	if isContact {
+		c.contact(t, time.Now())
+	}
+	if isProof {
+		c.prove(t)
+	}
+}
+
+// contact keeps a contact, unless another one lies closely before it.
+func (c *leaseClock) contact(sent, answered time.Time) {
 	step := max(c.margin/ContactsPerMargin, c.timeout/contactsPerTimeout)
-	if n := len(c.contacts); n > 0 && t.Sub(c.contacts[n-1]) < step {
+	if n := len(c.contacts); n > 0 && sent.Sub(c.contacts[n-1].sent) < step {
 		return
 	}
 	stale := 0 // to prove one of these would move the deadline into the past
-	for stale < len(c.contacts) && t.Sub(c.contacts[stale]) >= c.timeout {
+	for stale < len(c.contacts) && sent.Sub(c.contacts[stale].sent) >= c.timeout {
 		stale++
 	}
-	c.contacts = append(c.contacts[:copy(c.contacts, c.contacts[stale:])], t)
-}
-
-// answered takes note of the answer to a request that was sent at t, and of whether
-// it is a proof.
-func (c *leaseClock) answered(t time.Time, proof bool) {
-	c.heard = later(c.heard, t)
-	if proof {
-		c.prove(t)
-	}
+	c.contacts = append(c.contacts[:copy(c.contacts, c.contacts[stale:])], contact{sent, answered})
 }
 
 // prove takes note of a proof that was sent at t.
 func (c *leaseClock) prove(t time.Time) {
 	c.proven = later(c.proven, t)
-	if !c.resumed.IsZero() {
+	if !c.resumed.IsZero() && !t.Before(c.resumed) {
 		c.base = later(c.base, c.resumed.Add(-c.slack()))
 		c.resumed = time.Time{}
 	}
 	proven := 0
-	for proven < len(c.contacts) && t.Sub(c.contacts[proven]) >= c.margin {
+	for proven < len(c.contacts) && t.Sub(c.contacts[proven].answered) >= c.margin {
 		proven++
 	}
 	if proven == 0 {
 		return
 	}
-	c.base = later(c.base, c.contacts[proven-1])
+	c.base = later(c.base, c.contacts[proven-1].sent)
 	c.contacts = c.contacts[:copy(c.contacts, c.contacts[proven:])]
 }
 

@@ -51,6 +51,19 @@ func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
 			{2 * time.Second, (*peer).writeUnanswered, greeted},
 			{5 * time.Second, (*peer).answer, timeout},
 		}},
+		{"a contact that may have arrived together with the proof is not proven by it", []step{
+			{time.Second, func(p *peer) { p.early = p.request(opExists) }, greeted},
+			{3500 * time.Millisecond, func(p *peer) {
+				late := p.request(opSetData)
+				p.respond(p.early, 0)
+				p.respond(late, 0)
+			}, timeout},
+			{5500 * time.Millisecond, (*peer).write, timeout + 3500*time.Millisecond},
+		}},
+		{"a credential is no contact: a server takes it without touching the session", []step{
+			{time.Second, func(p *peer) { p.respond(p.request(opAuth), 0) }, greeted},
+			{4 * time.Second, (*peer).write, timeout},
+		}},
 		{"one that says that the session has expired proves nothing", []step{
 			{time.Second, (*peer).ping, greeted},
 			{4 * time.Second, (*peer).writeExpired, greeted},

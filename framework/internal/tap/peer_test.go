@@ -34,6 +34,7 @@ type peer struct {
 	server net.Conn
 	xid    int32
 	asked  map[int32]int32 // opcodes of requests
+	early  int32           // a request that a test answers later
 }
 
 // maxReply is the longest reply that tests read.
