@@ -1,0 +1,26 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWaitersGoOnAfterDroppedEvents lives through schedules in which servers drop events, and
+// nothing else goes wrong. Then nothing but its own look helps a waiter.
+func TestWaitersGoOnAfterDroppedEvents(t *testing.T) {
+	const schedules = 30
+	total := map[string]int{}
+	for seed := uint64(1); seed <= schedules; seed++ {
+		p := newPlan(seed)
+		p.fates, p.horizon = nil, 12*p.timeout
+		p.insist("DropEvent", 6*p.timeout, 2*time.Second)
+		w := simulate(t, newWorld(p, bug{}))
+		addCounts(total, w.counts)
+		if err := w.err(); err != nil {
+			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(w.trace()))
+		}
+	}
+	if total["fault DropEvent"] == 0 {
+		t.Error("no event was dropped")
+	}
+}
