@@ -145,16 +145,20 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 	return err
 }
 
-// unfinished reports whether the deletion that failed with err may still be done. A
-// missing permission may be granted before the znode's session ends; where there is no such
-// session, nobody waits for the znode.
+// unfinished reports whether the deletion that failed with err may still be done. If the
+// znode ends with a session, contenders may wait for it until then: whatever else a server
+// answers, the deletion is repeated. If not, no contender waits for the znode.
 func (x deletion) unfinished(err error) bool {
-	if x.session != 0 && ctxerr.Is(err, ErrNoAuth) {
-		return true
+	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errEarlierAttempt} {
+		if ctxerr.Is(err, final) {
+			return false
+		}
 	}
-	if err == nil || ctxerr.Is(err, ErrSessionEnded) || ctxerr.Is(err, ErrClosed) || ctxerr.Is(err, errEarlierAttempt) {
-		return false
-	}
+	return err != nil && (x.session != 0 || noAnswer(err))
+}
+
+// noAnswer reports whether err is for lack of an answer, and not an answer itself.
+func noAnswer(err error) bool {
 	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrAuthFailed) ||
 		ctxerr.Is(err, context.Canceled) || ctxerr.Is(err, context.DeadlineExceeded)
 }

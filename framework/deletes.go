@@ -125,9 +125,9 @@ func (d *deletes) finish(x deletion, err error) {
 	}
 }
 
-// logNoAuth logs the first refusal of a deletion: its znode may be in somebody's way
-// until the session ends.
-func (d *deletes) logNoAuth(x deletion, err error) {
+// logRefusal logs the first refusal of a deletion: contenders may wait for its znode until
+// the session ends.
+func (d *deletes) logRefusal(x deletion, err error) {
 	d.mu.Lock()
 	logged := d.known[x].refused
 	d.known[x].refused = true

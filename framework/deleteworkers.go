@@ -3,7 +3,6 @@ package framework
 import (
 	"time"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -12,8 +11,8 @@ const maxDeletesInFlight = 32
 
 // Pauses between attempts at a deletion, unless a connection comes first.
 const (
-	deletePause = 100 * time.Millisecond
-	noAuthPause = 2 * time.Second // after [ErrNoAuth]
+	deletePause  = 100 * time.Millisecond
+	refusalPause = 2 * time.Second // after a server's refusal
 )
 
 // enqueue has a pending deletion attempted. Once Close has begun nobody attempts it.
@@ -65,9 +64,9 @@ func (d *deletes) work() {
 // of this one, unless there is no connection: then no other deletion would succeed.
 func (d *deletes) repeat(x deletion, err error) {
 	pause := deletePause
-	if ctxerr.Is(err, ErrNoAuth) {
-		pause = noAuthPause
-		d.logNoAuth(x, err)
+	if !noAnswer(err) {
+		pause = refusalPause
+		d.logRefusal(x, err)
 	}
 	if d.core.presentState() != Connected {
 		d.pause(pause)

@@ -121,7 +121,8 @@ func (m *SemaphoreMutex) contend(ctx context.Context, seen *acquiring, get func(
 	if err != nil {
 		return nil, err
 	}
-	granted = true
 	grant, rest := a.leaveQueue()
-	return m.lease(ctx, seen, grant, func(h *hold) { h.rest = rest }), nil
+	lease := m.lease(ctx, seen, grant, func(h *hold) { h.rest = rest })
+	granted = true
+	return lease, nil
 }
