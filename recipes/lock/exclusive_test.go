@@ -68,7 +68,7 @@ func TestExclusiveWaitersOfOneClientAskNothing(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := proxy.Count(fault.Create, fault.Exists, fault.GetChildren); n != 0 {
+		if n := count(proxy, fault.Create, fault.Exists, fault.GetChildren); n != 0 {
 			t.Errorf("%d requests by those who waited, want none", n)
 		}
 		mustRelease(t, held)

@@ -17,7 +17,7 @@ import (
 // TestNoGhostAfterCancelAtAnyRequest withholds each request and each reply of
 // an acquire in turn, ends ctx at that moment, and lets go.
 func TestNoGhostAfterCancelAtAnyRequest(t *testing.T) {
-	for contended, requests := range map[bool]int{false: 2, true: 3} { // at the least
+	for contended, requests := range map[bool]int{false: 2, true: 1} { // that certainly meet it
 		for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 			t.Run(fmt.Sprintf("contended=%v/%v", contended, action), func(t *testing.T) {
 				worlds.Each(t, func(t *testing.T, w *worlds.World) {

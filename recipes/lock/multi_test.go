@@ -81,7 +81,7 @@ func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
 		if got := count(way, fault.Multi, fault.GetChildren); got != 12 || count(way, fault.Multi) != 2 {
 			t.Errorf("%d transactions and %d listings, want 2 and 10", count(way, fault.Multi), count(way, fault.GetChildren))
 		}
-		if got := way.Count(fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
+		if got := count(way, fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
 			t.Errorf("%d other requests, want none", got)
 		}
 	})

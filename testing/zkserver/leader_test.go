@@ -137,6 +137,7 @@ func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
 				tt.harm(srv.Frontend(0))
 				c.unanswered(t, time.Second, syncOp, "/")
 				c.closed(t)
+				synctest.Wait() // the election ends at the same instant
 				if got := time.Since(began); got != limit || srv.Leader() != srv.Frontend(1) {
 					t.Fatalf("after %v, leader %v; want front end 1 after %v", got, srv.Leader(), limit)
 				}
