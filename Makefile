@@ -41,8 +41,8 @@ LINT := .cache/bin/golangci-lint-$(LINT_VERSION)
 
 # Tests that talk to servers are run anew each time, in an order that varies.
 # Most of them wait, for sessions to end and servers to stop, so more run at once
-# than there are processors.
-go_test := scripts/gotest -count=1 -shuffle=on -parallel=8 $(TESTFLAGS)
+# than there are processors. Those of recipes/lock come near go test's ten minutes on two cores.
+go_test := scripts/gotest -count=1 -shuffle=on -parallel=8 -timeout=20m $(TESTFLAGS)
 go_files := find . -name '*.go' -not -path './.cache/*'
 
 .PHONY: help
