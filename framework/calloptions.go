@@ -20,7 +20,6 @@ type createConfig struct {
 	aclSet bool
 	stat   *Stat
 	list   *[]string
-	epoch  *int32 // where its version goes; nil without one
 }
 
 type setConfig struct{ idempotent bool }
@@ -36,17 +35,12 @@ func (cfg setConfig) tolerated() []error {
 type deleteConfig struct {
 	version                int32
 	czxid                  int64 // 0 for any
-	epoch                  int32 // if atEpoch is set
-	atEpoch                bool
 	guaranteed, idempotent bool
 	over                   *overHook // nil for nobody
 }
 
 func (cfg *deleteConfig) deletion(session int64, full string) deletion {
-	return deletion{
-		session: session, path: full, version: cfg.version, czxid: cfg.czxid,
-		epoch: cfg.epoch, atEpoch: cfg.atEpoch, over: cfg.over,
-	}
+	return deletion{session: session, path: full, version: cfg.version, czxid: cfg.czxid, over: cfg.over}
 }
 
 // tolerated returns the error that Delete takes for success.

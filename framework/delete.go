@@ -127,9 +127,6 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
-		if x.atEpoch {
-			return struct{}{}, x.deleteAtEpoch(ctx, s, d)
-		}
 		if x.czxid == 0 {
 			if err := d.settle(ctx, s, x.path); err != nil {
 				return struct{}{}, err

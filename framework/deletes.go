@@ -22,9 +22,7 @@ type deletion struct {
 	session   int64  // the session that it ends with, 0 if it outlives sessions
 	path      string // for a protected create, the path that was asked for
 	version   int32
-	czxid     int64 // of the znode that is meant, 0 for any: see [CreatedBy]
-	epoch     int32 // if atEpoch is set: see [AtEpoch]
-	atEpoch   bool
+	czxid     int64       // of the znode that is meant, 0 for any: see [CreatedBy]
 	protected *protection // set if it is not known whether, and as what, the znode exists
 	over      *overHook   // nil for nobody
 }
@@ -93,8 +91,8 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 			if err != nil || path == "" {
 				return struct{}{}, err
 			}
-			err = x.protected.delete(ctx, s, path)
-			if err != nil && !ctxerr.Is(err, ErrNoNode) && !ctxerr.Is(err, errEpochMoved) {
+			_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+			if err != nil && !ctxerr.Is(err, ErrNoNode) {
 				return struct{}{}, err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/errtype"
@@ -18,7 +17,6 @@ const (
 	txnSet
 	txnDelete
 	txnNever
-	txnAtEpoch
 )
 
 // A TxnOp is one operation of a transaction: see [Client.Txn].
@@ -29,13 +27,11 @@ type TxnOp struct {
 	version int32
 	opts    []CreateOption
 	refusal error // of [OpNever]
-	epoch   int32 // of [OpAtEpoch]
 
 	// set by Txn
 	config createConfig
 	flags  int32
 	acl    []ACL
-	of     int // of an epoch's check: the number of the operation that it belongs to
 }
 
 // A TxnResult is what one operation of a transaction that went well led to.
@@ -93,7 +89,7 @@ func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refus
 
 func (op TxnOp) name() string {
 	switch op.kind {
-	case txnCheck, txnAtEpoch:
+	case txnCheck:
 		return "check"
 	case txnCreate:
 		return "create"
@@ -117,18 +113,12 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
-	named := append(slices.Clip(ops), full[len(ops):]...)
 	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session) ([]TxnResult, error) {
-		return multi(ctx, s, full, named)
+		return multi(ctx, s, full, ops)
 	})
-	if n, reason := culpritOf(err); n >= len(ops) {
-		guard := ops[full[n].of]
-		err = &TxnError{full[n].of, guard.name(), guard.path, reason}
-	}
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
-	results = results[:len(ops)]
 	for i := range results {
 		if ops[i].kind == txnCreate {
 			results[i].Path = c.viewPath(results[i].Path)
@@ -137,8 +127,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	return results, nil
 }
 
-// prepare returns the operations as they are sent, or all that is wrong with them. The checks of
-// epochs come last, so that the others keep their numbers.
+// prepare returns the operations as they are sent, or all that is wrong with them.
 func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("operations: must be at least one")
@@ -166,13 +155,6 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		size += op.size()
 		full[i] = op
 	}
-	for i, op := range full {
-		if op.kind == txnAtEpoch {
-			check := TxnOp{kind: txnCheck, path: EpochOf(op.path), version: op.epoch, of: i}
-			size += check.size()
-			full = append(full, check)
-		}
-	}
 	return full, errors.Join(append(faults, c.core.checkSize(size))...)
 }
 
@@ -181,7 +163,7 @@ func (c *Client) prepareCreate(op *TxnOp) error {
 	for _, opt := range op.opts {
 		opt.applyCreate(&op.config)
 	}
-	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil || cfg.epoch != nil {
+	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}
 	if err == nil {

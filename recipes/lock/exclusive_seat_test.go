@@ -35,7 +35,7 @@ func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
 		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
 		}
-		srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
 		again := lockLater(t.Context(), e)
 		await(10 * time.Second)
 		select {

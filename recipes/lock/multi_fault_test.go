@@ -240,10 +240,8 @@ func TestMultiUndoesInReverse(t *testing.T) {
 		}
 		var deleted []string
 		for _, rq := range way.Requests() {
-			for _, part := range rq.Parts {
-				if part.Op == fault.Delete {
-					deleted = append(deleted, part.Path)
-				}
+			if rq.Op == fault.Delete {
+				deleted = append(deleted, rq.Path)
 			}
 		}
 		if want := []string{paths[2], paths[1], paths[0]}; !slices.Equal(deleted, want) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -201,21 +200,13 @@ func removeEmpty(t testing.TB, c *framework.Client, path string) {
 	}
 }
 
-// TestOwnerlessDirectoriesAreContainers waits until the server has removed them. An exclusive lock
-// leaves its epoch, and nothing else, behind.
+// TestOwnerlessDirectoriesAreContainers waits until the server has removed them.
 func TestOwnerlessDirectoriesAreContainers(t *testing.T) {
 	forOwnerless(t, "/ownerless-reaped", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		l := kind.lock(t, c, path+"/lock")
 		for range 2 {
 			mustRelease(t, mustLock(t, l))
-			if kind.name == "exclusive" {
-				left, _, err := c.Children(t.Context(), path)
-				if err != nil || !slices.Equal(left, []string{"lock.epoch"}) {
-					t.Errorf("left behind: %q, %v; want the epoch", left, err)
-				}
-				continue
-			}
 			zktest.Eventually(t, generous, "the directories are gone", func() bool {
 				_, ok, err := c.Exists(t.Context(), "/ownerless-reaped/"+kind.name)
 				return err == nil && !ok

@@ -26,6 +26,7 @@ var expected = []struct {
 	{lock.ErrReleased, "released"},
 	{lock.ErrNotOwner, "not owner"},
 	{lock.ErrUpgrade, "upgrade"},
+	{lock.ErrNoGuard, "no guard"},
 	{framework.ErrClosed, "closed"},
 	{framework.ErrNotConnected, "not connected"},
 	{framework.ErrUnknownOutcome, "unknown outcome"},
