@@ -1,7 +1,6 @@
 package zktest_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -109,12 +108,18 @@ func TestFrozenServerAnswersAfterThaw(t *testing.T) {
 func TestServerInManyHands(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	// Starts wait for one another: each has the time that Run gives to one.
+	restart := func() error {
+		ctx, cancel := deadline(t, time.Minute)
+		defer cancel()
+		return server.Restart(ctx)
+	}
+	ctx, cancel := deadline(t, time.Minute)
 	defer cancel()
 	var hands sync.WaitGroup
 	for range 2 {
 		// What a restart says depends on who comes between; that it returns counts.
-		hands.Go(func() { _ = server.Restart(ctx) })
+		hands.Go(func() { _ = restart() })
 		hands.Go(func() {
 			if err := server.Kill(); err != nil {
 				t.Error(err)
@@ -127,11 +132,11 @@ func TestServerInManyHands(t *testing.T) {
 		})
 	}
 	hands.Wait()
-	if err := server.Restart(ctx); err != nil {
+	if err := restart(); err != nil {
 		t.Errorf("Restart() after it all = %v; want it to work", err)
 	}
 	for range 2 {
-		hands.Go(func() { _ = server.Restart(ctx) })
+		hands.Go(func() { _ = restart() })
 		hands.Go(func() {
 			if err := server.Close(); err != nil {
 				t.Error(err)
