@@ -139,7 +139,7 @@ func TestWithResolverRefusesNil(t *testing.T) {
 	}
 }
 
-func TestReconfigureIsObeyed(t *testing.T) {
+func TestSetServersIsObeyed(t *testing.T) {
 	t.Parallel()
 	for name, interrupt := range map[string]func(g *gate, proxy *zkproxy.Proxy) framework.Dialer{
 		"during a dial": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
@@ -197,7 +197,7 @@ func TestReconfigureIsObeyed(t *testing.T) {
 				if name == "during a pause" {
 					g.open() // the old server is back, and must not be gone to
 				}
-				if err := c.Reconfigure("new.test"); err != nil {
+				if err := c.SetServers("new.test"); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

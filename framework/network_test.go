@@ -86,7 +86,7 @@ func TestServersAreTriedInARandomOrder(t *testing.T) {
 	}
 }
 
-func TestReconfigureMovesTheSessionToOtherServers(t *testing.T) {
+func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
@@ -95,17 +95,17 @@ func TestReconfigureMovesTheSessionToOtherServers(t *testing.T) {
 	seen.await(t, connecting, connected)
 	id := c.Session().ID
 	for _, bad := range []string{"", second.Addr(), second.Addr() + "/other", "host:0/moved"} {
-		if err := c.Reconfigure(bad); err == nil {
+		if err := c.SetServers(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	if err := c.Reconfigure(first.Addr() + "," + second.Addr() + "/moved"); err != nil {
+	if err := c.SetServers(first.Addr() + "," + second.Addr() + "/moved"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
 		t.Errorf("a server more cost the connection: %v, %v", seen.list(), err)
 	}
-	if err := c.Reconfigure(second.Addr() + "/moved"); err != nil {
+	if err := c.SetServers(second.Addr() + "/moved"); err != nil {
 		t.Fatal(err)
 	}
 	seen.await(t, connecting, connected, suspended, connected)
@@ -117,7 +117,7 @@ func TestReconfigureMovesTheSessionToOtherServers(t *testing.T) {
 	}
 }
 
-func TestReconfigureEndsTheWaitForServersThatAreGone(t *testing.T) {
+func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, freeAddr(t))
 	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
@@ -125,7 +125,7 @@ func TestReconfigureEndsTheWaitForServersThatAreGone(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("%v does not say why", err)
 	}
-	if err := c.Reconfigure(zktest.Shared(t).Addr()); err != nil {
+	if err := c.SetServers(zktest.Shared(t).Addr()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.AwaitConnected(within(t, patience)); err != nil {

@@ -7,7 +7,7 @@ const fieldServers = "zookeeper.servers"
 
 // A serverList says where a client goes to, as "host:port".
 type serverList struct {
-	given   []string // by the connect string, Reconfigure or the source
+	given   []string // by the connect string, SetServers or the source
 	tracked []string // by the ensemble's configuration; empty if it names none
 }
 

@@ -49,7 +49,7 @@ func (s *session) undialled(t target, err error) {
 }
 
 // attempt makes one attempt to connect to the target that comes next, which it
-// returns, too. What Reconfigure says meanwhile ends it.
+// returns, too. What SetServers says meanwhile ends it.
 func (s *session) attempt() (target, net.Conn, error) {
 	deadline := time.Now().Add(s.attemptLimit())
 	renewable, leave := context.WithCancelCause(s.ctx)
@@ -81,7 +81,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()
-	if !s.hosts.has(t) { // asked after the target was set: reconfigure looks the other way round
+	if !s.hosts.has(t) { // asked after the target was set: setServers looks the other way round
 		s.tap.CloseConn(errRemoved)
 		return t, nil, errRenewed
 	}
@@ -119,9 +119,9 @@ func (s *session) pause(p pause) error {
 	return context.Cause(s.ctx)
 }
 
-// reconfigure changes the servers. It ends an attempt to connect, and leaves the
+// setServers changes the servers. It ends an attempt to connect, and leaves the
 // present server if that is not among them.
-func (s *session) reconfigure(servers, fallback []string) {
+func (s *session) setServers(servers, fallback []string) {
 	s.hosts.replace(servers, fallback)
 	s.mu.Lock()
 	t, leave := s.target, s.leave

@@ -90,18 +90,18 @@ func TestAnOutageIsToldWithItsCauseAndEndsWithTheWatchesTold(t *testing.T) {
 	})
 }
 
-func TestReconfigureLeavesAServerOnlyIfItIsNotAmongTheNew(t *testing.T) {
+func TestSetServersLeavesAServerOnlyIfItIsNotAmongTheNew(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c := connect(t, "a.test,b.test", framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))
 		id := c.Session().ID
-		if err := c.Reconfigure("b.test,c.test,a.test"); err != nil {
+		if err := c.SetServers("b.test,c.test,a.test"); err != nil {
 			t.Fatal(err)
 		}
 		sleep(time.Second)
 		seen.await(t, connecting, connected)
-		if err := c.Reconfigure("d.test,e.test"); err != nil {
+		if err := c.SetServers("d.test,e.test"); err != nil {
 			t.Fatal(err)
 		}
 		sleep(time.Second)

@@ -102,7 +102,7 @@ func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
 			proxy.Blackhole(zkproxy.Both)
 		}, "server did not answer for 4s"},
 		"its server was removed": {func(t *testing.T, c *framework.Client, _ *zkproxy.Proxy) {
-			if err := c.Reconfigure("other.test"); err != nil {
+			if err := c.SetServers("other.test"); err != nil {
 				t.Fatal(err)
 			}
 		}, "the server is no longer among those that the client goes to"},

@@ -76,7 +76,7 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 			if err := c.AwaitConnected(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Reconfigure(servers); err != nil {
+			if err := c.SetServers(servers); err != nil {
 				t.Fatal(err)
 			}
 			sleep(time.Second)

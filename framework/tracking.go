@@ -63,7 +63,7 @@ func (t *tracker) adopt(text []byte) (settled bool) {
 	}
 	if !slices.Equal(servers, slices.Sorted(slices.Values(present.first()))) {
 		t.core.log.Info("the ensemble's configuration names other servers", zap.Strings(fieldServers, servers))
-		t.core.reconfigure(func(list *serverList) { list.tracked = servers })
+		t.core.setServers(func(list *serverList) { list.tracked = servers })
 	}
 	return t.moveTo(servers)
 }

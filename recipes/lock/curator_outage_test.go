@@ -136,7 +136,7 @@ func TestCuratorEnsembleIsReplaced(t *testing.T) {
 		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
 			t.Errorf("TryLock without an ensemble: %v, %v", lease, err)
 		}
-		if err := c.Reconfigure(latter); err != nil {
+		if err := c.SetServers(latter); err != nil {
 			t.Fatal(err)
 		}
 		again := mustLock(t, m)

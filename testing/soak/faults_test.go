@@ -22,7 +22,7 @@ type scene struct {
 type fault func(ctx context.Context, s *scene) error
 
 func faults() []fault {
-	return []fault{cut, expire, reconfigure, blackhole}
+	return []fault{cut, expire, changeServers, blackhole}
 }
 
 // disturb does one fault after the other until ctx ends, and counts them.
@@ -68,15 +68,15 @@ func expire(ctx context.Context, s *scene) error {
 	return nil
 }
 
-// reconfigure gives the client another list of servers.
-func reconfigure(_ context.Context, s *scene) error {
+// changeServers gives the client another list of servers.
+func changeServers(_ context.Context, s *scene) error {
 	var addrs []string
 	for i, p := range s.proxies {
 		if i != s.turn/len(faults())%len(s.proxies) {
 			addrs = append(addrs, p.Addr())
 		}
 	}
-	return s.client.Reconfigure(strings.Join(addrs, ","))
+	return s.client.SetServers(strings.Join(addrs, ","))
 }
 
 // blackhole withholds everything for long enough that the client looks for another server.

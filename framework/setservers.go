@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Reconfigure makes the client go to other servers of its ensemble, as a
+// SetServers makes the client go to other servers of its ensemble, as a
 // connect string names them; its chroot must be the client's. If the present
 // server is not among them the connection moves, and the session with it; an
 // attempt to connect that is in progress ends, and the next one goes to the new
 // servers. It returns at once. An error says all that is wrong with the connect
 // string, and that nothing was changed.
-func (c *Client) Reconfigure(connect string) error {
+func (c *Client) SetServers(connect string) error {
 	parsed, err := parseConnectString(connect)
 	if err == nil && parsed.chroot != c.core.cfg.chroot {
 		err = fmt.Errorf("framework: connect string: chroot %q: must be the client's, %q", parsed.chroot, c.core.cfg.chroot)
@@ -19,22 +19,22 @@ func (c *Client) Reconfigure(connect string) error {
 	if err != nil {
 		return err
 	}
-	c.core.reconfigure(func(s *serverList) { *s = serverList{given: parsed.servers} })
+	c.core.setServers(func(s *serverList) { *s = serverList{given: parsed.servers} })
 	return nil
 }
 
 // Servers returns the servers that the client goes to, as "host:port".
 func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers().first()) }
 
-// reconfigure changes where the client goes to, by a function that gets what was
+// setServers changes where the client goes to, by a function that gets what was
 // valid until then and is called with mu held.
-func (c *core) reconfigure(change func(*serverList)) {
+func (c *core) setServers(change func(*serverList)) {
 	c.mu.Lock()
 	change(&c.servers)
 	now, s := c.servers, c.running
 	c.mu.Unlock()
 	if s != nil {
-		s.reconfigure(now.first(), now.fallback())
+		s.setServers(now.first(), now.fallback())
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *core) begin(s *session, begun serverList) {
 	c.running = s
 	now := c.servers
 	c.mu.Unlock()
-	if !begun.equal(now) { // Reconfigure was called in between
-		s.reconfigure(now.first(), now.fallback())
+	if !begun.equal(now) { // SetServers was called in between
+		s.setServers(now.first(), now.fallback())
 	}
 }
