@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +145,8 @@ func TestPeerContendersSurviveReconnections(t *testing.T) {
 		inside := make(chan struct{}, 1)
 		var working sync.WaitGroup
 		proxies := make([]*zkproxy.Proxy, 3)
+		cut := make(chan struct{}, 1) // at every 24th grant: a slow machine is cut no more often than a fast one
+		var grants atomic.Int64
 		done := make(chan struct{})
 		for i := range proxies {
 			var c *framework.Client
@@ -162,6 +165,12 @@ func TestPeerContendersSurviveReconnections(t *testing.T) {
 					default:
 						p.Error("two holders at once")
 					}
+					if grants.Add(1)%24 == 0 {
+						select {
+						case cut <- struct{}{}:
+						default:
+						}
+					}
 					if err := lease.Release(p.Context()); err != nil {
 						p.Error(err)
 					}
@@ -169,15 +178,17 @@ func TestPeerContendersSurviveReconnections(t *testing.T) {
 			})
 		}
 		go func() { working.Wait(); close(done) }()
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for i := 0; ; i++ {
+		cuts := 0
+		for ; ; cuts++ {
 			select {
 			case <-done:
+				if cuts < 15 {
+					p.Errorf("%d cuts, want at least 15", cuts)
+				}
 				p.awaitLeft(observer, 0)
 				return
-			case <-tick.C:
-				proxies[i%len(proxies)].Cut()
+			case <-cut:
+				proxies[cuts%len(proxies)].Cut()
 			}
 		}
 	})
