@@ -16,7 +16,7 @@ func TestAShortAbsenceCostsNothingAndALongOneTheLock(t *testing.T) {
 		"Suspended", "the lock: still ours",
 		"Connected  the same session",
 		"Suspended", "the lock: still ours",
-		"Lost", "the lock: lock: lost /examples/states/lock: session ended",
+		"Lost", "the lock: lease: lost /examples/states/lock: session ended",
 		"Connected  a new session", "the lock is ours",
 	} {
 		_, after, found := strings.Cut(rest, want)

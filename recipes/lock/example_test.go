@@ -74,7 +74,7 @@ func ExampleMutex() {
 	// Output:
 	// lock count: 2
 	// refused: true
-	// lease: lock: lease was released
+	// lease: lease: released
 }
 
 func ExampleContextWithOwner() {

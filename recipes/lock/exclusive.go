@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // An Exclusive is the plainest lock: one ephemeral znode, created or refused.
@@ -93,7 +94,7 @@ func (e *Exclusive) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, opError("participants of", e.path, err)
 	}
 	p := Participant{Path: e.path, Session: st.EphemeralOwner, Holder: true, Data: data}
-	if m, ok := decodeMetadata(data); ok {
+	if m, ok := lease.DecodeMetadata(data); ok {
 		p.Metadata, p.Data = m, m.Data
 	}
 	return []Participant{p}, nil

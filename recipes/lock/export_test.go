@@ -1,7 +1,4 @@
 package lock
 
-// What reads the data of znodes, for the fuzz target.
-var (
-	DecodeMetadata  = decodeMetadata
-	RequestsRelease = requestsRelease
-)
+// RequestsRelease reads the data of a znode, for the fuzz target.
+var RequestsRelease = requestsRelease

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -19,7 +20,7 @@ func FuzzNodeData(f *testing.F) {
 	f.Add([]byte(`{"docent":0}`), int32(2))
 	f.Fuzz(func(t *testing.T, data []byte, version int32) {
 		given := slices.Clone(data)
-		m, ok := lock.DecodeMetadata(data)
+		m, ok := lease.DecodeMetadata(data)
 		if ok != (m != nil) || ok && m.Version < 1 {
 			t.Errorf("%q: %+v, %v", data, m, ok)
 		}
@@ -28,7 +29,7 @@ func FuzzNodeData(f *testing.F) {
 			if err != nil {
 				return // a year that can be read and not written
 			}
-			again, ok := lock.DecodeMetadata(encoded)
+			again, ok := lease.DecodeMetadata(encoded)
 			if !ok || again.Owner != m.Owner || again.PID != m.PID || !again.Since.Equal(m.Since) || !bytes.Equal(again.Data, m.Data) {
 				t.Errorf("%q is read as %+v, written and read again %+v", data, m, again)
 			}

@@ -62,7 +62,7 @@ func ExampleLease_Context() {
 	<-held.Done()
 	var lost *lock.LostError
 	fmt.Println(errors.As(context.Cause(held), &lost), lost)
-	// Output: true lock: lost /locks/import: its znode was deleted by somebody else
+	// Output: true lease: lost /locks/import: its znode was deleted by another client
 }
 
 func ExampleLease_Lost() {
@@ -81,7 +81,7 @@ func ExampleLease_Lost() {
 	fmt.Println(errors.Is(lease.Err(), lock.ErrLost), lease.Err())
 	// Output:
 	// stands: true
-	// true lock: lost /locks/import: client closed
+	// true lease: lost /locks/import: client closed
 }
 
 // A store that keeps the largest fence it has seen refuses whoever comes with a

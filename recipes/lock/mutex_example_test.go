@@ -139,5 +139,5 @@ func ExampleDo_lost() {
 		return nil
 	})
 	fmt.Println(errors.Is(err, lock.ErrLost), err)
-	// Output: true lock: lost /locks/report: its znode was deleted by somebody else
+	// Output: true lease: lost /locks/report: its znode was deleted by another client
 }

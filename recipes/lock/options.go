@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // An Option configures a lock. The constructor reports all faulty options at once.
@@ -14,28 +15,25 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(cfg *config) { f(cfg) }
 
-// A LossPolicy says when a lease counts as lost while there is no connection.
-type LossPolicy int
-
-const (
-	// AtDeadline keeps a lease until its session's deadline: the last moment at
-	// which the session certainly stands. It is the default.
-	AtDeadline LossPolicy = iota + 1
-	// OnSuspend gives a lease up as soon as the connection breaks, for work
-	// that had better stop too often than run to the deadline.
-	OnSuspend
+// What package lease has, under the names of this package's users.
+type (
+	// A LostError says that a lease was lost, and why.
+	LostError = lease.LostError
+	// A LossPolicy says when a lease is lost while there is no connection.
+	LossPolicy = lease.LossPolicy
+	// A Participant is one contender of a lock: its holder or one that waits.
+	Participant = lease.Participant
+	// Metadata is what a contender's znode tells about who made it.
+	Metadata = lease.Metadata
 )
 
-// String returns the policy's name.
-func (p LossPolicy) String() string {
-	switch p {
-	case AtDeadline:
-		return "AtDeadline"
-	case OnSuspend:
-		return "OnSuspend"
-	}
-	return fmt.Sprintf("LossPolicy(%d)", int(p))
-}
+// The policies of a loss.
+const (
+	// AtDeadline keeps a lease until its session's deadline. It is the default.
+	AtDeadline = lease.AtDeadline
+	// OnSuspend ends a lease as soon as the connection breaks.
+	OnSuspend = lease.OnSuspend
+)
 
 type config struct {
 	data       []byte
@@ -47,7 +45,6 @@ type config struct {
 	handoff    int // how often a znode may be passed on in a row; 0 for never
 	acl        []framework.ACL
 	name       string
-	undated    func(Metadata) undated
 	faults     []error
 }
 
@@ -104,7 +101,7 @@ func WithQueuePosition(fn func(position int)) Option {
 // newConfig returns the configuration of a lock, or all that is wrong with the
 // arguments of its constructor.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
-	cfg := config{lossPolicy: AtDeadline, undated: undatedOnce()}
+	cfg := config{lossPolicy: AtDeadline}
 	var faults []error
 	if err := validateClient(c); err != nil {
 		faults = append(faults, err)

@@ -3,23 +3,11 @@ package lock
 import (
 	"context"
 
-	"github.com/docent-go/docent/internal/ctxerr"
-
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/lease"
 )
-
-// A Participant is one contender of a lock: its holder or one that waits.
-type Participant struct {
-	Path     string // of its znode
-	Kind     string // of the znode's name, as in "lock-"
-	Session  int64  // that the znode belongs to
-	Sequence int64  // its place in the order
-	Holder   bool
-	Revoked  bool      // somebody has asked it to let go, see [Revoke]; its data is gone with that
-	Data     []byte    // what the contender's own side put there
-	Metadata *Metadata // nil where the znode has none, as of a Curator process
-}
 
 // participants returns the contenders of q in order. One that leaves while the
 // list is made is not in it.
@@ -40,7 +28,7 @@ func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
 			return nil, err
 		}
 		p := Participant{Path: path, Kind: node.Kind, Session: st.EphemeralOwner, Sequence: int64(node.Sequence), Data: data}
-		if m, ok := decodeMetadata(data); ok {
+		if m, ok := lease.DecodeMetadata(data); ok {
 			p.Metadata, p.Data = m, m.Data
 		}
 		if requestsRelease(data, st) {

@@ -225,7 +225,10 @@ func fromSource(t testing.TB, file, pattern string) map[string]string {
 func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 	t.Parallel()
 	found := make(map[string]bool)
-	for name, kind := range fromSource(t, "errors.go", `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`) {
+	const sentinels = `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`
+	kinds := fromSource(t, "errors.go", sentinels)
+	maps.Copy(kinds, fromSource(t, "../lease/errors.go", sentinels))
+	for name, kind := range kinds {
 		if kind == "lostType" {
 			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})
 		}

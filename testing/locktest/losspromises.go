@@ -23,7 +23,7 @@ func lossPromises() []promise {
 		{sentence: "A lost lease's Release gives its LostError", check: (*scene).releaseOfALost},
 		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait for ever", check: (*scene).sessionEndsWaiting},
 		{sentence: "A session that ends while Release waits has released the lock", check: (*scene).sessionEndsReleasing},
-		{sentence: "A lease is lost when its znode is deleted by somebody else", check: (*scene).znodeDeleted},
+		{sentence: "A lease is lost when its znode is deleted by another client", check: (*scene).znodeDeleted},
 		{sentence: "A lease is lost, and a wait ended, when the client is closed", check: (*scene).clientClosed},
 	}
 }

@@ -126,7 +126,7 @@ func newLabels(i *instruments, kind, name string) *labels {
 	l.heldCount = []metric.AddOption{l.with(attribute.String(AttrState, stateHeld))}
 	l.waitCount = []metric.AddOption{l.with(attribute.String(AttrState, stateWaiting))}
 	l.holdEnded = []metric.RecordOption{l.with()}
-	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, lostType))}
+	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, (*LostError)(nil).ErrorType()))}
 	return l
 }
 

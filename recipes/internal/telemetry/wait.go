@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // noQueue is what those wait in who have no place.
@@ -45,7 +46,7 @@ func (a *acquiring) Behind(data []byte) {
 	if a == nil || a.wait == nil || !a.wait.IsRecording() && !a.log.Core().Enabled(zapcore.DebugLevel) {
 		return
 	}
-	if m, ok := decodeMetadata(data); ok {
+	if m, ok := lease.DecodeMetadata(data); ok {
 		a.blockedBy(spanContextOf(m.Traceparent))
 	}
 }

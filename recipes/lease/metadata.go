@@ -1,0 +1,46 @@
+package lease
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// MetadataVersion is the present version of the format of [Metadata].
+const MetadataVersion = 1
+
+// Metadata is what a contender's znode tells about who made it, as JSON. No contender decides
+// by it; it is for people who look for the holder of a lock.
+type Metadata struct {
+	Version int       `json:"docent"`          // of this format, 1
+	Owner   string    `json:"owner,omitempty"` // name of the owner, "" for a goroutine
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Attempt string    `json:"attempt,omitempty"` // names the attempt, where the znode's name doesn't
+	Since   time.Time `json:"since"`             // when the attempt began, by the contender's clock
+	Data    []byte    `json:"data,omitempty"`
+
+	// Traceparent leads to the trace of the call that made the znode, as W3C
+	// Trace Context writes it.
+	Traceparent string `json:"traceparent,omitempty"`
+}
+
+// Encode returns the metadata as a znode holds it.
+func (m Metadata) Encode() []byte {
+	encoded, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings, numbers and bytes always encode
+	}
+	return encoded
+}
+
+// DecodeMetadata returns what a znode's data tells, if it has this format.
+func DecodeMetadata(data []byte) (*Metadata, bool) {
+	if len(data) == 0 || data[0] != '{' {
+		return nil, false
+	}
+	var m Metadata
+	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+		return nil, false
+	}
+	return &m, true
+}
