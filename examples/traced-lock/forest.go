@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
 // A forest is the traces of several services.
@@ -93,9 +94,9 @@ func (f *forest) heldBy(acquire span) (span, bool) {
 func remarks(s span) string {
 	var found []string
 	for _, r := range []struct{ key, format string }{
-		{lock.AttrOutcome, "%s"},
-		{lock.AttrQueuePosition, "place %s"},
-		{lock.AttrFencingToken, "fence %s"},
+		{locktel.AttrOutcome, "%s"},
+		{locktel.AttrQueuePosition, "place %s"},
+		{locktel.AttrFencingToken, "fence %s"},
 	} {
 		if v := s.Attributes[r.key]; v != "" {
 			found = append(found, fmt.Sprintf(r.format, v))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
 // TestALeaseOfASessionThatIsOverSaysSo has the session end between the moment at which
@@ -57,7 +58,7 @@ func TestWaitersForAHandoffAreCounted(t *testing.T) {
 			synctest.Wait()
 			var n int64
 			for _, point := range counts(s.measured(t).Metrics)[0].Data.(metricdata.Sum[int64]).DataPoints {
-				if is, _ := point.Attributes.Value(lock.AttrState); is.AsString() == state {
+				if is, _ := point.Attributes.Value(locktel.AttrState); is.AsString() == state {
 					n += point.Value
 				}
 			}

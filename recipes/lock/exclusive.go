@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -49,7 +50,7 @@ func NewExclusive(c *framework.Client, path string, opts ...Option) (*Exclusive,
 	return &Exclusive{
 		ownerless: ownerless{
 			registry: registryOf(c), path: path, full: c.AbsolutePath(path), cfg: cfg,
-			tel: telemetryOf(c, typeExclusive, cfg.name, c.AbsolutePath(path)),
+			tel: telemetry.Of(c, telemetry.TypeExclusive, cfg.name, c.AbsolutePath(path)),
 		},
 		client: c,
 		seats:  seatsOf(c),
@@ -107,11 +108,11 @@ func (e *Exclusive) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
-	ctx, seen := e.tel.begin(ctx)
-	return seen.during(ctx, func() (*Lease, error) { return e.contend(ctx, seen, try) })
+	ctx, seen := e.tel.Begin(ctx)
+	return observed(ctx, seen, func() (*Lease, error) { return e.contend(ctx, seen, try) })
 }
 
-func (e *Exclusive) contend(ctx context.Context, seen *acquiring, try bool) (*Lease, error) {
+func (e *Exclusive) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
 	seat, waited, err := e.seats.take(ctx, e.full, try, seen)
 	if err != nil {
 		return nil, err

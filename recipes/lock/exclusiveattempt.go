@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // An exclusiveAttempt is one call's way to an exclusive lock, while it has the
@@ -17,9 +18,9 @@ type exclusiveAttempt struct {
 	lock  *Exclusive
 	seat  *seat
 	data  []byte
-	seen  *acquiring // what telemetry follows of the call
-	taken bool       // somebody else is known to have had the lock
-	wakes int        // how often it has woken
+	seen  *telemetry.Acquire // what telemetry follows of the call
+	taken bool               // somebody else is known to have had the lock
+	wakes int                // how often it has woken
 
 	client *framework.Client // bound to the hold's session
 	hold   *framework.SessionHold
@@ -30,7 +31,7 @@ type exclusiveAttempt struct {
 // attempt's znode from any other, should the reply to the create be lost. Where
 // the data is to be left alone, the seat does: while somebody has it, the
 // session has no other attempt at the path and no lease of it.
-func (e *Exclusive) attemptData(ctx context.Context, seen *acquiring) []byte {
+func (e *Exclusive) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
 	return e.cfg.attemptData(named(ctx), crand.Text(), seen)
 }
 
@@ -131,7 +132,7 @@ func (a *exclusiveAttempt) awaitFree(ctx context.Context) error {
 		case ctxerr.Is(err, framework.ErrNoNode):
 			return nil
 		case err == nil:
-			a.seen.Waits(noQueue)
+			a.seen.Waits(telemetry.NoQueue)
 			a.seen.Behind(watch.Data())
 			err = a.awaitFired(ctx, watch)
 			watch.Close()

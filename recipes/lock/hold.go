@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A hold is one party's stake in a lock: its attempt, and then the znode and the
@@ -27,8 +28,8 @@ type hold struct {
 	revoked  func(*Lease) // told of requests to let go; nil for nobody
 	handoff  int          // how often its znode may be passed on in a row; 0 for never
 
-	attempt *queue.Attempt // only for the goroutine that drives; see side.contender
-	seen    *acquiring     // what telemetry follows of the attempt; likewise
+	attempt *queue.Attempt     // only for the goroutine that drives; see side.contender
+	seen    *telemetry.Acquire // what telemetry follows of the attempt; likewise
 
 	means []framework.DeleteOption // tell its znode from others at the path; none where the name does
 	joint *joint                   // what it is made of, if it is a Multi's; else nil
@@ -43,11 +44,10 @@ type hold struct {
 	changed chan struct{} // closed when the driver leaves or the attempt is given up; nil while nobody waits for that
 	waiting int           // goroutines of the party that wait for the driver
 	grant   *queue.Grant
-	held    *holding      // what telemetry follows of the grant; set with it
-	leases  []*Lease      // in the order of their locking
-	first   Lease         // what most holds have one of lies in the hold
-	room    [1]*Lease     // likewise
-	lost    chan struct{} // closed on loss, once; nil while nobody has asked for it
+	held    *telemetry.Hold // what telemetry follows of the grant; set with it
+	leases  []*Lease        // in the order of their locking
+	leased  bool            // it has had a lease
+	lost    chan struct{}   // closed on loss, once; nil while nobody has asked for it
 	err     error
 
 	// guarded by registry.mu, too, and zero without local hand-off
@@ -59,16 +59,10 @@ type hold struct {
 
 // leaseLocked adds a lease. It needs registry.mu.
 func (h *hold) leaseLocked() *Lease {
-	l := &h.first
-	if l.hold != nil {
-		l = new(Lease)
-	}
-	l.hold = h
-	if h.leases == nil {
-		h.leases = h.room[:0]
-	}
+	l := &Lease{hold: h, first: !h.leased}
+	h.leased = true
 	h.leases = append(h.leases, l)
-	h.held.leased(l, len(h.leases))
+	h.held.Leased(len(h.leases))
 	return l
 }
 

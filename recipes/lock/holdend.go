@@ -36,7 +36,7 @@ func (h *hold) lose(cause error) {
 	for _, l := range leases {
 		l.endContexts(h.err)
 	}
-	h.tellLost(lost)
+	h.reportLost(lost)
 	for _, multi := range joined {
 		multi.lose(h.err)
 	}
@@ -51,7 +51,7 @@ func (h *hold) discard() {
 	}
 	h.vigil.stop()
 	h.grant.Client.Discard(h.grant.Node, h.means...)
-	h.tellGivenUp()
+	h.reportGivenUp()
 	h.leave()
 }
 
@@ -66,7 +66,7 @@ func (h *hold) leave() {
 func (h *hold) release(ctx context.Context) error {
 	h.stopWatching()
 	if h.passOn() {
-		h.held.released(nil)
+		h.held.Released(nil)
 		return nil
 	}
 	h.leaveRelay() // the next one here goes to the end of the queue, behind this very znode
@@ -86,7 +86,7 @@ func (h *hold) stopWatching() {
 // deleted ends what outlives the leases, and returns what the end of the
 // znode's deletion means for the release.
 func (h *hold) deleted(ctx context.Context, err error) (ended error) {
-	defer func() { h.held.released(ended) }()
+	defer func() { h.held.Released(ended) }()
 	h.leave()
 	switch {
 	case ctxerr.Is(err, framework.ErrNoNode):

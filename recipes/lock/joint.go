@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/internal/ctxerr"
-
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A joint is what the hold of a [Multi] is made of: a lease of each member, in
@@ -17,7 +17,7 @@ type joint struct {
 	members []*Lease
 	multi   *Multi
 	party   party
-	held    *holding // what telemetry follows of it; nil for nothing
+	held    *telemetry.Hold // what telemetry follows of it; nil for nothing
 }
 
 // newLease returns the lease that stands for those of all members. Its hold

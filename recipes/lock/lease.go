@@ -10,7 +10,8 @@ import (
 // It ends when it is released, or when the lock is lost. Whoever has it may use
 // it, on any goroutine; its methods may be called concurrently.
 type Lease struct {
-	hold *hold
+	hold  *hold
+	first bool // of the hold's leases
 
 	// guarded by hold.registry.mu
 	joined   *hold // a Multi's, that the lease is a part of; nil for none
@@ -156,10 +157,10 @@ func (l *Lease) Release(ctx context.Context) error {
 	if err != nil || !last {
 		return err
 	}
-	ctx = l.hold.held.releasing(ctx)
+	ctx = l.hold.held.Releasing(ctx)
 	if l.hold.joint != nil {
 		err := l.hold.joint.release(ctx)
-		l.hold.held.released(err)
+		l.hold.held.Released(err)
 		return err
 	}
 	return opError("release", l.hold.path, l.hold.release(ctx))

@@ -19,5 +19,8 @@ func LeaseFromContext(ctx context.Context) (*Lease, bool) {
 
 // carriedBy returns parent with the lease, and with what telemetry has of it.
 func (l *Lease) carriedBy(parent context.Context) context.Context {
-	return context.WithValue(l.hold.held.carriedBy(parent, l), leaseKey{}, l)
+	if l.first {
+		parent = l.hold.held.Carry(parent)
+	}
+	return context.WithValue(parent, leaseKey{}, l)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // WithLocalHandoff has the owners of one client that contend for a [Mutex] pass its
@@ -48,7 +49,7 @@ func (s *side) runLocally(ctx context.Context, h *hold, try bool) (*queue.Grant,
 		return nil, err
 	}
 	if waits {
-		h.seen.Waits(noQueue)
+		h.seen.Waits(telemetry.NoQueue)
 		select {
 		case <-h.turn:
 		case <-ctx.Done(): // the place is the party's, as long as one of its goroutines waits

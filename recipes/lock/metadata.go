@@ -6,15 +6,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
 // nodeData returns what the znode of p's attempt is to hold. by is what telemetry
 // follows of the call that makes it.
-func (cfg *config) nodeData(p party, by *acquiring) []byte { return cfg.attemptData(p, "", by) }
+func (cfg *config) nodeData(p party, by *telemetry.Acquire) []byte { return cfg.attemptData(p, "", by) }
 
 // attemptData is nodeData that names the attempt.
-func (cfg *config) attemptData(p party, attempt string, by *acquiring) []byte {
+func (cfg *config) attemptData(p party, attempt string, by *telemetry.Acquire) []byte {
 	switch {
 	case cfg.bare && cfg.data != nil:
 		return cfg.data
@@ -33,7 +34,7 @@ func (cfg *config) attemptData(p party, attempt string, by *acquiring) []byte {
 		Since:   time.Now().UTC().Truncate(time.Millisecond),
 		Data:    cfg.data,
 
-		Traceparent: by.traceparent(),
+		Traceparent: by.Traceparent(),
 	}
 	return m.Encode()
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A Multi is several locks that are held together: all of them or none. It is a
@@ -29,9 +31,9 @@ import (
 // A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same
 // members; it locks them in the order given, which has to be that of their paths.
 type Multi struct {
-	members []member  // immutable; in the order of their locking
-	name    string    // immutable; of all members
-	tel     telemetry // immutable
+	members []member       // immutable; in the order of their locking
+	name    string         // immutable; of all members
+	tel     telemetry.Lock // immutable
 
 	mu     sync.Mutex         // guards following; never held across a network call
 	leases map[party][]*Lease // that are not released, in the order of their locking
@@ -73,16 +75,18 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if m.reenters(a.party) {
 		return m.lock(ctx, nil, a)
 	}
-	ctx, seen := m.tel.begin(ctx)
-	return seen.during(ctx, func() (*Lease, error) { return m.lock(seen.around(ctx), seen, a) })
+	ctx, seen := m.tel.Begin(ctx)
+	return observed(ctx, seen, func() (*Lease, error) { return m.lock(seen.Around(ctx), seen, a) })
 }
 
-func (m *Multi) lock(ctx context.Context, seen *acquiring, a *acquisition) (*Lease, error) {
+func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {
 	leases, err := a.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	j := &joint{members: leases, multi: m, party: a.party, held: seen.granted(ctx, leases[0].hold.grant)}
+	first := leases[0].hold.grant
+	held := seen.Granted(ctx, first.Fence(), first.Hold.Session())
+	j := &joint{members: leases, multi: m, party: a.party, held: held}
 	lease := j.newLease(m.name)
 	m.mu.Lock()
 	defer m.mu.Unlock()

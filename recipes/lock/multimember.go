@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A member is one of a [Multi]'s locks.
@@ -16,7 +18,7 @@ type member struct {
 	position int       // among those that were given
 	registry *registry // of its client; nil for a foreign lock
 	side     *side     // nil where it can't be locked together with others
-	tel      telemetry
+	tel      telemetry.Lock
 }
 
 // The ranks of kinds. A write side comes before the read side, which is then

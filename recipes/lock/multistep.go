@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // step enters the queues of the members by one transaction, keeps those up to
@@ -47,7 +48,7 @@ type entry struct {
 	member member
 	lease  *Lease
 	hold   *hold
-	seen   *acquiring // what telemetry follows of the attempt
+	seen   *telemetry.Acquire // what telemetry follows of the attempt
 }
 
 // join finds the party's place in the members, up to one that another goroutine
@@ -90,7 +91,7 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 		if e.hold != nil {
 			var err error
 			lease, err = e.member.side.conclude(ctx, e.hold, grants[0], nil)
-			e.seen.end(ctx, lease, err)
+			endAcquire(ctx, e.seen, lease, err)
 			if err != nil {
 				return a.quit(ctx, entries[i+1:], a.opError(e.member.name, err))
 			}
@@ -108,8 +109,8 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 	_ = a.quit(ctx, entries[busy+1:], nil)
 	a.entries = nil // one is left, and gives itself up
 	e := entries[busy]
-	lease, err := e.seen.during(ctx, func() (*Lease, error) {
-		return e.member.side.drive(e.seen.within(ctx), e.hold, false)
+	lease, err := observed(ctx, e.seen, func() (*Lease, error) {
+		return e.member.side.drive(e.seen.Within(ctx), e.hold, false)
 	})
 	if err != nil {
 		return a.opError(e.member.name, err)
@@ -126,7 +127,7 @@ func (a *acquisition) refused(ctx context.Context, entries []entry, busy entry, 
 		err = nil
 	case ctxerr.Is(err, queue.ErrBusy):
 		err = a.opError(busy.member.name, ErrHeld)
-		busy.seen.end(ctx, nil, ErrHeld)
+		endAcquire(ctx, busy.seen, nil, ErrHeld)
 	default:
 		err = a.opError(busy.member.name, err)
 	}
@@ -143,7 +144,7 @@ func (a *acquisition) quit(ctx context.Context, entries []entry, err error) erro
 	r := entries[0].member.registry
 	var unwanted []*queue.Attempt
 	var leases []*Lease
-	var seen []*acquiring
+	var seen []*telemetry.Acquire
 	r.mu.Lock()
 	for _, e := range entries {
 		if e.lease != nil {
@@ -158,7 +159,7 @@ func (a *acquisition) quit(ctx context.Context, entries []entry, err error) erro
 	}
 	r.mu.Unlock()
 	undone := queue.WithdrawAll(ctx, unwanted)
-	quitAll(ctx, seen, err)
+	withdrawAll(ctx, seen, err)
 	if undone != nil && ctx.Err() == nil {
 		err = errors.Join(err, fmt.Errorf("and to leave the queue again: %w", undone))
 	}

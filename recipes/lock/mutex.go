@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A Mutex is a fair, reentrant lock: Curator's InterProcessMutex, with which it
@@ -38,7 +39,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		path: path,
 		full: c.AbsolutePath(path),
 		cfg:  cfg,
-		tel:  telemetryOf(c, typeMutex, cfg.name, c.AbsolutePath(path)),
+		tel:  telemetry.Of(c, telemetry.TypeMutex, cfg.name, c.AbsolutePath(path)),
 	}}, nil
 }
 

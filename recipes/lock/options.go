@@ -61,6 +61,15 @@ func WithMetadata(on bool) Option {
 	return optionFunc(func(cfg *config) { cfg.bare = !on })
 }
 
+// WithTraceparent says whether the metadata in the lock's znodes leads to the
+// trace of the call that made them, as a W3C traceparent: the spans of those who
+// wait for it are linked to it then, in whatever process they are. Nothing is
+// written for a call that no span records, nor without metadata (see
+// [WithMetadata]). The default is true.
+func WithTraceparent(on bool) Option {
+	return optionFunc(func(cfg *config) { cfg.untraced = !on })
+}
+
 // WithLossPolicy says when a lease counts as lost while there is no connection.
 // The default is [AtDeadline].
 func WithLossPolicy(policy LossPolicy) Option {

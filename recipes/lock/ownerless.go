@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // An ownerless is what locks have in common that know no owners: each lease has
@@ -14,12 +15,12 @@ type ownerless struct {
 	path     string // as its user gave it
 	full     string // in the ensemble
 	cfg      config
-	tel      telemetry
+	tel      telemetry.Lock
 }
 
 // lease returns the lease of what was granted. set sets what its hold is to have
 // besides, before anybody else sees it.
-func (o *ownerless) lease(ctx context.Context, seen *acquiring, g *queue.Grant, set func(*hold)) *Lease {
+func (o *ownerless) lease(ctx context.Context, seen *telemetry.Acquire, g *queue.Grant, set func(*hold)) *Lease {
 	h := &hold{
 		registry: o.registry,
 		key:      holdKey{path: o.full, kind: o.kind, party: party{owner: NewOwner("")}},
@@ -28,7 +29,7 @@ func (o *ownerless) lease(ctx context.Context, seen *acquiring, g *queue.Grant, 
 		revoked:  o.cfg.revoked,
 	}
 	set(h)
-	h.held = seen.granted(ctx, g)
+	h.held = seen.Granted(ctx, g.Fence(), g.Hold.Session())
 	o.registry.mu.Lock()
 	h.grantedLocked(g)
 	lease := h.leaseLocked()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A ReadWrite is a fair, reentrant lock with two sides: any number of owners may
@@ -47,10 +48,10 @@ func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite,
 		path:  path,
 		full:  c.AbsolutePath(path),
 		cfg:   cfg,
-		tel:   telemetryOf(c, typeRead, cfg.name, c.AbsolutePath(path)),
+		tel:   telemetry.Of(c, telemetry.TypeRead, cfg.name, c.AbsolutePath(path)),
 	}
 	write := read
-	write.tel = telemetryOf(c, typeWrite, cfg.name, c.AbsolutePath(path))
+	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
 	return &ReadWrite{read: Side{side: read, name: "read"}, write: Side{side: write, name: "write"}}, nil
 }

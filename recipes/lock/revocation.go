@@ -25,7 +25,7 @@ func (v *revocation) heed(ctx context.Context, w *framework.Watch) {
 		return
 	}
 	v.heard = st.Version
-	v.hold.held.revocation()
+	v.hold.held.RevocationRequested()
 	if v.calls == nil {
 		v.calls = make(chan struct{}, 1)
 		v.hold.registry.call(v.hold.grant.Client, func() { v.callLoop(ctx) })

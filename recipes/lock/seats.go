@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // seats let one attempt or lease of a client at a time have anything to do with
@@ -21,10 +22,10 @@ type seats struct {
 // A seat is the right to contend for one path.
 type seat struct {
 	seats  *seats
-	path   string                    // in the ensemble
-	turn   chan struct{}             // capacity 1: full while somebody sits
-	sitter atomic.Pointer[acquiring] // of who sat down last, for telemetry
-	wanted int                       // how many sit or wait; guarded by seats.mu
+	path   string                            // in the ensemble
+	turn   chan struct{}                     // capacity 1: full while somebody sits
+	sitter atomic.Pointer[telemetry.Acquire] // of who sat down last, for telemetry
+	wanted int                               // how many sit or wait; guarded by seats.mu
 }
 
 type seatsKey struct{}
@@ -36,7 +37,7 @@ func seatsOf(c *framework.Client) *seats {
 
 // take waits for the path's seat, until ctx ends, or returns ErrHeld if it only
 // tries. waited says whether somebody else had it.
-func (s *seats) take(ctx context.Context, path string, try bool, seen *acquiring) (st *seat, waited bool, err error) {
+func (s *seats) take(ctx context.Context, path string, try bool, seen *telemetry.Acquire) (st *seat, waited bool, err error) {
 	st = s.want(path)
 	select {
 	case st.turn <- struct{}{}:
@@ -48,8 +49,8 @@ func (s *seats) take(ctx context.Context, path string, try bool, seen *acquiring
 		st.forget()
 		return nil, false, ErrHeld
 	}
-	seen.Waits(noQueue)
-	seen.behind(st.sitter.Load())
+	seen.Waits(telemetry.NoQueue)
+	seen.BehindAcquire(st.sitter.Load())
 	select {
 	case st.turn <- struct{}{}:
 		st.sitter.Store(seen)

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A semaphoreAttempt is one call's way to a semaphore mutex. It gets its turn in
@@ -19,7 +20,7 @@ import (
 type semaphoreAttempt struct {
 	mutex *SemaphoreMutex
 	data  []byte
-	seen  *acquiring // what telemetry follows of the call
+	seen  *telemetry.Acquire // what telemetry follows of the call
 	queue *queue.Attempt
 	place int // that was told last
 
@@ -28,7 +29,7 @@ type semaphoreAttempt struct {
 	own   *framework.Watch // on the queue's znode, since it began to wait
 }
 
-func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *acquiring) *semaphoreAttempt {
+func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire) *semaphoreAttempt {
 	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(named(ctx), seen), seen: seen, place: -1}
 	turns := *m.turns
 	if m.cfg.position != nil {
@@ -39,7 +40,8 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *acquiring) *semap
 		}
 	}
 	a.queue = turns.NewAttempt(mutexKind, func() []byte { return a.data })
-	a.queue.Observer = seen.observer(1)
+	seen.Beyond(1)
+	a.queue.Observer = observerOf(seen)
 	return a
 }
 
@@ -159,6 +161,19 @@ func (a *semaphoreAttempt) among(names []string) bool {
 	}
 	_, own := framework.SplitPath(a.lease.Node)
 	return slices.Contains(names, own)
+}
+
+// observe reports who has the lease, while the attempt has the first place in the queue.
+func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
+	if a.seen == nil {
+		return
+	}
+	a.seen.Waits(0)
+	for _, name := range leases {
+		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.lease.Node {
+			a.seen.BehindNode(ctx, a.turn.Client, path)
+		}
+	}
 }
 
 // awaitChange waits until there is something for the attempt to do about the

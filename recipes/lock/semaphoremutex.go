@@ -6,6 +6,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A SemaphoreMutex is a fair lock without owners: whoever has the lease may
@@ -46,7 +47,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	return &SemaphoreMutex{
 		ownerless: ownerless{
 			registry: registryOf(c), kind: leaseKind, path: path, full: c.AbsolutePath(path), cfg: cfg,
-			tel: telemetryOf(c, typeSemaphore, cfg.name, c.AbsolutePath(path)),
+			tel: telemetry.Of(c, telemetry.TypeSemaphore, cfg.name, c.AbsolutePath(path)),
 		},
 		turns:  dir(locksDir, mutexKind),
 		leases: dir(leasesDir, leaseKind),
@@ -101,11 +102,11 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 	if ctx.Err() != nil {
 		return nil, ctxerr.Of(ctx)
 	}
-	ctx, seen := m.tel.begin(ctx)
-	return seen.during(ctx, func() (*Lease, error) { return m.contend(ctx, seen, get) })
+	ctx, seen := m.tel.Begin(ctx)
+	return observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, get) })
 }
 
-func (m *SemaphoreMutex) contend(ctx context.Context, seen *acquiring, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
+func (m *SemaphoreMutex) contend(ctx context.Context, seen *telemetry.Acquire, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
 	a := m.newAttempt(ctx, seen)
 	granted := false
 	defer func() {

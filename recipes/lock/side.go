@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A side is one way to hold a queue lock: a mutex has one, a read/write lock has
@@ -19,7 +20,7 @@ type side struct {
 	path     string // of the lock, as its user gave it
 	full     string // of the lock, in the ensemble
 	cfg      config
-	tel      telemetry
+	tel      telemetry.Lock
 
 	recent *hold // that was re-entered last, while it is live; guarded by registry.mu
 }
@@ -40,18 +41,18 @@ func (s *side) acquireFor(ctx context.Context, p party, try bool) (*Lease, error
 	if place.lease != nil {
 		return place.lease, nil // a re-entry, which telemetry costs nothing
 	}
-	ctx, seen := s.tel.begin(ctx)
-	return seen.during(ctx, func() (*Lease, error) { return s.contend(ctx, seen, s.key(p), place, err, try) })
+	ctx, seen := s.tel.Begin(ctx)
+	return observed(ctx, seen, func() (*Lease, error) { return s.contend(ctx, seen, s.key(p), place, err, try) })
 }
 
 // contend goes on from the place that the caller took, or failed to take.
-func (s *side) contend(ctx context.Context, seen *acquiring, key holdKey, place place, err error, try bool) (*Lease, error) {
+func (s *side) contend(ctx context.Context, seen *telemetry.Acquire, key holdKey, place place, err error, try bool) (*Lease, error) {
 	for {
 		switch {
 		case err != nil:
 			return nil, err
 		case place.lease != nil:
-			seen.join()
+			seen.Join()
 			return place.lease, nil
 		case place.turn == nil:
 			place.hold.follow(seen)
@@ -100,7 +101,7 @@ func (s *side) newAttempt(h, beside *hold) *queue.Attempt {
 func (s *side) contender(h *hold) *queue.Attempt {
 	if h.attempt == nil {
 		h.attempt = s.newAttempt(h, nil)
-		h.attempt.Observer = h.seen.observer(0)
+		h.attempt.Observer = observerOf(h.seen)
 	}
 	return h.attempt
 }
@@ -128,9 +129,9 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 		// Both at once: no lease is returned to somebody who has gone.
 		err = ctxerr.Of(ctx)
 	}
-	var held *holding
+	var held *telemetry.Hold
 	if err == nil {
-		held = h.seen.granted(ctx, grant)
+		held = h.seen.Granted(ctx, grant.Fence(), grant.Hold.Session())
 		h.follow(nil)
 	}
 	lease, err := s.settle(h, grant, held, err)
@@ -140,7 +141,7 @@ func (s *side) conclude(ctx context.Context, h *hold, grant *queue.Grant, err er
 	return lease, err
 }
 
-func (s *side) settle(h *hold, grant *queue.Grant, held *holding, err error) (*Lease, error) {
+func (s *side) settle(h *hold, grant *queue.Grant, held *telemetry.Hold, err error) (*Lease, error) {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	h.undrivenLocked()

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
 
@@ -124,14 +125,14 @@ func checkSpanTables(t *testing.T, services []*service) {
 	outcomes, on := make(map[string]bool), make(told)
 	for _, s := range services {
 		for _, span := range s.spans.GetSpans() {
-			if span.InstrumentationScope.Name != lock.ScopeName {
+			if span.InstrumentationScope.Name != locktel.ScopeName {
 				continue
 			}
 			name, _, _ := strings.Cut(span.Name, " ")
 			spans.add(name, span.Attributes)
 			for _, a := range span.Attributes {
 				on.add(string(a.Key), []attribute.KeyValue{attribute.String(name, "")})
-				if a.Key == lock.AttrOutcome {
+				if a.Key == locktel.AttrOutcome {
 					outcomes[a.Value.AsString()] = true
 				}
 			}
@@ -186,7 +187,7 @@ func checkLogTable(t *testing.T, services []*service) {
 		for _, e := range lockLogs(s) {
 			found.add(e.Message, nil)
 			for key := range e.ContextMap() {
-				if key != lock.AttrType && key != lock.AttrPath && key != lock.AttrName {
+				if key != locktel.AttrType && key != locktel.AttrPath && key != locktel.AttrName {
 					found[e.Message][key] = true
 				}
 			}
@@ -240,7 +241,7 @@ func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 	wantSame(t, "types of errors", documented(t, "error.type"), found)
 
 	reasons := map[string]string{"other": ""}
-	for name, reason := range fromSource(t, "telemetry_hold.go", `\{(?:framework\.)?(Err\w+), "(\w+)"\}`) {
+	for name, reason := range fromSource(t, "../internal/telemetry/hold.go", `\{(?:framework|lease)\.(Err\w+), "(\w+)"\}`) {
 		reasons[reason] = name
 	}
 	rows := documented(t, "loss reason")
@@ -254,7 +255,7 @@ func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	constants := fromSource(t, "attributes.go", `\t((?:Attr|Metric)\w+) += "([^"]+)"`)
+	constants := fromSource(t, "../locktel/locktel.go", `\t((?:Attr|Metric)\w+) += "([^"]+)"`)
 	for name, value := range constants {
 		if !strings.Contains(string(text), "`"+value+"`") {
 			t.Errorf("%s, %s, is not in %s", name, value, observability)

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
 
@@ -70,7 +70,7 @@ func (s *service) measured(t testing.TB) metricdata.ScopeMetrics {
 		t.Fatal(err)
 	}
 	for _, scope := range all.ScopeMetrics {
-		if scope.Scope.Name == lock.ScopeName {
+		if scope.Scope.Name == locktel.ScopeName {
 			slices.SortFunc(scope.Metrics, func(a, b metricdata.Metrics) int { return cmp.Compare(a.Name, b.Name) })
 			return scope
 		}
@@ -152,7 +152,7 @@ func (f *forest) title(s tracetest.SpanStub) string {
 func (f *forest) steady(a attribute.KeyValue) string {
 	value := a.Value.String()
 	switch {
-	case a.Key == lock.AttrFencingToken && a.Value.AsInt64() > 0:
+	case a.Key == locktel.AttrFencingToken && a.Value.AsInt64() > 0:
 		return "(a fence)"
 	case a.Key == framework.AttrSessionID && slices.Contains(f.changing, value):
 		return "(its session)"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
 
@@ -178,14 +179,14 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 		}
 		var outcomes []string
 		for _, s := range spansNamed(a, "lock.acquire") {
-			outcomes = append(outcomes, attr(s, lock.AttrOutcome))
+			outcomes = append(outcomes, attr(s, locktel.AttrOutcome))
 		}
 		slices.Sort(outcomes)
 		if want := []string{"acquired", "reentered"}; !slices.Equal(outcomes, want) {
 			t.Errorf("outcomes %v, want %v", outcomes, want)
 		}
 		t.Cleanup(func() {
-			if holds := spansNamed(a, "lock.hold"); len(holds) != 1 || attr(holds[0], lock.AttrHoldCount) != "2" {
+			if holds := spansNamed(a, "lock.hold"); len(holds) != 1 || attr(holds[0], locktel.AttrHoldCount) != "2" {
 				t.Errorf("holds %v, want one, with two leases", holds)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
 
@@ -50,12 +51,12 @@ func TestLogs(t *testing.T) {
 			span   string   // that it belongs to
 		}
 		want := []line{
-			{zapcore.DebugLevel, "queued", []string{lock.AttrQueuePosition}, "lock.acquire"},
-			{zapcore.DebugLevel, "blocked", []string{lock.AttrBlockedBy}, "lock.acquire"},
-			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken}, "lock.acquire"},
+			{zapcore.DebugLevel, "queued", []string{locktel.AttrQueuePosition}, "lock.acquire"},
+			{zapcore.DebugLevel, "blocked", []string{locktel.AttrBlockedBy}, "lock.acquire"},
+			{zapcore.DebugLevel, "acquired", []string{"duration", locktel.AttrContended, locktel.AttrFencingToken}, "lock.acquire"},
 			{zapcore.DebugLevel, "released", []string{"duration"}, "lock.hold"},
-			{zapcore.DebugLevel, "acquired", []string{"duration", lock.AttrContended, lock.AttrFencingToken, lock.AttrName}, "lock.acquire orders-mutex"},
-			{zapcore.WarnLevel, "lost", []string{"duration", "error", lock.AttrLossReason, lock.AttrName}, "lock.hold"},
+			{zapcore.DebugLevel, "acquired", []string{"duration", locktel.AttrContended, locktel.AttrFencingToken, locktel.AttrName}, "lock.acquire orders-mutex"},
+			{zapcore.WarnLevel, "lost", []string{"duration", "error", locktel.AttrLossReason, locktel.AttrName}, "lock.hold"},
 		}
 		names := make(map[trace.SpanID]string)
 		for _, s := range a.spans.GetSpans() {
@@ -64,11 +65,11 @@ func TestLogs(t *testing.T) {
 		var got []line
 		for _, e := range lockLogs(a) {
 			fields := e.ContextMap()
-			if fields[lock.AttrType] != "mutex" || fields[lock.AttrPath] != "/locks/observed" {
+			if fields[locktel.AttrType] != "mutex" || fields[locktel.AttrPath] != "/locks/observed" {
 				t.Errorf("%s: fields %v, want type and path", e.Message, fields)
 			}
-			delete(fields, lock.AttrType)
-			delete(fields, lock.AttrPath)
+			delete(fields, locktel.AttrType)
+			delete(fields, locktel.AttrPath)
 			got = append(got, line{e.Level, e.Message, slices.Sorted(maps.Keys(fields)), names[spanOf(e).SpanID()]})
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {

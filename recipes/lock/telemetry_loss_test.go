@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -44,7 +45,7 @@ func TestLossReasons(t *testing.T) {
 				receive(t, lease.Lost(), "the loss")
 				w.Settle()
 				hold := spansNamed(s, "lock.hold")
-				if len(hold) != 1 || attr(hold[0], lock.AttrLossReason) != reason || attr(hold[0], framework.AttrErrorType) != "lock_lost" {
+				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], framework.AttrErrorType) != "lock_lost" {
 					t.Errorf("holds %+v, want one that was lost for the reason %s", hold, reason)
 				}
 			}, worlds.Only("the reasons are the same in all worlds, the times are not", worlds.Embedded))
@@ -67,7 +68,7 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 		if attr(release, framework.AttrErrorType) != "canceled" || release.Status.Description == "" {
 			t.Errorf("release %+v, want it to have failed", release)
 		}
-		if attr(hold, framework.AttrErrorType) != "" || attr(hold, lock.AttrLossReason) != "" {
+		if attr(hold, framework.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
 			t.Errorf("hold %+v, want it to have ended well", hold)
 		}
 	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
@@ -95,7 +96,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 			t.Errorf("recovered %v, want the user's panic", got)
 		}
 		acquires := spansNamed(a, "lock.acquire")
-		if len(acquires) != 1 || attr(acquires[0], lock.AttrOutcome) != "error" || len(spansNamed(a, "lock.wait")) != 1 {
+		if len(acquires) != 1 || attr(acquires[0], locktel.AttrOutcome) != "error" || len(spansNamed(a, "lock.wait")) != 1 {
 			t.Errorf("acquires %+v, want one that failed, with its wait", acquires)
 		}
 		for _, m := range counts(measuredOf(t, a, "mutex")) {

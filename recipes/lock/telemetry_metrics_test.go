@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
 
@@ -80,18 +81,18 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 func wantMetrics(k observedKind) []metricdata.Metrics {
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
 	acquires := metricdata.Metrics{
-		Name: lock.MetricAcquireDuration, Unit: "s", Description: "Time it took to get a lock, or not to get it.",
+		Name: locktel.MetricAcquireDuration, Unit: "s", Description: "Time it took to get a lock, or not to get it.",
 		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
-			point(bounds, 0, attrsOf(k, attribute.String(lock.AttrOutcome, "acquired"), attribute.Bool(lock.AttrContended, false))),
-			point(bounds, long, attrsOf(k, attribute.String(lock.AttrOutcome, "acquired"), attribute.Bool(lock.AttrContended, true))),
-			point(bounds, 0, attrsOf(k, attribute.String(lock.AttrOutcome, "held"), attribute.Bool(lock.AttrContended, true))),
-			point(bounds, long, attrsOf(k, attribute.String(lock.AttrOutcome, "timeout"), attribute.Bool(lock.AttrContended, true),
+			point(bounds, 0, attrsOf(k, attribute.String(locktel.AttrOutcome, "acquired"), attribute.Bool(locktel.AttrContended, false))),
+			point(bounds, long, attrsOf(k, attribute.String(locktel.AttrOutcome, "acquired"), attribute.Bool(locktel.AttrContended, true))),
+			point(bounds, 0, attrsOf(k, attribute.String(locktel.AttrOutcome, "held"), attribute.Bool(locktel.AttrContended, true))),
+			point(bounds, long, attrsOf(k, attribute.String(locktel.AttrOutcome, "timeout"), attribute.Bool(locktel.AttrContended, true),
 				attribute.String("error.type", "deadline_exceeded"))),
 		}},
 	}
 	bounds = append(bounds, 1800, 3600)
 	holds := metricdata.Metrics{
-		Name: lock.MetricHoldDuration, Unit: "s", Description: "Time a lock was held.",
+		Name: locktel.MetricHoldDuration, Unit: "s", Description: "Time a lock was held.",
 		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
 			point(bounds, long, attrsOf(k)),
 			point(bounds, long, attrsOf(k, attribute.String("error.type", "lock_lost"))),
@@ -101,9 +102,9 @@ func wantMetrics(k observedKind) []metricdata.Metrics {
 		return []metricdata.Metrics{acquires, holds}
 	}
 	losses := metricdata.Metrics{
-		Name: lock.MetricLosses, Unit: "{loss}", Description: "Locks that were lost.",
+		Name: locktel.MetricLosses, Unit: "{loss}", Description: "Locks that were lost.",
 		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{
-			{Value: 1, Attributes: attrsOf(k, attribute.String(lock.AttrLossReason, "node_deleted"))},
+			{Value: 1, Attributes: attrsOf(k, attribute.String(locktel.AttrLossReason, "node_deleted"))},
 		}},
 	}
 	return append([]metricdata.Metrics{acquires}, append(wantCount(k, 0, 0), holds, losses)...)
@@ -111,19 +112,19 @@ func wantMetrics(k observedKind) []metricdata.Metrics {
 
 func wantCount(k observedKind, held, waiting int64) []metricdata.Metrics {
 	return []metricdata.Metrics{{
-		Name: lock.MetricCount, Unit: "{lock}", Description: "Locks that this process holds or waits for.",
+		Name: locktel.MetricCount, Unit: "{lock}", Description: "Locks that this process holds or waits for.",
 		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.DataPoint[int64]{
-			{Value: held, Attributes: attrsOf(k, attribute.String(lock.AttrState, "held"))},
-			{Value: waiting, Attributes: attrsOf(k, attribute.String(lock.AttrState, "waiting"))},
+			{Value: held, Attributes: attrsOf(k, attribute.String(locktel.AttrState, "held"))},
+			{Value: waiting, Attributes: attrsOf(k, attribute.String(locktel.AttrState, "waiting"))},
 		}},
 	}}
 }
 
 // attrsOf returns the attributes of a measurement: a Multi has no name of its own.
 func attrsOf(k observedKind, more ...attribute.KeyValue) attribute.Set {
-	more = append(more, attribute.String(lock.AttrType, k.name))
+	more = append(more, attribute.String(locktel.AttrType, k.name))
 	if k.name != "multi" {
-		more = append(more, attribute.String(lock.AttrName, "orders"))
+		more = append(more, attribute.String(locktel.AttrName, "orders"))
 	}
 	return attribute.NewSet(more...)
 }
@@ -144,7 +145,7 @@ func point(bounds []float64, value time.Duration, attrs attribute.Set) metricdat
 func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
 	t.Helper()
 	ofType := func(attrs attribute.Set) bool {
-		value, _ := attrs.Value(lock.AttrType)
+		value, _ := attrs.Value(locktel.AttrType)
 		return value.AsString() == typ
 	}
 	var found []metricdata.Metrics
@@ -182,7 +183,7 @@ func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
 func counts(metrics []metricdata.Metrics) []metricdata.Metrics {
 	var found []metricdata.Metrics
 	for _, m := range metrics {
-		if m.Name == lock.MetricCount {
+		if m.Name == locktel.MetricCount {
 			found = append(found, m)
 		}
 	}

@@ -1,15 +1,17 @@
-package lock
+// Package locktel names what recipes emit as spans, metrics and fields of log lines. Which is found
+// where is in docs/observability.md.
+package locktel
 
 // ScopeName is the instrumentation scope of the locks' spans and metrics.
 const ScopeName = "github.com/docent-go/docent/recipes/lock"
 
 // Keys of attributes of the locks' spans and metrics, and of fields of their log
-// lines. Which is found where is in docs/observability.md.
+// lines.
 const (
 	// AttrType is the kind of lock: "mutex", "read", "write", "semaphore_mutex",
 	// "exclusive", "multi".
 	AttrType = "zookeeper.lock.type"
-	// AttrName is the name of [WithName]; it is left out where there is none.
+	// AttrName is the name that the lock was given; it is left out where there is none.
 	AttrName = "zookeeper.lock.name"
 	// AttrPath is the lock's path as the ensemble knows it; a Multi's are its
 	// members' names. It is never on a metric.
@@ -23,14 +25,14 @@ const (
 	AttrContended = "zookeeper.lock.contended"
 	// AttrQueuePosition is how many stood ahead when a call began to wait.
 	AttrQueuePosition = "zookeeper.lock.queue.position"
-	// AttrFencingToken is the lease's fence: see [Lease.Fence].
+	// AttrFencingToken is the lease's fence: see lease.Lease.
 	AttrFencingToken = "zookeeper.lock.fencing_token"
 	// AttrHoldCount is the highest lock count that the owner came to.
 	AttrHoldCount = "zookeeper.lock.hold_count"
 	// AttrLossReason is why a lock was lost: "session_expired", "lease_deadline",
 	// "session_replaced", "node_deleted", "suspended", "client_closed", "other".
 	AttrLossReason = "zookeeper.lock.loss.reason"
-	// AttrRevocation is true where somebody asked the holder to let go: see [Revoke].
+	// AttrRevocation is true where somebody asked the holder to let go.
 	AttrRevocation = "zookeeper.lock.revocation_requested"
 	// AttrState is "held" or "waiting".
 	AttrState = "zookeeper.lock.state"
@@ -53,41 +55,4 @@ const (
 	MetricCount = "zookeeper.lock.count"
 	// MetricLosses counts the locks that were lost.
 	MetricLosses = "zookeeper.lock.losses"
-)
-
-// Names of the locks' spans. That of a lock with a name has it behind the first.
-const (
-	spanAcquire = "lock.acquire"
-	spanWait    = "lock.wait"
-	spanHold    = "lock.hold"
-	spanRelease = "lock.release"
-)
-
-// Values of AttrType.
-const (
-	typeMutex     = "mutex"
-	typeRead      = "read"
-	typeWrite     = "write"
-	typeSemaphore = "semaphore_mutex"
-	typeExclusive = "exclusive"
-	typeMulti     = "multi"
-)
-
-// Values of AttrOutcome.
-const (
-	outcomeAcquired  = "acquired"
-	outcomeReentered = "reentered"
-	outcomeHeld      = "held"
-	outcomeTimeout   = "timeout"
-	outcomeCanceled  = "canceled"
-	outcomeError     = "error"
-	outcomeWithdrawn = "withdrawn"
-)
-
-// Values of AttrState and AttrLinkKind.
-const (
-	stateHeld      = "held"
-	stateWaiting   = "waiting"
-	linkBlockedBy  = "blocked_by"
-	linkAcquiredBy = "acquired_by"
 )

@@ -1,4 +1,4 @@
-package lock
+package telemetry
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// An acquiring is what telemetry follows of one call's way to a lock. A nil one
-// follows nothing. It is the goroutine's that makes the attempt, and a
-// queue.Observer.
-type acquiring struct {
-	telemetry
+// An Acquire reports one call's way to a lock. Its methods do nothing on nil. It belongs to the
+// goroutine that makes the attempt, and is a queue's observer.
+type Acquire struct {
+	Lock
 	span   trace.Span
 	traced bool       // somebody records the span
 	caller trace.Span // that the hold's span is to be a child of
-	outer  *acquiring // of the Multi that this is for; nil for none
+	outer  *Acquire   // of the Multi that this is for; nil for none
 	start  time.Time
-	beyond int  // contenders ahead that do not stand in the queue
-	joined bool // the lease is of a hold that another goroutine of the party got
+	beyond int  // contenders ahead of the whole queue
+	joined bool // the lease is of a hold that another goroutine of the same owner acquired
 	done   bool // it has ended
 
 	contended bool
@@ -45,23 +45,23 @@ type acquiring struct {
 
 type outerKey struct{}
 
-// begin starts to follow a call that is about to do more than to re-enter. It
-// costs a call of the tracer where nobody listens.
-func (t telemetry) begin(ctx context.Context) (context.Context, *acquiring) {
-	if t.labels == nil {
+// Begin starts to report a call that is about to do more than to re-enter. It returns nil, and
+// costs a call of the tracer, where nobody listens.
+func (l Lock) Begin(ctx context.Context) (context.Context, *Acquire) {
+	if l.labels == nil {
 		return ctx, nil
 	}
-	traced, span := t.tracer.Start(ctx, t.acquireSpan, t.startOpts...)
+	traced, span := l.tracer.Start(ctx, l.acquireSpan, l.startOpts...)
 	recording := span.IsRecording()
-	if !recording && !t.listened(ctx) {
+	if !recording && !l.listened(ctx) {
 		return ctx, nil
 	}
-	a := &acquiring{telemetry: t, span: span, traced: recording, caller: span, start: time.Now()}
-	a.outer, _ = ctx.Value(outerKey{}).(*acquiring)
+	a := &Acquire{Lock: l, span: span, traced: recording, caller: span, start: time.Now()}
+	a.outer, _ = ctx.Value(outerKey{}).(*Acquire)
 	if !recording {
 		return ctx, a
 	}
-	span.SetAttributes(attribute.String(AttrPath, t.path))
+	span.SetAttributes(attribute.String(locktel.AttrPath, l.path))
 	if a.outer != nil {
 		a.caller = a.outer.caller
 	} else if own := trace.SpanFromContext(ctx); own.SpanContext().IsValid() {
@@ -70,34 +70,38 @@ func (t telemetry) begin(ctx context.Context) (context.Context, *acquiring) {
 	return traced, a
 }
 
-// around returns a context for the acquires of a Multi's members: that is how they
-// know of its own.
-func (a *acquiring) around(ctx context.Context) context.Context {
+// Around returns a context for the acquires of a Multi's members: by it they find this one.
+func (a *Acquire) Around(ctx context.Context) context.Context {
 	if a == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, outerKey{}, a)
 }
 
-// observer returns a as what a queue tells, nil for nobody. beyond is how many
-// contenders stand ahead of the whole queue.
-func (a *acquiring) observer(beyond int) queue.Observer {
-	if a == nil {
-		return nil
+// Within returns ctx with the span of the acquire.
+func (a *Acquire) Within(ctx context.Context) context.Context {
+	if a == nil || !a.traced {
+		return ctx
 	}
-	a.beyond = beyond
-	return a
+	return trace.ContextWithSpan(ctx, a.span)
 }
 
-// join takes note that the lock was got by another goroutine of the party.
-func (a *acquiring) join() {
+// Beyond notes how many contenders are ahead of the whole queue.
+func (a *Acquire) Beyond(n int) {
+	if a != nil {
+		a.beyond = n
+	}
+}
+
+// Join notes that another goroutine of the same owner acquired the lock.
+func (a *Acquire) Join() {
 	if a != nil {
 		a.joined = true
 	}
 }
 
-// traceparent returns what leads to the acquire's span; "" if there is none.
-func (a *acquiring) traceparent() string {
+// Traceparent returns what leads to the acquire's span; "" if there is none.
+func (a *Acquire) Traceparent() string {
 	if a == nil || !a.traced {
 		return ""
 	}
@@ -105,22 +109,12 @@ func (a *acquiring) traceparent() string {
 }
 
 // context returns a context with the acquire's span.
-func (a *acquiring) context() context.Context {
+func (a *Acquire) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
 }
 
-// during follows the rest of the call, which get is, to its end.
-func (a *acquiring) during(ctx context.Context, get func() (*Lease, error)) (lease *Lease, err error) {
-	if a == nil {
-		return get()
-	}
-	err = errPanicked // if get does not return
-	defer func() { a.end(ctx, lease, err) }()
-	return get()
-}
-
-// end ends the acquire, with the lease or with err.
-func (a *acquiring) end(ctx context.Context, lease *Lease, err error) {
+// End ends the acquire: with the fence of the lease, or with err.
+func (a *Acquire) End(ctx context.Context, fence int64, err error) {
 	if a == nil || a.done {
 		return
 	}
@@ -132,39 +126,52 @@ func (a *acquiring) end(ctx context.Context, lease *Lease, err error) {
 	a.waited(refusalIsNone(err))
 	took := time.Since(a.start)
 	a.record(ctx, outcome, err, took)
-	a.span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, a.contended))
+	a.span.SetAttributes(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended))
 	if err == nil {
-		a.acquired(ctx, lease, outcome, took)
+		a.acquired(ctx, fence, outcome, took)
 	}
 	failSpan(a.span, refusalIsNone(err))
 	a.span.End()
 }
 
-func (a *acquiring) acquired(ctx context.Context, lease *Lease, outcome string, took time.Duration) {
-	fence := lease.hold.grant.Fence()
-	a.span.SetAttributes(attribute.Int64(AttrFencingToken, fence))
+// Withdraw ends the acquire of a Multi's member that came to nothing: because of err, or, if err is
+// nil or a refusal, for another member's sake.
+func (a *Acquire) Withdraw(ctx context.Context, err error) {
+	switch {
+	case a == nil || a.done:
+	case refusalIsNone(err) != nil:
+		a.End(ctx, 0, err)
+	default:
+		a.done = true
+		a.span.SetAttributes(attribute.String(locktel.AttrOutcome, outcomeWithdrawn))
+		a.span.End()
+	}
+}
+
+func (a *Acquire) acquired(ctx context.Context, fence int64, outcome string, took time.Duration) {
+	a.span.SetAttributes(attribute.Int64(locktel.AttrFencingToken, fence))
 	if line := a.log.Check(zapcore.DebugLevel, outcome); line != nil {
-		line.Write(a.fields(zap.Int64(AttrFencingToken, fence), zap.Bool(AttrContended, a.contended),
+		line.Write(a.fields(zap.Int64(locktel.AttrFencingToken, fence), zap.Bool(locktel.AttrContended, a.contended),
 			zap.Duration("duration", took), zapctx.Field(ctx))...)
 	}
 }
 
-func (a *acquiring) record(ctx context.Context, outcome string, err error, took time.Duration) {
+func (a *Acquire) record(ctx context.Context, outcome string, err error, took time.Duration) {
 	opts := a.smooth[resultKey{outcome, a.contended}]
 	if opts == nil {
-		opts = []metric.RecordOption{a.with(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, a.contended),
+		opts = []metric.RecordOption{a.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended),
 			attribute.String(framework.AttrErrorType, framework.ErrorType(err)))}
 	}
 	a.acquires.Record(ctx, took.Seconds(), opts...)
 }
 
-func (a *acquiring) outcome(err error) string {
+func (a *Acquire) outcome(err error) string {
 	switch {
 	case err == nil && a.joined:
 		return outcomeReentered
 	case err == nil:
 		return outcomeAcquired
-	case ctxerr.Is(err, ErrHeld):
+	case ctxerr.Is(err, lease.ErrHeld):
 		a.contended = true
 		return outcomeHeld
 	case ctxerr.Is(err, context.DeadlineExceeded):
@@ -177,13 +184,13 @@ func (a *acquiring) outcome(err error) string {
 
 // refusalIsNone returns nil for what is no failure: TryLock's answer.
 func refusalIsNone(err error) error {
-	if ctxerr.Is(err, ErrHeld) {
+	if ctxerr.Is(err, lease.ErrHeld) {
 		return nil
 	}
 	return err
 }
 
-// failSpan tells the span why what it stands for failed, if it did.
+// failSpan sets the span's status to err, unless that is nil.
 func failSpan(span trace.Span, err error) {
 	if err == nil || !span.IsRecording() {
 		return

@@ -1,4 +1,4 @@
-package lock
+package telemetry
 
 import (
 	"context"
@@ -16,37 +16,37 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A holding is what telemetry follows of one hold, from its grant to its end,
-// however many leases share it. A nil one follows nothing.
-type holding struct {
-	telemetry
+// A Hold reports one hold, from its grant to its end, however many leases share it. Its methods do
+// nothing on nil.
+type Hold struct {
+	Lock
 	span    trace.Span
 	start   time.Time
-	first   *Lease     // the one that the lock was acquired with; set once, by the goroutine of the grant
 	release trace.Span // set by the one goroutine that releases; nil before
 	most    atomic.Int64
 	ended   atomic.Bool
 }
 
-// granted starts to follow the hold that a call has got.
-func (a *acquiring) granted(ctx context.Context, g *queue.Grant) *holding {
+// Granted starts to report the hold that the acquire led to.
+func (a *Acquire) Granted(ctx context.Context, fence, session int64) *Hold {
 	if a == nil {
 		return nil
 	}
-	h := &holding{telemetry: a.telemetry, start: time.Now()}
+	h := &Hold{Lock: a.Lock, start: time.Now()}
 	acquire := trace.WithLinks(trace.Link{
 		SpanContext: a.span.SpanContext(),
-		Attributes:  []attribute.KeyValue{attribute.String(AttrLinkKind, linkAcquiredBy)},
+		Attributes:  []attribute.KeyValue{attribute.String(locktel.AttrLinkKind, linkAcquiredBy)},
 	})
 	_, h.span = a.tracer.Start(trace.ContextWithSpan(ctx, a.caller), spanHold, append(a.startOpts[:1:1], acquire)...)
 	if h.span.IsRecording() {
 		h.span.SetAttributes(
-			attribute.String(AttrPath, h.path),
-			attribute.Int64(AttrFencingToken, g.Fence()),
-			attribute.String(framework.AttrSessionID, sessionID(g.Hold.Session())))
+			attribute.String(locktel.AttrPath, h.path),
+			attribute.Int64(locktel.AttrFencingToken, fence),
+			attribute.String(framework.AttrSessionID, sessionID(session)))
 	}
 	if h.counts() {
 		h.count.Add(ctx, 1, h.heldCount...)
@@ -57,23 +57,17 @@ func (a *acquiring) granted(ctx context.Context, g *queue.Grant) *holding {
 // sessionID returns an id as servers log it.
 func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
 
-// leased takes note of a lease, and of how many there are now. It needs the
-// hold's registry.mu, and calls nothing outside.
-func (h *holding) leased(l *Lease, n int) {
-	if h == nil {
-		return
+// Leased notes how many leases there are now. It calls nothing outside.
+func (h *Hold) Leased(n int) {
+	if h != nil {
+		h.most.Store(max(h.most.Load(), int64(n)))
 	}
-	if h.first == nil {
-		h.first = l
-	}
-	h.most.Store(max(h.most.Load(), int64(n)))
 }
 
-// carriedBy returns parent with the hold's span, for the work under the lock. It
-// stays as it is where it has its place in a trace already: in another trace
-// than the acquire's, or below the hold, as with a lease of a re-entry.
-func (h *holding) carriedBy(parent context.Context, l *Lease) context.Context {
-	if h == nil || l != h.first || !h.span.IsRecording() {
+// Carry returns parent with the hold's span, for the work under the first lease. It returns parent
+// as it is, if that belongs to another trace already.
+func (h *Hold) Carry(parent context.Context) context.Context {
+	if h == nil || !h.span.IsRecording() {
 		return parent
 	}
 	if own := trace.SpanContextFromContext(parent); own.IsValid() && own.TraceID() != h.span.SpanContext().TraceID() {
@@ -82,28 +76,28 @@ func (h *holding) carriedBy(parent context.Context, l *Lease) context.Context {
 	return trace.ContextWithSpan(parent, h.span)
 }
 
-// revocation takes note of a request to let go.
-func (h *holding) revocation() {
+// RevocationRequested notes that another client asked the holder to release.
+func (h *Hold) RevocationRequested() {
 	if h == nil {
 		return
 	}
-	h.span.SetAttributes(attribute.Bool(AttrRevocation, true))
+	h.span.SetAttributes(attribute.Bool(locktel.AttrRevocation, true))
 	h.log.Debug("asked to let go", h.fields(zapctx.Field(h.context()))...)
 }
 
-// releasing starts the span of the release, and returns its context.
-func (h *holding) releasing(ctx context.Context) context.Context {
+// Releasing starts the span of the release, and returns its context.
+func (h *Hold) Releasing(ctx context.Context) context.Context {
 	if h == nil || !h.span.IsRecording() {
 		return ctx
 	}
 	ctx, h.release = h.tracer.Start(trace.ContextWithSpan(ctx, h.span), spanRelease, h.startOpts...)
-	h.release.SetAttributes(attribute.String(AttrPath, h.path))
+	h.release.SetAttributes(attribute.String(locktel.AttrPath, h.path))
 	return ctx
 }
 
-// released ends the hold, as it was given back. Where that showed that it had
-// been lost, err says so; any other err leaves the znode's deletion to the client.
-func (h *holding) released(err error) {
+// Released ends the hold: it was released. If the release showed that the hold had been lost, err
+// says so; with any other err the client goes on to delete the znode.
+func (h *Hold) Released(err error) {
 	if h == nil {
 		return
 	}
@@ -111,22 +105,23 @@ func (h *holding) released(err error) {
 		failSpan(h.release, err)
 		h.release.End()
 	}
-	var lost *LostError
-	if errors.As(err, &lost) {
-		if h.ends() {
-			h.tellLost(lost, time.Now())
-		}
+	if !h.Ends() {
 		return
 	}
-	if h.ends() {
-		h.tellReleased(time.Now())
+	var lost *lease.LostError
+	if errors.As(err, &lost) {
+		h.Lost(lost, time.Now())
+	} else {
+		h.GivenUp(time.Now())
 	}
 }
 
-// ends reports whether the hold ends now: it does so once.
-func (h *holding) ends() bool { return h != nil && !h.ended.Swap(true) }
+// Ends reports whether the hold ends now: it does so once. Whoever is told true calls Lost or
+// GivenUp.
+func (h *Hold) Ends() bool { return h != nil && !h.ended.Swap(true) }
 
-func (h *holding) tellReleased(at time.Time) {
+// GivenUp reports the end of a hold that was not lost itself.
+func (h *Hold) GivenUp(at time.Time) {
 	ctx, held := h.context(), at.Sub(h.start)
 	h.holds.Record(ctx, held.Seconds(), h.holdEnded...)
 	h.end(ctx, at)
@@ -135,9 +130,10 @@ func (h *holding) tellReleased(at time.Time) {
 	}
 }
 
-func (h *holding) tellLost(err *LostError, at time.Time) {
+// Lost reports the end of a hold that was lost.
+func (h *Hold) Lost(err *lease.LostError, at time.Time) {
 	ctx, held, reason := h.context(), at.Sub(h.start), lossReason(err)
-	why := attribute.String(AttrLossReason, reason)
+	why := attribute.String(locktel.AttrLossReason, reason)
 	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
 	if h.counts() {
 		h.losses.Add(ctx, 1, h.with(why))
@@ -145,55 +141,31 @@ func (h *holding) tellLost(err *LostError, at time.Time) {
 	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx, at)
-	h.log.Warn("lost", h.fields(zap.String(AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)
+	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)
 }
 
-func (h *holding) end(ctx context.Context, at time.Time) {
+func (h *Hold) end(ctx context.Context, at time.Time) {
 	if h.counts() {
 		h.count.Add(ctx, -1, h.heldCount...)
 	}
-	h.span.SetAttributes(attribute.Int64(AttrHoldCount, h.most.Load()))
+	h.span.SetAttributes(attribute.Int64(locktel.AttrHoldCount, h.most.Load()))
 	h.span.End(trace.WithTimestamp(at))
-}
-
-// tellLost ends the hold for telemetry, for err. Providers and loggers are the
-// user's, and may be slow, while other holds are about to be lost, too: so it
-// goes on elsewhere.
-func (h *hold) tellLost(err *LostError) {
-	if h.held.ends() {
-		at := time.Now()
-		h.tell(func() { h.held.tellLost(err, at) })
-	}
-}
-
-// tellGivenUp is tellLost for a hold that was not lost itself.
-func (h *hold) tellGivenUp() {
-	if h.held.ends() {
-		at := time.Now()
-		h.tell(func() { h.held.tellReleased(at) })
-	}
-}
-
-func (h *hold) tell(fn func()) {
-	if !h.registry.call(h.grant.Client, fn) {
-		fn() // the client is closed, so nobody waits for what comes after this
-	}
 }
 
 // context returns a context with the hold's span: the hold outlives every
 // caller's own.
-func (h *holding) context() context.Context {
+func (h *Hold) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
 }
 
-// lossReason returns the value of AttrLossReason for a loss.
+// lossReason returns the value of locktel.AttrLossReason for a loss.
 func lossReason(err error) string {
 	reasons := []struct {
 		cause  error
 		reason string
 	}{
-		{ErrNodeDeleted, "node_deleted"},
-		{ErrSuspended, "suspended"},
+		{lease.ErrNodeDeleted, "node_deleted"},
+		{lease.ErrSuspended, "suspended"},
 		{framework.ErrSessionDeadline, "lease_deadline"},
 		{framework.ErrSessionExpired, "session_expired"},
 		{framework.ErrSessionReplaced, "session_replaced"},

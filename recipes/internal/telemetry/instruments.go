@@ -1,4 +1,8 @@
-package lock
+// Package telemetry emits what recipes that hold leases report of themselves: spans, metrics and
+// log lines, under the names of package locktel. A recipe calls it where it begins to acquire,
+// waits, is granted, releases or loses. Where nobody listens, [Lock.Begin] returns nil, and the
+// methods of a nil [Acquire] and of a nil [Hold] do nothing.
+package telemetry
 
 import (
 	"context"
@@ -14,23 +18,72 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/version"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A telemetry is what a lock tells of itself by spans, metrics and logs. The zero
-// value tells nothing. It is immutable.
-type telemetry struct {
+// A Lock reports what happens to one lock. It is immutable; the zero value reports nothing.
+type Lock struct {
 	*labels
 	path string // of the lock, in the ensemble
 }
 
-// telemetryOf returns the telemetry of a lock of the client.
-func telemetryOf(c *framework.Client, kind, name, path string) telemetry {
+// Of returns the telemetry of a lock of the client. kind is one of the types of this package, and
+// path the lock's in the ensemble.
+func Of(c *framework.Client, kind, name, path string) Lock {
 	i := c.Shared(instrumentsKey{}, func() any { return &instruments{byLock: make(map[labelsKey]*labels)} }).(*instruments)
 	i.made.Do(func() { i.make(c) })
-	return telemetry{i.labels(kind, name), path}
+	return Lock{i.labels(kind, name), path}
 }
 
-// instruments are what the locks of one client tell with.
+// Multi returns the telemetry of a Multi, by the first of the locks that reports anything.
+func Multi(name string, locks []Lock) Lock {
+	for _, l := range locks {
+		if l.labels != nil {
+			return Lock{l.instruments.labels(TypeMulti, ""), name}
+		}
+	}
+	return Lock{}
+}
+
+// Kinds of locks: values of [locktel.AttrType].
+const (
+	TypeMutex     = "mutex"
+	TypeRead      = "read"
+	TypeWrite     = "write"
+	TypeSemaphore = "semaphore_mutex"
+	TypeExclusive = "exclusive"
+	TypeMulti     = "multi"
+)
+
+// Values of [locktel.AttrOutcome].
+const (
+	outcomeAcquired  = "acquired"
+	outcomeReentered = "reentered"
+	outcomeHeld      = "held"
+	outcomeTimeout   = "timeout"
+	outcomeCanceled  = "canceled"
+	outcomeError     = "error"
+	outcomeWithdrawn = "withdrawn"
+)
+
+// Values of [locktel.AttrState] and [locktel.AttrLinkKind].
+const (
+	stateHeld      = "held"
+	stateWaiting   = "waiting"
+	linkBlockedBy  = "blocked_by"
+	linkAcquiredBy = "acquired_by"
+)
+
+// Names of the spans. That of a lock with a name has it behind the first.
+const (
+	spanAcquire = "lock.acquire"
+	spanWait    = "lock.wait"
+	spanHold    = "lock.hold"
+	spanRelease = "lock.release"
+)
+
+// instruments are what the locks of one client report with.
 type instruments struct {
 	made     sync.Once
 	tracer   trace.Tracer
@@ -50,24 +103,24 @@ type (
 )
 
 // make makes the instruments. One that the provider refuses is replaced by one
-// that does nothing, and the application's error handler is told.
+// that does nothing, and the application's error handler is notified.
 func (i *instruments) make(c *framework.Client) {
 	i.log = c.Logger().Named("lock")
-	i.tracer = c.TracerProvider().Tracer(ScopeName,
+	i.tracer = c.TracerProvider().Tracer(locktel.ScopeName,
 		trace.WithInstrumentationVersion(version.Module()), trace.WithSchemaURL(semconv.SchemaURL))
-	meter := c.MeterProvider().Meter(ScopeName,
+	meter := c.MeterProvider().Meter(locktel.ScopeName,
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
 	var errs [4]error
-	i.acquires, errs[0] = meter.Float64Histogram(MetricAcquireDuration, metric.WithUnit("s"),
+	i.acquires, errs[0] = meter.Float64Histogram(locktel.MetricAcquireDuration, metric.WithUnit("s"),
 		metric.WithDescription("Time it took to get a lock, or not to get it."),
 		metric.WithExplicitBucketBoundaries(bounds...))
-	i.holds, errs[1] = meter.Float64Histogram(MetricHoldDuration, metric.WithUnit("s"),
+	i.holds, errs[1] = meter.Float64Histogram(locktel.MetricHoldDuration, metric.WithUnit("s"),
 		metric.WithDescription("Time a lock was held."),
 		metric.WithExplicitBucketBoundaries(append(bounds, 1800, 3600)...))
-	i.count, errs[2] = meter.Int64UpDownCounter(MetricCount, metric.WithUnit("{lock}"),
+	i.count, errs[2] = meter.Int64UpDownCounter(locktel.MetricCount, metric.WithUnit("{lock}"),
 		metric.WithDescription("Locks that this process holds or waits for."))
-	i.losses, errs[3] = meter.Int64Counter(MetricLosses, metric.WithUnit("{loss}"),
+	i.losses, errs[3] = meter.Int64Counter(locktel.MetricLosses, metric.WithUnit("{loss}"),
 		metric.WithDescription("Locks that were lost."))
 	for _, err := range errs {
 		if err != nil {
@@ -110,9 +163,9 @@ type resultKey struct {
 
 func newLabels(i *instruments, kind, name string) *labels {
 	l := &labels{instruments: i, kind: kind, name: name, acquireSpan: spanAcquire}
-	l.base = []attribute.KeyValue{attribute.String(AttrType, kind)}
+	l.base = []attribute.KeyValue{attribute.String(locktel.AttrType, kind)}
 	if name != "" {
-		l.base = append(l.base, attribute.String(AttrName, name))
+		l.base = append(l.base, attribute.String(locktel.AttrName, name))
 		l.acquireSpan += " " + name
 	}
 	l.startOpts = []trace.SpanStartOption{trace.WithAttributes(l.base...)}
@@ -120,13 +173,13 @@ func newLabels(i *instruments, kind, name string) *labels {
 	for _, outcome := range []string{outcomeAcquired, outcomeReentered, outcomeHeld} {
 		for _, contended := range []bool{false, true} {
 			key := resultKey{outcome, contended}
-			l.smooth[key] = []metric.RecordOption{l.with(attribute.String(AttrOutcome, outcome), attribute.Bool(AttrContended, contended))}
+			l.smooth[key] = []metric.RecordOption{l.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, contended))}
 		}
 	}
-	l.heldCount = []metric.AddOption{l.with(attribute.String(AttrState, stateHeld))}
-	l.waitCount = []metric.AddOption{l.with(attribute.String(AttrState, stateWaiting))}
+	l.heldCount = []metric.AddOption{l.with(attribute.String(locktel.AttrState, stateHeld))}
+	l.waitCount = []metric.AddOption{l.with(attribute.String(locktel.AttrState, stateWaiting))}
 	l.holdEnded = []metric.RecordOption{l.with()}
-	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, (*LostError)(nil).ErrorType()))}
+	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, (*lease.LostError)(nil).ErrorType()))}
 	return l
 }
 
@@ -136,7 +189,7 @@ func (l *labels) with(more ...attribute.KeyValue) metric.MeasurementOption {
 }
 
 // counts reports whether the lock is to be counted: a Multi's members are already.
-func (l *labels) counts() bool { return l.kind != typeMulti }
+func (l *labels) counts() bool { return l.kind != TypeMulti }
 
 // listened reports whether somebody keeps metrics or would see a line of the log.
 func (l *labels) listened(ctx context.Context) bool {
@@ -144,10 +197,10 @@ func (l *labels) listened(ctx context.Context) bool {
 }
 
 // fields returns what all log lines of the lock have, and more.
-func (t telemetry) fields(more ...zap.Field) []zap.Field {
-	fields := append([]zap.Field{zap.String(AttrType, t.kind), zap.String(AttrPath, t.path)}, more...)
-	if t.name != "" {
-		fields = append(fields, zap.String(AttrName, t.name))
+func (l Lock) fields(more ...zap.Field) []zap.Field {
+	fields := append([]zap.Field{zap.String(locktel.AttrType, l.kind), zap.String(locktel.AttrPath, l.path)}, more...)
+	if l.name != "" {
+		fields = append(fields, zap.String(locktel.AttrName, l.name))
 	}
 	return fields
 }

@@ -1,22 +1,11 @@
-package lock
+package telemetry
 
 import (
 	"context"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/docent-go/docent/framework"
 )
-
-// WithTraceparent says whether the metadata in the lock's znodes leads to the
-// trace of the call that made them, as a W3C traceparent: the spans of those who
-// wait for it are linked to it then, in whatever process they are. Nothing is
-// written for a call that no span records, nor without metadata (see
-// [WithMetadata]). The default is true.
-func WithTraceparent(on bool) Option {
-	return optionFunc(func(cfg *config) { cfg.untraced = !on })
-}
 
 const traceparentKey = "traceparent"
 
@@ -36,18 +25,4 @@ func spanContextOf(traceparent string) trace.SpanContext {
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{traceparentKey: traceparent}) //nolint:forbidigo // only to carry it
 	return trace.SpanContextFromContext(ctx)
-}
-
-// observe tells who has the lease of a semaphore mutex, while the attempt has the
-// first place in the queue.
-func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
-	if a.seen == nil {
-		return
-	}
-	a.seen.Waits(0)
-	for _, name := range leases {
-		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.lease.Node {
-			a.seen.behindNode(ctx, a.turn.Client, path)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package lock
+package telemetry
 
 import (
 	"context"
@@ -12,29 +12,29 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// noQueue is what those wait in who have no place.
-const noQueue = -1
+// NoQueue is the position of a waiter that is in no queue.
+const NoQueue = -1
 
-// Waits takes note that there are contenders ahead, in the queue if it is not
-// negative: the span of the wait begins.
-func (a *acquiring) Waits(ahead int) {
+// Waits begins the span of the wait: so many contenders are ahead in the queue, or [NoQueue].
+func (a *Acquire) Waits(ahead int) {
 	if a == nil || a.wait != nil {
 		return
 	}
 	a.contended = true
 	ctx := a.context()
 	_, a.wait = a.tracer.Start(ctx, spanWait, a.startOpts...)
-	a.wait.SetAttributes(attribute.String(AttrPath, a.path))
+	a.wait.SetAttributes(attribute.String(locktel.AttrPath, a.path))
 	if a.counts() {
 		a.count.Add(ctx, 1, a.waitCount...)
 	}
 	place := zap.Skip()
 	if ahead >= 0 {
 		position := ahead + a.beyond
-		a.wait.SetAttributes(attribute.Int(AttrQueuePosition, position))
-		place = zap.Int(AttrQueuePosition, position)
+		a.wait.SetAttributes(attribute.Int(locktel.AttrQueuePosition, position))
+		place = zap.Int(locktel.AttrQueuePosition, position)
 	}
 	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
 		line.Write(a.fields(place, zapctx.Field(ctx))...)
@@ -42,7 +42,7 @@ func (a *acquiring) Waits(ahead int) {
 }
 
 // Behind links the wait to the trace of the contender whose znode holds data.
-func (a *acquiring) Behind(data []byte) {
+func (a *Acquire) Behind(data []byte) {
 	if a == nil || a.wait == nil || !a.wait.IsRecording() && !a.log.Core().Enabled(zapcore.DebugLevel) {
 		return
 	}
@@ -51,8 +51,8 @@ func (a *acquiring) Behind(data []byte) {
 	}
 }
 
-// behind links the wait to an acquire of the same process.
-func (a *acquiring) behind(other *acquiring) {
+// BehindAcquire links the wait to an acquire of the same process.
+func (a *Acquire) BehindAcquire(other *Acquire) {
 	if a != nil && a.wait != nil && other != nil && other.traced {
 		a.blockedBy(other.span.SpanContext())
 	}
@@ -61,17 +61,17 @@ func (a *acquiring) behind(other *acquiring) {
 // maxLinks bounds the links of one wait, in which many may come and go ahead.
 const maxLinks = 8
 
-func (a *acquiring) blockedBy(other trace.SpanContext) {
+func (a *Acquire) blockedBy(other trace.SpanContext) {
 	if !other.IsValid() || !a.newlyLinked(other) {
 		return
 	}
-	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(AttrLinkKind, linkBlockedBy)}})
+	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(locktel.AttrLinkKind, linkBlockedBy)}})
 	if line := a.log.Check(zapcore.DebugLevel, "blocked"); line != nil {
-		line.Write(a.fields(zap.String(AttrBlockedBy, traceparentOf(other)), zapctx.Field(a.context()))...)
+		line.Write(a.fields(zap.String(locktel.AttrBlockedBy, traceparentOf(other)), zapctx.Field(a.context()))...)
 	}
 }
 
-func (a *acquiring) newlyLinked(other trace.SpanContext) bool {
+func (a *Acquire) newlyLinked(other trace.SpanContext) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.linked) == maxLinks || slices.ContainsFunc(a.linked, other.Equal) {
@@ -81,9 +81,9 @@ func (a *acquiring) newlyLinked(other trace.SpanContext) bool {
 	return true
 }
 
-// behindNode is Behind for a contender whose znode was not read yet: that is done
-// while the call waits, and given up when it does not wait any more.
-func (a *acquiring) behindNode(ctx context.Context, c *framework.Client, path string) {
+// BehindNode is Behind for a contender whose znode was not read yet: a goroutine reads it while
+// the call waits.
+func (a *Acquire) BehindNode(ctx context.Context, c *framework.Client, path string) {
 	if a == nil || a.wait == nil || !a.wait.IsRecording() || len(a.seen) == maxLinks || slices.Contains(a.seen, path) {
 		return
 	}
@@ -102,7 +102,7 @@ func (a *acquiring) behindNode(ctx context.Context, c *framework.Client, path st
 }
 
 // waited ends the wait, if there was one.
-func (a *acquiring) waited(err error) {
+func (a *Acquire) waited(err error) {
 	if a.wait == nil {
 		return
 	}

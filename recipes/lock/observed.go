@@ -1,0 +1,61 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+)
+
+// observed calls get, which is the rest of an acquire, and reports its end.
+func observed(
+	ctx context.Context, seen *telemetry.Acquire, get func() (*Lease, error),
+) (lease *Lease, err error) {
+	if seen == nil {
+		return get()
+	}
+	err = errPanicked // if get does not return
+	defer func() { endAcquire(ctx, seen, lease, err) }()
+	return get()
+}
+
+// endAcquire reports the end of an acquire, with the lease or with err.
+func endAcquire(ctx context.Context, seen *telemetry.Acquire, lease *Lease, err error) {
+	var fence int64
+	if lease != nil {
+		fence = lease.hold.grant.Fence()
+	}
+	seen.End(ctx, fence, err)
+}
+
+// observerOf returns what a queue reports an attempt's waiting to; nil for nobody.
+func observerOf(seen *telemetry.Acquire) queue.Observer {
+	if seen == nil {
+		return nil
+	}
+	return seen
+}
+
+// reportLost reports the loss of the hold. Providers and loggers are the user's and may be slow,
+// while other holds are about to be lost, too: so another goroutine calls them.
+func (h *hold) reportLost(err *LostError) {
+	if h.held.Ends() {
+		at := time.Now()
+		h.report(func() { h.held.Lost(err, at) })
+	}
+}
+
+// reportGivenUp is reportLost for a hold that was not lost itself.
+func (h *hold) reportGivenUp() {
+	if h.held.Ends() {
+		at := time.Now()
+		h.report(func() { h.held.GivenUp(at) })
+	}
+}
+
+func (h *hold) report(fn func()) {
+	if !h.registry.call(h.grant.Client, fn) {
+		fn() // the client is closed, so nobody waits for what comes after this
+	}
+}
