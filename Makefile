@@ -69,6 +69,7 @@ endif
 plain: ## All tests without the race detector, at the speed that users see
 	$(go_test) $(PKG)
 ifeq ($(PKG),./...)
+	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
 endif
 

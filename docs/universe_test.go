@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"errors"
 	"fmt"
 	"go/importer"
 	"go/token"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +35,7 @@ func known() []string {
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
 	for _, own := range []string{
-		"framework", "listeners", "recipes/lock", "retry", "testing/fault", "testing/locktest",
+		"framework", "kerberos", "listeners", "recipes/lock", "retry", "testing/fault", "testing/locktest",
 		"testing/worlds", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
 		list = append(list, module+"/"+own)
@@ -40,24 +43,36 @@ func known() []string {
 	return list
 }
 
+// nested is the one known package that is a module of its own.
+const nested = module + "/kerberos"
+
 // build compiles what is known, which the build cache mostly has, and returns where
 // the export data of each package lies.
 var build = sync.OnceValues(func() (map[string]string, error) {
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, known()...)...)
-	list.Dir = root
+	files := map[string]string{}
+	own := slices.DeleteFunc(known(), func(path string) bool { return path == nested })
+	return files, errors.Join(
+		compile(files, filepath.Join(root, "kerberos"), nested),
+		compile(files, root, own...), // wins for what both need
+	)
+})
+
+// compile adds where the export data of the packages lies, and that of what they need.
+func compile(files map[string]string, dir string, packages ...string) error {
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, packages...)...)
+	list.Dir = dir
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return fmt.Errorf("go list: %w", err)
 	}
-	files := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		if name, file, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
 			files[name] = file
 		}
 	}
-	return files, nil
-})
+	return nil
+}
 
 // load returns a universe of the caller's own: importers are not safe for concurrent use.
 func load(t *testing.T) *universe {

@@ -10,8 +10,8 @@ import (
 )
 
 // A Mechanism is a mechanism of SASL with the identity that it proves. It has to be
-// given to [WithSASL]. [DigestMD5] returns one; docent has no other yet. Its methods may
-// be called concurrently.
+// given to [WithSASL]. [DigestMD5] returns one. The module
+// github.com/docent-go/docent/kerberos has another. Its methods may be called concurrently.
 type Mechanism interface {
 	// Start begins an exchange with the server host, which is named as in the
 	// connect string. What takes time belongs here: Start obeys ctx, which ends when the

@@ -1,0 +1,58 @@
+package kerberos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jcmturner/gokrb5/v8/config"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A Mechanism is GSSAPI with the identity of one principal. Several clients may share
+// one. All methods may be called concurrently.
+type Mechanism struct {
+	realms  *config.Config // immutable
+	service service
+	wallet  *wallet
+}
+
+// New returns the mechanism that proves the identity of credential. It reads krb5.conf and the
+// credential's file, and sends nothing. The error names every faulty argument.
+func New(credential Credential, opts ...Option) (*Mechanism, error) {
+	cfg := settings{service: service{name: DefaultServiceName}, file: defaultConfigFile()}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("kerberos: option nil: must be one of the With functions' results")
+		}
+		opt.apply(&cfg)
+	}
+	realms, err := loadConfig(cfg.file)
+	if err != nil {
+		return nil, errors.Join(cfg.validate(), err)
+	}
+	if credential == nil {
+		return nil, errors.Join(cfg.validate(), errors.New("kerberos: credential: must not be nil"))
+	}
+	login, err := credential.prepare(realms)
+	if err := errors.Join(cfg.validate(), err); err != nil {
+		return nil, err
+	}
+	return &Mechanism{realms: realms, service: cfg.service, wallet: &wallet{login: login, realms: realms}}, nil
+}
+
+// Start is part of [framework.Mechanism]. It gets a ticket for the server host. It obeys ctx
+// at every request to a KDC and at every lookup of a name.
+func (m *Mechanism) Start(ctx context.Context, host string) (exchange framework.Exchange, err error) {
+	defer guard(&err)
+	name, err := m.service.principal(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("Kerberos: name of the server: %w", err)
+	}
+	t, err := m.wallet.ticket(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("Kerberos: ticket for %s: %w", name.PrincipalNameString(), err)
+	}
+	return newExchange(t), nil
+}
