@@ -32,6 +32,7 @@ var endedBy = map[string]error{
 // A context that ends while Lock waits has Lock leave the queue, whatever the
 // cause looks like.
 func TestNoGhostWhateverTheContextsCause(t *testing.T) {
+	t.Parallel()
 	for name, cause := range endedBy {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -60,6 +61,7 @@ func TestNoGhostWhateverTheContextsCause(t *testing.T) {
 
 // The same for a Release whose context ends, or has ended.
 func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
+	t.Parallel()
 	for name, cause := range endedBy {
 		for _, early := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, before=%v", name, early), func(t *testing.T) {
@@ -114,6 +116,7 @@ func (e *shortLivedError) Is(target error) bool {
 // A TryLock whose context ends returns, whatever the cause looks like. Nested in
 // another lock, the cause is the end of the outer one's session.
 func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]func(c *framework.Client, path string) (lock.Locker, error){
 		"mutex":     func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
 		"semaphore": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
@@ -161,6 +164,7 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 
 // Every read answers with the context's error once that has ended.
 func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
@@ -191,6 +195,7 @@ func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
 // A znode whose create's reply was lost is looked for, and goes, when the context ends in
 // the middle of that with a cause that looks like the answer.
 func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/search"
 		srv := virtualServer(t)
@@ -219,6 +224,7 @@ func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
 // A Release that has lost one reply, and ends by its context before the next, knows
 // nothing, whatever the cause looks like.
 func TestReleaseAfterALostReplyDoesNotTakeACauseForAnAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/doubt"
 		srv := virtualServer(t)

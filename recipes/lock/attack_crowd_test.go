@@ -22,6 +22,7 @@ import (
 // in one session, and some give up, while connections are cut, sessions end and
 // somebody deletes the znodes of waiters.
 func TestACrowdInTrouble(t *testing.T) {
+	t.Parallel()
 	const path = "/attack/crowd"
 	mutex := func(opts ...lock.Option) func(*testing.T, *framework.Client, int) lock.Locker {
 		return func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newMutex(t, c, path, opts...) }

@@ -16,6 +16,7 @@ import (
 // TestALeaseOfASessionThatIsOverSaysSo has the session end between the moment at which
 // the attempt made sure of it and the grant.
 func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			const path = "/attack/over"
@@ -49,6 +50,7 @@ func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
 // TestWaitersForAHandoffAreCounted as all who wait are: until they have the lock, or
 // give up.
 func TestWaitersForAHandoffAreCounted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		s := newService("a", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })

@@ -15,6 +15,7 @@ import (
 // The pause of a retry policy is for servers that are away. One that is back is asked
 // at once: by operations, by waiters, and by deletions in the background.
 func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
+	t.Parallel()
 	slow := framework.WithRetry(retry.Forever(10 * time.Minute))
 	t.Run("a read", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,6 +75,7 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 
 // Lock waits for a session as long as its context and the client's policy say.
 func TestLockWaitsForASessionByThePolicy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/outage"
 		srv := virtualServer(t)
@@ -101,6 +103,7 @@ func TestLockWaitsForASessionByThePolicy(t *testing.T) {
 
 // HoldSession waits until ctx ends: so says its contract.
 func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
@@ -119,6 +122,7 @@ func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
 
 // A context that ends as the connect timeout does is told of all the same.
 func TestAwaitConnectedTellsOfItsContext(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			srv := virtualServer(t)

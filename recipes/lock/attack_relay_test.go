@@ -15,6 +15,7 @@ import (
 // TestADeletedZnodeIsNotPassedOn has an operator delete the holder's znode, and the
 // holder release while it still looks what has become of it.
 func TestADeletedZnodeIsNotPassedOn(t *testing.T) {
+	t.Parallel()
 	relayed(t, 10, func(t relayTest) {
 		held := mustLock(t, t.m)
 		await(time.Second) // by then it is watched
@@ -37,6 +38,7 @@ func TestADeletedZnodeIsNotPassedOn(t *testing.T) {
 
 // TestARelayedLockKeepsToItsView: a lease of one view of the client means its paths.
 func TestARelayedLockKeepsToItsView(t *testing.T) {
+	t.Parallel()
 	relayed(t, 10, func(t relayTest) {
 		view, err := t.c.Namespace(relayPath[1:])
 		if err != nil {
@@ -58,6 +60,7 @@ func TestARelayedLockKeepsToItsView(t *testing.T) {
 // an attempt that has its turn, and then leave its queue, since it has to wait for an
 // earlier member.
 func TestAMultiGivesUpATurn(t *testing.T) {
+	t.Parallel()
 	relayed(t, 10, func(t relayTest) {
 		const early = "/earlier"
 		theirs := virtualClient(t, t.srv)
@@ -94,6 +97,7 @@ func TestAMultiGivesUpATurn(t *testing.T) {
 
 // TestAnOutageIsNotPassedOn to somebody who is to give the lock up at the first one.
 func TestAnOutageIsNotPassedOn(t *testing.T) {
+	t.Parallel()
 	relayed(t, 10, func(t relayTest) {
 		held := mustLock(t, t.m)
 		careful := newMutex(t, t.c, relayPath, lock.WithLocalHandoff(t.max), lock.WithLossPolicy(lock.OnSuspend))

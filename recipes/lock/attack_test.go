@@ -94,6 +94,7 @@ func cutOffAt(t *testing.T, moment time.Duration, policy lock.LossPolicy, opts .
 
 // While the watchdog's read of the znode is retried, it heeds the session's deadline.
 func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		retries retry.Policy
@@ -122,6 +123,7 @@ func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
 
 // While the watchdog's read of the znode is retried, it heeds a broken connection.
 func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
+	t.Parallel()
 	if told, _ := cutOffAt(t, 0, lock.OnSuspend); told > 20*time.Millisecond {
 		t.Errorf("the loss was told %v after the connection broke, want at once", told)
 	}
@@ -130,6 +132,7 @@ func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
 // A function of the user's that panics, or ends its goroutine, in the middle of Lock
 // leaves nothing in anybody's way: callers such as net/http go on after it.
 func TestNoGhostWhenACallbackPanics(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(){
 		"panics":             func() { panic("by the test") },
 		"ends its goroutine": runtime.Goexit,
@@ -167,6 +170,7 @@ func TestNoGhostWhenACallbackPanics(t *testing.T) {
 
 // A retry observer that panics when the reply to the create was lost leaves nothing either.
 func TestNoGhostWhenARetryObserverPanics(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/observer"
 		srv := virtualServer(t)
@@ -190,6 +194,7 @@ func TestNoGhostWhenARetryObserverPanics(t *testing.T) {
 
 // Goroutines of one owner that each lock once and unlock once leave nothing held.
 func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
+	t.Parallel()
 	srv := virtualServer(t)
 	m := newMutex(t, virtualClient(t, srv), "/attack/unlock")
 	for i := range 300 {
@@ -222,6 +227,7 @@ func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
 // A try that takes over from another of its party is not refused for the node that
 // it inherits.
 func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/takeover"
 		srv := virtualServer(t)

@@ -10,6 +10,7 @@ import (
 
 // A server that sheds load refuses the deletion. The deletion is done later.
 func TestNoGhostWhenTheServerThrottlesTheDelete(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/throttled"
 		srv := virtualServer(t)

@@ -16,6 +16,7 @@ import (
 // keeps its data in memory when it starts again: it counts its transactions from the
 // beginning, so the number that a mutex remembers means another one there.
 func TestAServerThatBeganAnewIsListed(t *testing.T) {
+	t.Parallel()
 	for prior := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			const path = "/anew"

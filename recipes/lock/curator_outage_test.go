@@ -23,6 +23,7 @@ import (
 // of one client, and comes back before the session ends. Other than there, the holder has
 // the lock all the time.
 func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
@@ -96,6 +97,7 @@ func TestCuratorWriterIsKilled(t *testing.T) {
 // As testAttemptLockFailedException: the clean-up fails as well, and what failed first is what
 // Lock returns.
 func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/curator/blind"
 		srv := virtualServer(t)
@@ -120,6 +122,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 // As testKilledServerWithEnsembleProvider: the ensemble is replaced by one that knows nothing
 // of the session. There is a holder before, none in between, and one afterwards.
 func TestCuratorEnsembleIsReplaced(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path, former, latter = "/curator/replaced", "192.0.2.1:2181", "192.0.2.2:2181"
 		servers := map[string]*zkserver.Server{former: virtualServer(t), latter: virtualServer(t)}
@@ -150,6 +153,7 @@ func TestCuratorEnsembleIsReplaced(t *testing.T) {
 // As testCluster: many contend, nobody gets anything while no server is there, and with two of
 // three back it goes on.
 func TestCuratorClusterStopsAndComesBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t, zkserver.WithFrontends(3))
 		ctx, stop := context.WithCancel(t.Context())
@@ -200,6 +204,7 @@ func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 // As LeaderLatch.testCorrectWatching: one in the middle of the queue goes, and nobody is
 // granted anything by that.
 func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		const path = "/curator/middle"
@@ -228,6 +233,7 @@ func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 // that is asked for before there is a server is granted once there is one; and without one,
 // the wait ends with the client.
 func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		srv.Refuse()

@@ -9,6 +9,7 @@ import (
 )
 
 func TestExclusion(t *testing.T) {
+	t.Parallel()
 	const clients, goroutines, rounds = 3, 8, 50
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		var (

@@ -46,9 +46,11 @@ func newOperator(t *testing.T, w *worlds.World) *framework.Client {
 // TestDirectoryReplacedUnseen removes the directory of a lock and makes it again while a client
 // that has used it may not read it. The other client's lease must exclude that client.
 func TestDirectoryReplacedUnseen(t *testing.T) {
+	t.Parallel()
 	const earlier = 4 // contenders, as many as in the new directory
 	for name, newLocker := range queueSides() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				path := anyPath("/replaced-unseen")
 				client, operator := w.Client(t), newOperator(t, w)
@@ -76,6 +78,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 
 // TestDeletionOfTheExclusiveZnodeUnseen is the same for the lock that has no queue.
 func TestDeletionOfTheExclusiveZnodeUnseen(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		path := anyPath("/exclusive-unseen")
 		client := w.Client(t, framework.WithSessionTimeout(4*time.Second))
@@ -91,8 +94,10 @@ func TestDeletionOfTheExclusiveZnodeUnseen(t *testing.T) {
 
 // TestDeletionOfThePredecessorUnseen has a holder's znode go while its successor may not read it.
 func TestDeletionOfThePredecessorUnseen(t *testing.T) {
+	t.Parallel()
 	for name, newLocker := range queueSides() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				path := anyPath("/deleted-unseen")
 				client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
@@ -109,6 +114,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 
 // TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
 func TestPredecessorThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		path := anyPath("/closed")
 		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
@@ -128,6 +134,7 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 // TestChangeOfTheLeasesUnseen has the lease of a semaphore mutex go while the directory of the
 // leases may not be read by the next one.
 func TestChangeOfTheLeasesUnseen(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		path := anyPath("/leases-unseen")
 		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)

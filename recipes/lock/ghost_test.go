@@ -17,9 +17,11 @@ import (
 // TestNoGhostAfterCancelAtAnyRequest withholds each request and each reply of
 // an acquire in turn, ends ctx at that moment, and lets go.
 func TestNoGhostAfterCancelAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	for contended, requests := range map[bool]int{false: 2, true: 1} { // that certainly meet it
 		for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 			t.Run(fmt.Sprintf("contended=%v/%v", contended, action), func(t *testing.T) {
+				t.Parallel()
 				worlds.Each(t, func(t *testing.T, w *worlds.World) {
 					observer := w.Client(t)
 					for n := range 5 {

@@ -18,6 +18,7 @@ import (
 // TestHandOffAsksNothing has holders release one after another, and counts what
 // the waiters ask between the end of one lease and the next grant.
 func TestHandOffAsksNothing(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		clients, waiters int
 		list             int // in all of a drain, none of which the next holder waits for
@@ -75,6 +76,7 @@ func TestHandOffAsksNothing(t *testing.T) {
 // TestHandOffWhenAnOperatorDeletesBoth takes the waiter's znode away together with
 // the holder's, in either order: it has no place any more.
 func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
+	t.Parallel()
 	for _, ownFirst := range []bool{true, false} {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("own first %v, together %v", ownFirst, together), func(t *testing.T) {
@@ -135,6 +137,7 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 // TestHandOffWhenTheEventComesLate delays the event that tells of the holder's
 // end, or cuts the connection in its place.
 func TestHandOffWhenTheEventComesLate(t *testing.T) {
+	t.Parallel()
 	for _, rule := range []fault.Rule{
 		{Op: fault.Event, Action: fault.DelayReply, Delay: time.Second},
 		{Op: fault.Event, Action: fault.CutBefore},
@@ -167,6 +170,7 @@ func TestHandOffWhenTheEventComesLate(t *testing.T) {
 // the holder release at moments around the end of the waiter's session. Whether
 // it is granted or not: no two hold the lock at once.
 func TestHandOffAtTheEndOfTheSession(t *testing.T) {
+	t.Parallel()
 	const session, step = 4 * time.Second, 100 * time.Millisecond
 	for moment := time.Duration(0); moment < session+time.Second; moment += step {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,6 +214,7 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 // TestHandOffOnALaggingFollower has the waiter hear of everything late, in the order
 // in which it happened.
 func TestHandOffOnALaggingFollower(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/handoff/lagging"
 		srv := virtualServer(t, zkserver.WithFrontends(3))
@@ -248,6 +253,7 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 
 // TestHandOffWhereTheCounterWraps has a server whose numbers go on with negative ones.
 func TestHandOffWhereTheCounterWraps(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/handoff/wraps"
 		srv := virtualServer(t, zkserver.WithSequenceWrap())
@@ -279,6 +285,7 @@ func TestHandOffWhereTheCounterWraps(t *testing.T) {
 // TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
 // znode of its own number, while another writer and a reader wait.
 func TestHandOffBehindADowngrade(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/handoff/downgrade"
 		srv := virtualServer(t)
@@ -324,6 +331,7 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 // TestHandOffBehindADowngradeOfTheOnlyOneAhead is the one where nothing but the
 // writer was listed ahead.
 func TestHandOffBehindADowngradeOfTheOnlyOneAhead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/handoff/downgrade-alone"
 		srv := virtualServer(t)

@@ -13,6 +13,7 @@ import (
 
 // Under a lock of any kind, the context leads to the lease.
 func TestLeaseFromContextOfAnyLock(t *testing.T) {
+	t.Parallel()
 	all := append(kinds(),
 		kind{"Read", func(c *framework.Client, path string) (lock.Locker, error) {
 			rw, err := lock.NewReadWrite(c, path)
@@ -56,6 +57,7 @@ func TestLeaseFromContextOfAnyLock(t *testing.T) {
 // The lease is that of the innermost lock, also where both are held by leases; what is
 // around them stays as it was.
 func TestLeaseFromContextIsTheInnermost(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := virtualClient(t, virtualServer(t))
 		outer, inner := newMutex(t, c, "/lease/outer"), newMutex(t, c, "/lease/inner")
@@ -91,6 +93,7 @@ func TestLeaseFromContextIsTheInnermost(t *testing.T) {
 // A context that carries the lease makes no goroutine the owner: they would all
 // re-enter, and the lock would exclude none of them.
 func TestLeaseFromContextIsNoOwnership(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutex(t, virtualClient(t, virtualServer(t)), "/lease/stranger")
 		err := lock.Do(t.Context(), m, func(ctx context.Context) error {
@@ -123,6 +126,7 @@ func TestLeaseFromContextIsNoOwnership(t *testing.T) {
 
 // Do tells that what it held was released by somebody else.
 func TestDoTellsThatItsLeaseWasReleased(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutex(t, virtualClient(t, virtualServer(t)), "/lease/released")
 		err := lock.Do(t.Context(), m, func(ctx context.Context) error {

@@ -23,6 +23,7 @@ func countListings(srv *zkserver.Server, path string) (count func() int) {
 
 // TestLockListsAlongWithItsCreation: the listing does not wait for the answer to the creation.
 func TestLockListsAlongWithItsCreation(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/listings/along"
 		srv := virtualServer(t)
@@ -42,6 +43,7 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 
 // TestManyWaitersShareListings has a thousand come at once to a lock that is held.
 func TestManyWaitersShareListings(t *testing.T) {
+	t.Parallel()
 	const path, waiters, most = "/listings/thousand", 1000, 20
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
@@ -72,6 +74,7 @@ func TestManyWaitersShareListings(t *testing.T) {
 
 // TestWaitersOfOneSessionAreGrantedInOrder has many goroutines of one client come again and again.
 func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
+	t.Parallel()
 	const path, workers, rounds = "/listings/crowd", 30, 5
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
@@ -103,6 +106,7 @@ func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
 // TestSharedListingUnderFaults has several attempts come at once, so that some share a listing. One
 // of the requests meets a fault, and some of the attempts may be given up meanwhile.
 func TestSharedListingUnderFaults(t *testing.T) {
+	t.Parallel()
 	const path, attempts = "/listings/faults", 12
 	for name, rule := range map[string]fault.Rule{
 		"the creations are held up":                  {Op: fault.Create, Path: path + "/*", Action: fault.HoldReply},
@@ -154,6 +158,7 @@ func TestSharedListingUnderFaults(t *testing.T) {
 
 // TestSharedListingInALostSession ends the session while its attempts share a listing.
 func TestSharedListingInALostSession(t *testing.T) {
+	t.Parallel()
 	const path, attempts = "/listings/lost", 12
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
@@ -181,6 +186,7 @@ func TestSharedListingInALostSession(t *testing.T) {
 
 // TestListingThatMayNotBeMade: all that wait for the shared listing get its error.
 func TestListingThatMayNotBeMade(t *testing.T) {
+	t.Parallel()
 	const path, attempts = "/listings/closed", 12
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
@@ -206,6 +212,7 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 // TestTryIsNotRefusedForAnOrphanThatHasGone: an attempt that was given up is in nobody's way once
 // its znode has gone.
 func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/listings/try"
 		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
@@ -226,6 +233,7 @@ func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
 // before it gives the write lock back, as Curator's do: writers of one session that queue behind
 // it must wait for the reader.
 func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/listings/heirs"
 		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))

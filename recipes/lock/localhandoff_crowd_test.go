@@ -15,6 +15,7 @@ import (
 // another lock besides, use their fence, give up, or have no hand-off. At
 // most one is inside, the fences grow, and nobody waits for ever.
 func TestLocalHandoffInACrowd(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		relayed(t, 4, func(t relayTest) { localCrowd(t, seed) })
 	}
@@ -86,6 +87,7 @@ func memberAt(l *lock.Lease, path string) *lock.Lease {
 }
 
 func TestLocalHandoffIsAMutexs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := virtualClient(t, virtualServer(t))
 		if _, err := lock.NewMutex(c, "/x", lock.WithLocalHandoff(0)); err == nil {

@@ -87,6 +87,7 @@ func (t relayTest) nothingIsLeft() {
 }
 
 func TestLocalHandoffAsksNothingAndKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	relayed(t, 10, func(t relayTest) {
 		held := mustLock(t, t.m)
 		node := held.Node()
@@ -116,6 +117,7 @@ func TestLocalHandoffAsksNothingAndKeepsTheOrder(t *testing.T) {
 
 // TestLocalHandoffIsBounded has somebody elsewhere wait while owners here keep coming.
 func TestLocalHandoffIsBounded(t *testing.T) {
+	t.Parallel()
 	relayed(t, 3, func(t relayTest) {
 		held := mustLock(t, t.m)
 		elsewhere := t.elsewhere()
@@ -140,6 +142,7 @@ func TestLocalHandoffIsBounded(t *testing.T) {
 
 // TestLocalHandoffKeepsFenceAndGuard: a number that somebody has is nobody else's.
 func TestLocalHandoffKeepsFenceAndGuard(t *testing.T) {
+	t.Parallel()
 	uses := map[string]func(l *lock.Lease) error{
 		"Fence": func(l *lock.Lease) error { _, err := l.Fence(context.Background()); return err },
 		"Guard": func(l *lock.Lease) error { l.Guard(); return nil },
@@ -193,6 +196,7 @@ func numbersAreNotShared(t relayTest, use func(*lock.Lease) error) {
 }
 
 func TestLocalHandoffOfALostLock(t *testing.T) {
+	t.Parallel()
 	harms := map[string]func(t relayTest, held *lock.Lease){
 		"its session expires": func(t relayTest, _ *lock.Lease) {
 			if err := t.srv.Expire(t.c.Session().ID); err != nil {
@@ -233,6 +237,7 @@ func TestLocalHandoffOfALostLock(t *testing.T) {
 // TestLocalHandoffToOneThatGivesUp has a waiter's context end together with the
 // release before it.
 func TestLocalHandoffToOneThatGivesUp(t *testing.T) {
+	t.Parallel()
 	relayed(t, 100, func(t relayTest) {
 		for range 50 {
 			held := mustLock(t, t.m)
@@ -255,6 +260,7 @@ func TestLocalHandoffToOneThatGivesUp(t *testing.T) {
 }
 
 func TestLocalHandoffOfARevokedLock(t *testing.T) {
+	t.Parallel()
 	relayed(t, 100, func(t relayTest) {
 		asked := make(chan *lock.Lease, 4)
 		m := newMutex(t, t.c, relayPath, lock.WithLocalHandoff(t.max), lock.WithRevocation(func(l *lock.Lease) { asked <- l }))
@@ -279,6 +285,7 @@ func TestLocalHandoffOfARevokedLock(t *testing.T) {
 }
 
 func TestLocalHandoffBesideOtherFeatures(t *testing.T) {
+	t.Parallel()
 	relayed(t, 100, func(t relayTest) {
 		held := mustLock(t, t.m)
 		again := mustLock(t, t.m)
@@ -311,6 +318,7 @@ func TestLocalHandoffBesideOtherFeatures(t *testing.T) {
 }
 
 func TestLocalHandoffWhenTheClientIsClosed(t *testing.T) {
+	t.Parallel()
 	relayed(t, 3, func(t relayTest) {
 		held := mustLock(t, t.m)
 		queued := t.lineUp(3, t.m)
@@ -329,6 +337,7 @@ func TestLocalHandoffWhenTheClientIsClosed(t *testing.T) {
 // TestLocalHandoffKeepsThePlaceOfAParty has two goroutines of one owner wait, of which the
 // one that drives the attempt gives up: before its turn, and at the moment of the hand-off.
 func TestLocalHandoffKeepsThePlaceOfAParty(t *testing.T) {
+	t.Parallel()
 	for name, late := range map[string]bool{"before its turn": false, "at the hand-off": true} {
 		t.Run(name, func(t *testing.T) {
 			relayed(t, 10, func(t relayTest) {

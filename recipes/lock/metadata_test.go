@@ -12,6 +12,7 @@ import (
 
 // TestAZnodeHoldsItsMetadataAsJSON, whatever the data are, for each attempt anew.
 func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
+	t.Parallel()
 	host, _ := os.Hostname()
 	for name, data := range map[string]string{
 		"no data": "", "some": "some", "data that look like it": `{"since":"0001-01-01T00:00:00Z"}`,

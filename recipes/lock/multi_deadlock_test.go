@@ -96,6 +96,7 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 // random subsets of six paths, by Multis in random order and by mutexes nested in
 // path order. Nothing in it times out: it ends, or the test never does.
 func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
+	t.Parallel()
 	const clients, goroutines, acquisitions = 2, 4, 2000
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		wards := newWards(numbered("/multi/trial", 6))
@@ -134,6 +135,7 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 // TestNoDeadlockOfMultisWithOppositeOrders has two clients lock the same locks in
 // opposite orders (redisson/redisson#467, #4050).
 func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
+	t.Parallel()
 	const rounds = 50
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		wards := newWards(numbered("/multi/opposite", 4))
@@ -159,6 +161,7 @@ func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 // TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that
 // try and give up at once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/tries", 4)
 		done := make(chan struct{})

@@ -20,9 +20,11 @@ import (
 // with each fault in turn, ends ctx at that moment, and lets go
 // (redisson/redisson#4456: locks that a cancelled acquisition leaves behind).
 func TestNoGhostAfterAMultisContextEndsAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		for _, contended := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v/contended=%v", action, contended), func(t *testing.T) {
+				t.Parallel()
 				worlds.Each(t, func(t *testing.T, w *worlds.World) {
 					observer := w.Client(t)
 					for n := range 12 {
@@ -88,6 +90,7 @@ func endMultisContextAt(
 }
 
 func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/lost", 4)
 		observer := w.Client(t)
@@ -119,6 +122,7 @@ func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 // lease of all is lost, the others go, and the release names the one
 // (redisson/redisson#5484, #4031).
 func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/deleted", 4)
 		c, operator := w.Client(t), w.Client(t)
@@ -146,6 +150,7 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 // TestMultiReleasesWhatItHoldsWhenSomeAreGone has the release meet a znode that
 // somebody deleted a moment ago: one transaction of all can't succeed then.
 func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/gone", 4)
 		c, way := onWay(t, w)
@@ -166,6 +171,7 @@ func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 }
 
 func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/session", 4)
 		holder := w.Client(t)
@@ -188,6 +194,7 @@ func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
 }
 
 func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/anew", 4)
 		holder := w.Client(t)
@@ -211,6 +218,7 @@ func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
 // TestMultiUndoesInReverse has the last of several locks fail, each released by
 // itself: the order of the deletions is the reverse of the order of locking.
 func TestMultiUndoesInReverse(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/reverse", 4)
 		c, way := onWay(t, w)
@@ -253,6 +261,7 @@ func TestMultiUndoesInReverse(t *testing.T) {
 // TestMultiReturnsWhenItsContextEndsWithNoServer has the release of what was locked
 // not keep anybody waiting: it goes on in the background.
 func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/unreachable", 4)
 		observer := w.Client(t)

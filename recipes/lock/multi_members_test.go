@@ -11,6 +11,7 @@ import (
 )
 
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/reenter", 3)
 		c := w.Client(t)
@@ -48,6 +49,7 @@ func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 }
 
 func TestMultiOfEveryKindOfLock(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		one, two := w.Client(t), w.Client(t)
 		view, err := one.Namespace("kinds")
@@ -89,6 +91,7 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 }
 
 func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
 		ctx := asOwner(t, "reader")
@@ -104,6 +107,7 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 }
 
 func TestMultiFencesAndGuards(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/fence", 3)
 		c := w.Client(t)
@@ -145,6 +149,7 @@ func TestMultiFencesAndGuards(t *testing.T) {
 }
 
 func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/party", 4)
 		c := w.Client(t)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestNewMultiNamesEveryFault(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
 		view, err := c.Namespace("view")
@@ -50,6 +51,7 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 }
 
 func TestMultiOrdersItsMembersByPath(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
 		view, err := c.Namespace("b")
@@ -70,6 +72,7 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 }
 
 func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c, way := onWay(t, w)
 		paths := numbered("/multi/ten", 10)
@@ -90,6 +93,7 @@ func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
 // TestMultiOfTenWaitsForTwoRoundTrips has the listings travel right behind the
 // transaction.
 func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		const roundTrip = 10 * time.Millisecond
 		c, way := onWay(t, w)
@@ -109,6 +113,7 @@ func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 }
 
 func TestMultiIsAllOrNone(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/none", 4)
 		holder := w.Client(t)
@@ -152,6 +157,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 }
 
 func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/wait", 5)
 		holder, c := w.Client(t), w.Client(t)
@@ -172,6 +178,7 @@ func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
 }
 
 func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/large", 5)
 		c, way := onWay(t, w)
@@ -194,6 +201,7 @@ func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 // TestMultiTriesFreeLocksAtLeastOnce has one full attempt made whatever
 // time is left (redisson/redisson#4033).
 func TestMultiTriesFreeLocksAtLeastOnce(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		m := newMulti(t, newMutexes(t, w.Client(t), numbered("/multi/try", 3)...)...)
 		for range 20 {
@@ -207,6 +215,7 @@ func TestMultiTriesFreeLocksAtLeastOnce(t *testing.T) {
 }
 
 func TestMultiWithADeadContextSendsNothing(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c, way := onWay(t, w)
 		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
@@ -224,6 +233,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 }
 
 func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c, way := onWay(t, w)
 		var paths []string
@@ -248,6 +258,7 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 // TestMultiTellsQueuePositions has each member's callback told as it is by the
 // member's own Lock, and by no attempt that only tries.
 func TestMultiTellsQueuePositions(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		paths := numbered("/multi/position", 3)
 		holder, c := w.Client(t), w.Client(t)

@@ -126,6 +126,7 @@ func (f ownerlessFault) lose(t *testing.T, bare bool) {
 }
 
 func TestOwnerlessBoundedCalls(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/bounded", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		held := mustLock(t, kind.lock(t, c, path+"-held"))
@@ -159,6 +160,7 @@ func TestOwnerlessBoundedCalls(t *testing.T) {
 // TestOwnerlessDirectoriesVanish removes the empty directories just before each
 // create of an acquire, as the server does when nobody has used them for a while.
 func TestOwnerlessDirectoriesVanish(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless-vanished", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		operator := w.Client(t)
 		for n := range 1 + len(kind.dirs)/2 {
@@ -202,6 +204,7 @@ func removeEmpty(t testing.TB, c *framework.Client, path string) {
 
 // TestOwnerlessDirectoriesAreContainers waits until the server has removed them.
 func TestOwnerlessDirectoriesAreContainers(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless-reaped", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		l := kind.lock(t, c, path+"/lock")

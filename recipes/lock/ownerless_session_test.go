@@ -18,6 +18,7 @@ import (
 // TestOwnerlessOwnSessionOnly loses the reply to the first create, then ends
 // the session before the client is back.
 func TestOwnerlessOwnSessionOnly(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/session", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c, proxy := onWay(t, w)
 		before := c.Session().ID
@@ -39,6 +40,7 @@ func TestOwnerlessOwnSessionOnly(t *testing.T) {
 }
 
 func TestOwnerlessExpiry(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/expiry", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c, proxy := onWay(t, w)
 		l := kind.lock(t, c, path)
@@ -65,6 +67,7 @@ func TestOwnerlessExpiry(t *testing.T) {
 }
 
 func TestOwnerlessWaiterGoesOnInTheNextSession(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/waiter", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		holder := w.Client(t)
 		held := mustLock(t, kind.lock(t, holder, path))
@@ -97,6 +100,7 @@ func waits(proxy *worlds.Way, path string) bool {
 // TestOwnerlessWaiterThroughAnOutage cuts a waiter's connection, several times,
 // and once while the lock is released.
 func TestOwnerlessWaiterThroughAnOutage(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/outage", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		holder := w.Client(t)
 		held := mustLock(t, kind.lock(t, holder, path))
@@ -161,6 +165,7 @@ func TestOwnerlessLossBeforeSuccession(t *testing.T) {
 }
 
 func TestOwnerlessOnSuspend(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/suspend", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c, proxy := onWay(t, w)
 		lease := mustLock(t, kind.lock(t, c, path, lock.WithLossPolicy(lock.OnSuspend)))
@@ -181,6 +186,7 @@ func TestOwnerlessOnSuspend(t *testing.T) {
 }
 
 func TestOwnerlessOperatorDeletesTheHolder(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/operator", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		operator := w.Client(t)
 		l := kind.lock(t, w.Client(t), path)
@@ -205,6 +211,7 @@ func TestOwnerlessOperatorDeletesTheHolder(t *testing.T) {
 // TestOwnerlessEndsWithTheClient closes a client that has the lock, with others
 // of its calls waiting.
 func TestOwnerlessEndsWithTheClient(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/closed", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		l := kind.lock(t, c, path)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOwnerlessExclusion(t *testing.T) {
+	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 5
 	forOwnerless(t, "/ownerless/exclusion", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		var (
@@ -64,6 +65,7 @@ func TestOwnerlessExclusion(t *testing.T) {
 // TestOwnerlessTryExclusion has nobody wait: of all who try, one at a time has
 // the lock, and in the end it is free.
 func TestOwnerlessTryExclusion(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/try-exclusion", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		observer := w.Client(t)
 		var (
@@ -113,6 +115,7 @@ func TestOwnerlessTryExclusion(t *testing.T) {
 }
 
 func TestOwnerlessTryIsRefusedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/refused", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		holder := w.Client(t)
 		held := mustTry(t, kind.lock(t, holder, path))
@@ -137,6 +140,7 @@ func TestOwnerlessTryIsRefusedAndLeavesNothing(t *testing.T) {
 
 // TestOwnerlessIsNotReentrant locks twice as one owner.
 func TestOwnerlessIsNotReentrant(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/reentry", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		l := kind.lock(t, c, path)
@@ -167,6 +171,7 @@ func TestOwnerlessIsNotReentrant(t *testing.T) {
 }
 
 func TestOwnerlessData(t *testing.T) {
+	t.Parallel()
 	forOwnerless(t, "/ownerless/data", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c := w.Client(t)
 		l := kind.lock(t, c, path)

@@ -21,6 +21,7 @@ type ghostCase struct {
 // TestNoGhostOfAReadWriteLock withholds or loses each reply of an acquire in
 // turn, ends ctx at that moment, and lets go.
 func TestNoGhostOfAReadWriteLock(t *testing.T) {
+	t.Parallel()
 	server := zktest.Shared(t)
 	for name, tt := range map[string]ghostCase{
 		"a reader alone":           {side: (*lock.ReadWrite).Read},

@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,6 +55,7 @@ func (w *commons) write(lease *lock.Lease) {
 }
 
 func TestReadWriteExclusion(t *testing.T) {
+	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
 	server := zktest.Shared(t)
 	shared := &commons{t: t}
@@ -140,7 +143,13 @@ func TestReadWriteRequests(t *testing.T) {
 		t.Helper()
 		proxy.ResetRequests()
 		do()
-		got := proxy.Count(fault.Create, fault.GetChildren, fault.Delete, fault.Exists)
+		ops := []fault.Op{fault.Create, fault.GetChildren, fault.Delete, fault.Exists}
+		got := 0
+		for _, rq := range proxy.Requests() {
+			if slices.Contains(ops, rq.Op) && strings.HasPrefix(rq.Path, path) { // else it is of the session
+				got++
+			}
+		}
 		if got != want {
 			t.Errorf("%s: %d requests, want %d", what, got, want)
 		}

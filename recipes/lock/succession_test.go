@@ -53,8 +53,10 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 // once, at moments spread over a second so that heartbeats and ticks are met at
 // all phases.
 func TestLossBeforeSuccession(t *testing.T) {
+	t.Parallel()
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				next := w.Client(t)
 				holder, proxy := onWay(t, w, framework.WithSessionTimeout(sessionAtStake))
@@ -100,6 +102,7 @@ func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 // TestLossBeforeSuccessionOnIsolatedFollower cuts the holder's server off from
 // its leader: it goes on answering reads and pings, which prove nothing.
 func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		members := w.Members()
 		follower := members[0]
@@ -121,6 +124,7 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				members := w.Members()
 				followers, leader := members[:len(members)-1], members[len(members)-1]

@@ -69,6 +69,7 @@ func asSet(keys []string) map[string]bool {
 // TestTheDocumentationNamesWhatLocksEmit lets all kinds of locks go through
 // everything, and compares what they told with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		var services []*service
 		for _, k := range observedKinds() {

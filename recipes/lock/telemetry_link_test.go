@@ -33,6 +33,7 @@ func attr(s tracetest.SpanStub, key string) string {
 // TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in
 // all worlds, and for nothing where it is not wanted or nobody records it.
 func TestTraceparentInTheNode(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
 		cases := map[string]struct {
@@ -72,6 +73,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 // TestLinkCostsNoRequest counts what a waiter reads, with a link and without. How
 // often it lists the queue is another matter, and may differ.
 func TestLinkCostsNoRequest(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		var names [2][]string
 		for i, opts := range [][]lock.Option{{lock.WithTraceparent(false)}, nil} {
@@ -104,6 +106,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 
 // TestOperationsNestInTheirStep looks where the spans of the client's operations are.
 func TestOperationsNestInTheirStep(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
 		ctx, request := a.request(t.Context())
@@ -129,6 +132,7 @@ func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive 
 // TestContextStaysInItsTrace derives contexts from a lease: those of the acquire's
 // trace, or of none, carry the hold, and those of another trace stay there.
 func TestContextStaysInItsTrace(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
 		acquiring, first := a.request(t.Context())
@@ -159,6 +163,7 @@ func TestContextStaysInItsTrace(t *testing.T) {
 // TestOneHoldSpanForAParty has two goroutines of one owner lock at once, behind
 // somebody else: one waits in the queue, the other for the first.
 func TestOneHoldSpanForAParty(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/party"))
@@ -196,6 +201,7 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 // TestExclusiveBlockedInTheProcess has two calls of one client contend: they wait
 // for each other without a request, and are linked all the same.
 func TestExclusiveBlockedInTheProcess(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
 		e := newExclusive(t, a.client, "/one-process")

@@ -39,6 +39,7 @@ func spanOf(e observer.LoggedEntry) trace.SpanContext {
 
 // TestLogs holds the lines of a lock's moments against what they have to be.
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		kind := observedKinds()[0]
@@ -81,6 +82,7 @@ func TestLogs(t *testing.T) {
 // TestNoSecrets lives through everything with a digest credential and node data,
 // and looks for them in all that leaves the process by telemetry.
 func TestNoSecrets(t *testing.T) {
+	t.Parallel()
 	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		for _, k := range observedKinds() {

@@ -19,6 +19,7 @@ import (
 // TestLossReasons loses locks for all reasons but the one that the tests of all
 // kinds have: a deleted znode.
 func TestLossReasons(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		opts []lock.Option
 		lose func(*testing.T, *worlds.Way, *service)
@@ -37,6 +38,7 @@ func TestLossReasons(t *testing.T) {
 	}
 	for reason, c := range cases {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				way := w.Way(t)
 				s := newService("s", func(opts ...framework.Option) *framework.Client { return way.Client(t, opts...) })
@@ -56,6 +58,7 @@ func TestLossReasons(t *testing.T) {
 // TestReleaseThatIsNotConfirmed releases with a context that has ended: the release
 // has failed as far as it knows, and the lock was not lost.
 func TestReleaseThatIsNotConfirmed(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
 		lease := mustLock(t, newMutex(t, a.client, "/unconfirmed"))
@@ -77,6 +80,7 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return:
 // nobody waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
@@ -123,6 +127,7 @@ func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
 
 // TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
 func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
+	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		way, until := w.Way(t), make(chan struct{})
 		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))

@@ -18,8 +18,10 @@ import (
 // TestMetrics holds the metrics of all kinds of locks, after each has been through
 // all that can happen to it, against what they have to be.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	for _, kind := range observedKinds() {
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 				checkMetrics(t, "before anything", nil, measuredOf(t, a, kind.name))

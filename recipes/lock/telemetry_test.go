@@ -41,12 +41,14 @@ func moments() []moment {
 // TestSpans holds the spans of all kinds of locks at all moments against
 // testdata/spans: names, kinds, parents, status, attributes and links.
 func TestSpans(t *testing.T) {
+	t.Parallel()
 	for _, kind := range observedKinds() {
 		for _, m := range moments() {
 			if m.only != nil && !m.only(kind) {
 				continue
 			}
 			t.Run(kind.name+" "+m.name, func(t *testing.T) {
+				t.Parallel()
 				worlds.Each(t, func(t *testing.T, w *worlds.World) {
 					a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 					m.happen(t, w, kind, a, b)

@@ -14,6 +14,7 @@ import (
 // TestAPassedLockIsWatchedAsIfItHadBeenKept: what counts is how long the znode has been
 // held, by however many. A new znode begins anew.
 func TestAPassedLockIsWatchedAsIfItHadBeenKept(t *testing.T) {
+	t.Parallel()
 	for _, passes := range []int{0, 1, 4, 5} { // in steps of 10 ms; the fifth pass is at 50 ms
 		t.Run(fmt.Sprintf("after %d passes", passes), func(t *testing.T) {
 			relayed(t, 10, func(t relayTest) {
@@ -53,6 +54,7 @@ func TestAPassedLockIsWatchedAsIfItHadBeenKept(t *testing.T) {
 
 // TestLostIsClosedForWhoAsksLate, and for who asked before.
 func TestLostIsClosedForWhoAsksLate(t *testing.T) {
+	t.Parallel()
 	relayed(t, 1, func(t relayTest) {
 		held := mustLock(t, t.m)
 		other := mustLock(t, newMutex(t, t.c, relayPath+"-too"))
