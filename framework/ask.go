@@ -15,6 +15,7 @@ import (
 const (
 	opReconfig      = 16
 	opRemoveWatches = 18
+	opAuth          = 100
 	opGetEphemerals = 103
 	opAddWatch      = 106
 	opWhoAmI        = 107

@@ -95,7 +95,7 @@ func (b *burial) attempt(ctx context.Context, t target) error {
 		return err
 	}
 	id, password, _ := b.session.tap.Session()
-	return tap.CloseSession(conn, exchange, id, password)
+	return tap.CloseSession(conn, exchange, b.core.credentials.all(), id, password)
 }
 
 // pause waits before the next attempt, until Close at most.

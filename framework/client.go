@@ -41,6 +41,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		servers: serverList{given: cfg.servers},
 		shared:  make(map[any]any),
 	}
+	c.credentials.kept = cfg.auth
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)
 	for _, fn := range cfg.listeners {
 		c.onState(fn)

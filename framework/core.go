@@ -22,6 +22,7 @@ type core struct {
 	deletes     *deletes
 	unsupported unsupported
 	trees       trees
+	credentials credentials
 	telemetry   *telemetry
 	zxid        atomic.Int64    // the highest transaction id that a reply has named
 	ctx         context.Context // ends at Close

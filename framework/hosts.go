@@ -35,7 +35,7 @@ type hosts struct {
 	last     target        // that was handed out last
 	linked   time.Time     // when the present connection began to serve, zero if there is none
 	ending   bool          // the wire is to end rather than to connect
-	renewed  chan struct{} // closed and replaced with the servers: it ends a pause
+	renewed  chan struct{} // closed and replaced: it ends a pause and a round
 }
 
 func newHosts(servers, fallback []string, resolve Resolver) *hosts {
@@ -52,7 +52,19 @@ func shuffled[E any](list []E) []E {
 func (h *hosts) replace(servers, fallback []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.servers, h.fallback, h.queue, h.rounds = servers, fallback, nil, 0
+	h.servers, h.fallback = servers, fallback
+	h.renewLocked()
+}
+
+// renew begins a first round at once.
+func (h *hosts) renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewLocked()
+}
+
+func (h *hosts) renewLocked() {
+	h.queue, h.rounds = nil, 0
 	close(h.renewed)
 	h.renewed = make(chan struct{})
 }

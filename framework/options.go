@@ -71,7 +71,7 @@ func WithNamespace(ns string) Option {
 
 // WithAuth authenticates every connection with a credential, as in
 // WithAuth("digest", []byte("user:password")). It may be given several times.
-// The credential shows in no error and no log.
+// The credential shows in no error and no log. [Client.AddAuth] adds one later.
 func WithAuth(scheme string, credentials []byte) Option {
 	return optionFunc(func(cfg *config) {
 		cfg.auth = append(cfg.auth, credential{scheme, append([]byte(nil), credentials...)})

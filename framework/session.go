@@ -26,13 +26,11 @@ type session struct {
 	mu        sync.Mutex // guards following; never held across a request or a callback
 	links     []link
 	up        time.Time // when the wire got its connection, zero if it has none
-	linked    bool      // that connection has all credentials and serves
+	linked    bool      // that connection serves
 	holds     map[*SessionHold]struct{}
 	secured   int                     // holds that are secured
 	target    target                  // of the latest connection
 	leave     context.CancelCauseFunc // ends the attempt to connect that is in progress
-	authing   bool                    // credentials are on their way
-	authed    int                     // credentials that the wire has, and will send again by itself
 	proving   bool                    // a heartbeat is on its way
 	probing   bool                    // a probe is on its way
 	heard     bool                    // the server has answered the probe on this connection
@@ -51,7 +49,7 @@ func newSession(c *core, list serverList) (*session, error) {
 		poke:  make(chan struct{}, 1),
 		holds: make(map[*SessionHold]struct{}),
 	}
-	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, OnAuth: s.wake, Zxid: &c.zxid, MaxReply: c.cfg.maxReply})
+	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, Zxid: &c.zxid, MaxReply: c.cfg.maxReply})
 	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	var err error

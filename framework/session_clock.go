@@ -34,7 +34,7 @@ func (s *session) look(due *soonest) {
 	}
 	due.at(s.deadlineLocked())
 	if !s.up.IsZero() && !s.linked {
-		s.tendCredentialsLocked(due)
+		s.tendProbeLocked(due)
 	}
 	if !s.linked {
 		return
@@ -45,16 +45,15 @@ func (s *session) look(due *soonest) {
 	s.touchLocked(due, s.tap.Presumed().Add(-s.timeout()/touchFraction))
 }
 
-// tendCredentialsLocked gives up a connection on which credentials are neither
-// accepted nor refused.
-func (s *session) tendCredentialsLocked(due *soonest) {
+// tendProbeLocked gives up a connection on which a probe is not answered.
+func (s *session) tendProbeLocked(due *soonest) {
 	limit := s.up.Add(s.core.cfg.connectTimeout)
 	if limit.After(due.now) {
 		due.at(limit)
 		return
 	}
 	s.up = time.Time{}
-	due.cut = fmt.Errorf("server did not answer to a credential for %v", s.core.cfg.connectTimeout)
+	due.cut = fmt.Errorf("server did not answer a probe for %v", s.core.cfg.connectTimeout)
 }
 
 // expireIfDue ends the session if its deadline has passed.

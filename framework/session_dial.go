@@ -78,6 +78,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 	if exchange != nil {
 		wrapped.UseSASL(exchange)
 	}
+	wrapped.UseCredentials(s.core.credentials.present())
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()

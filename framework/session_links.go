@@ -38,14 +38,24 @@ func (s *session) follows(l link) {
 
 // linkFault returns why the present connection has ended.
 func (s *session) linkFault() error {
-	if _, refused := s.tap.Auth(); refused {
-		return ErrAuthFailed
+	if refusal := s.refusal(); refusal != nil {
+		return refusal
 	}
 	fault := s.tap.Fault()
 	if ctxerr.Is(fault, tap.ErrRefused) {
 		return fmt.Errorf("%w: %w", ErrAuthFailed, fault)
 	}
 	return fault
+}
+
+// refusal returns why the server refused a credential on the present connection, or nil. It is
+// ErrAuthFailed unless the credential was on trial.
+func (s *session) refusal() error {
+	refusal := s.tap.Refusal()
+	if ctxerr.Is(refusal, tap.ErrCredential) {
+		return ErrAuthFailed
+	}
+	return refusal
 }
 
 // follow acts on what the wire and the tap reported, and returns what ended the
@@ -84,7 +94,7 @@ func (s *session) down(fault error) {
 	served := s.unlink()
 	switch {
 	case ctxerr.Is(fault, ErrAuthFailed) && s.ended() == nil:
-		s.core.transition(AuthFailed, s, fault)
+		s.authFailed(fault)
 		s.core.failed(s.serverAddr(), fault)
 	case served:
 		s.core.transition(Suspended, s, fault)
@@ -106,17 +116,22 @@ func (s *session) checkMargin() {
 		zap.Duration("session_timeout", timeout))
 }
 
-// admit puts a connection into service once the server has accepted all
-// credentials on it.
+// authFailed takes note that a server refuses the client, because of fault.
+func (s *session) authFailed(fault error) {
+	s.core.transition(AuthFailed, s, fault)
+	s.core.credentials.settle(ErrAuthFailed)
+}
+
+// admit puts a connection into service unless the server has refused a credential on it.
 func (s *session) admit() {
-	accepted, refused := s.tap.Auth()
+	refusal := s.refusal()
 	switch {
-	case refused:
+	case refusal != nil:
 		s.setUp(time.Time{})
-		s.core.transition(AuthFailed, s, ErrAuthFailed)
-		s.tap.CloseConn(ErrAuthFailed) // as the server does; the pause between attempts grows
-	case accepted < len(s.core.cfg.auth):
-		s.authenticate()
+		if ctxerr.Is(refusal, ErrAuthFailed) {
+			s.authFailed(refusal)
+		}
+		s.tap.CloseConn(refusal) // as the server does; the pause between attempts grows
 	case s.core.refused() && !s.accepted():
 		s.probe()
 	default:
@@ -126,6 +141,7 @@ func (s *session) admit() {
 		s.hosts.serves()
 		s.watches.fireAll(EventReconnected) // before anybody sets one on this connection
 		s.core.transition(Connected, s, nil)
+		s.core.credentials.settle(nil)
 	}
 }
 

@@ -179,8 +179,6 @@ func (w *wire) setACL(path string, acl []ACL, version int32) (Stat, error) {
 	return wireStat(st), nil
 }
 
-func (w *wire) addAuth(c credential) error { return wireError(w.conn.AddAuth(c.scheme, c.secret)) }
-
 // multi returns a result and an error per operation, as the server gave them,
 // and the error of the whole.
 func (w *wire) multi(ops []TxnOp) ([]TxnResult, []error, error) {

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,11 +19,12 @@ const (
 const briefTimeout = 1
 
 // CloseSession ends a session at the server, over a connection that carries it for
-// that alone, authenticated by sasl unless that is nil, and returns nil if the session is over: the server has closed it or
-// knows it no more. It neither sets deadlines nor closes conn. Where the server
-// answers with another session, that is left alone: the error then wraps
-// [ErrSubstituted].
-func CloseSession(conn net.Conn, sasl Exchange, id int64, password []byte) error {
+// that alone, authenticated by sasl unless that is nil, and by the credentials. It returns nil if
+// the session is over: the server has closed it or knows it no more. It neither sets deadlines
+// nor closes conn. If the server answers with another session, CloseSession leaves that alone,
+// and the error wraps [ErrSubstituted]; if it refuses a credential, the error wraps
+// [ErrCredential].
+func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int64, password []byte) error {
 	if _, err := conn.Write(resumption(id, password)); err != nil {
 		return err
 	}
@@ -43,6 +45,11 @@ func CloseSession(conn net.Conn, sasl Exchange, id int64, password []byte) error
 	if sasl != nil {
 		if err := authenticate(conn, sasl); err != nil {
 			return err
+		}
+	}
+	for _, credential := range credentials {
+		if accepted, err := present(conn, credential); err != nil || !accepted {
+			return errors.Join(ErrCredential, err)
 		}
 	}
 	if _, err := conn.Write(closeRequest()); err != nil {

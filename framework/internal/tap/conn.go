@@ -15,13 +15,14 @@ type Conn struct {
 	deadline time.Time // of the handshake
 	sasl     Exchange  // nil for none
 
+	credentials []Credential // on trial or not; only for Read, once the connection is used
+
 	established atomic.Bool // the handshake is complete
 
 	// guarded by tap.mu
 	inflight []request // answered in this order, but for credentials
 	pings    []time.Time
-	accepted int  // credentials that the server accepted
-	refused  bool // the server refused a credential
+	refusal  error // see Tap.Refusal
 
 	over bool // it carries no more questions
 

@@ -44,6 +44,12 @@ func (c *Conn) greetedBy(answer []byte) error {
 			return err
 		}
 	}
-	c.established.Store(true)
-	return c.tap.handshake(sent, isNew, id, timeout, append([]byte(nil), password...))
+	err := c.tap.handshake(sent, isNew, id, timeout, append([]byte(nil), password...))
+	if err == nil && id != 0 {
+		err = c.presentAll()
+	}
+	if err == nil {
+		c.established.Store(true)
+	}
+	return err
 }

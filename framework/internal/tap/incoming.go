@@ -78,7 +78,9 @@ func (c *Conn) indexLocked(xid int32) int {
 func (c *Conn) pong(code int32) {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	c.refused = c.refused || code == errAuthRequired
+	if code == errAuthRequired {
+		c.refusal = ErrCredential
+	}
 	if len(c.pings) > 0 {
 		c.tap.clock.answered(c.pings[0], true, false)
 		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
@@ -115,20 +117,15 @@ func (c *Conn) note(rp reply) (tell func()) {
 		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
 	}
 	if rp.code == errAuthRequired {
-		c.refused = true
+		c.refusal = ErrCredential
 		return tell
+	}
+	if rq.opcode == opSetAuth && rp.code != 0 {
+		c.refusal = ErrTrial // the Tap's own, so on trial: see UseCredentials
 	}
 	isContact := rq.opcode != opSetAuth // which a server answers without touching the session
 	t.clock.answered(rq.sent, isContact, proves(rq.opcode, rp))
 	t.settleLocked()
 	rq.following.repliedLocked(rp)
-	if rq.opcode == opSetAuth {
-		if rp.code == 0 {
-			c.accepted++
-		} else {
-			c.refused = true
-		}
-		return t.config.OnAuth
-	}
 	return tell
 }

@@ -29,7 +29,6 @@ const (
 type peer struct {
 	t      *testing.T
 	tap    *tap.Tap
-	auths  int // calls of the Tap's hook
 	client *tap.Conn
 	server net.Conn
 	xid    int32
@@ -40,12 +39,11 @@ type peer struct {
 // maxReply is the longest reply that tests read.
 const maxReply = 128 << 10
 
-func newTap() *tap.Tap { return newTapWith(margin, func() {}) }
+func newTap() *tap.Tap { return newTapWith(margin) }
 
-func newTapWith(margin time.Duration, onAuth func()) *tap.Tap {
+func newTapWith(margin time.Duration) *tap.Tap {
 	return tap.New(tap.Config{
 		MarginFor: func(time.Duration) time.Duration { return margin },
-		OnAuth:    onAuth,
 		Zxid:      new(atomic.Int64),
 		MaxReply:  maxReply,
 	})
@@ -55,7 +53,7 @@ func newTapWith(margin time.Duration, onAuth func()) *tap.Tap {
 func newPeer(t *testing.T) *peer {
 	t.Helper()
 	p := &peer{t: t}
-	p.tap = newTapWith(margin, func() { p.auths++ })
+	p.tap = newTapWith(margin)
 	p.reconnect()
 	return p
 }

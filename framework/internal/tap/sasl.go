@@ -38,10 +38,7 @@ func (c *Conn) authenticate() error {
 	if c.sasl == nil {
 		return nil
 	}
-	return authenticate(struct {
-		io.Reader
-		io.Writer
-	}{c.reader.socket, c.Conn}, c.sasl)
+	return authenticate(c.raw(), c.sasl)
 }
 
 // authenticate carries out an exchange of SASL. A server without SASL answers with

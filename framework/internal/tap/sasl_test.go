@@ -148,7 +148,7 @@ func TestCloseSessionAuthenticates(t *testing.T) {
 		defer client.Close()
 		closed := make(chan error, 1)
 		m := &mechanism{steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}}
-		go func() { closed <- tap.CloseSession(client, m, 7, make([]byte, 16)) }()
+		go func() { closed <- tap.CloseSession(client, m, nil, 7, make([]byte, 16)) }()
 		if _, err := io.ReadFull(server, make([]byte, 49)); err != nil {
 			t.Fatal(err)
 		}

@@ -187,7 +187,7 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 // answer proves the request itself.
 func TestWithoutAMarginAWriteProvesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: newTapWith(0, func() {})}
+		p := &peer{t: t, tap: newTapWith(0)}
 		start := time.Now()
 		p.reconnect()
 		for n := range 10 {

@@ -231,8 +231,8 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 		if _, ok := none.OldestUnanswered(); ok {
 			t.Error("something waits without a connection")
 		}
-		if accepted, refused := none.Auth(); accepted != 0 || refused {
-			t.Error("credentials without a connection")
+		if refusal := none.Refusal(); refusal != nil {
+			t.Errorf("without a connection: %v", refusal)
 		}
 		none.CloseConn(errors.New("closed by a test"))
 	})

@@ -50,9 +50,6 @@ type watchKey struct {
 type Config struct {
 	// MarginFor returns the safety margin of the lease clock for a negotiated session timeout.
 	MarginFor func(timeout time.Duration) time.Duration
-	// OnAuth is called, from a goroutine that must not be blocked, when a server has answered
-	// to a credential: see [Tap.Auth].
-	OnAuth func()
 	// Zxid is the highest transaction id that a reply has named. The taps of a client share it.
 	Zxid *atomic.Int64
 	// MaxReply is the length in bytes of the longest reply that the wire client reads.
@@ -168,15 +165,15 @@ func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
 	return t.conn.oldestUnansweredLocked()
 }
 
-// Auth returns how many credentials the server has accepted on the connection
-// in use, and whether it has refused one, or a request for want of one.
-func (t *Tap) Auth() (accepted int, refused bool) {
+// Refusal returns [ErrCredential] or [ErrTrial] if the server has refused a credential on the
+// connection in use, or a request for want of one; else nil.
+func (t *Tap) Refusal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn == nil {
-		return 0, false
+		return nil
 	}
-	return t.conn.accepted, t.conn.refused
+	return t.conn.refusal
 }
 
 // Fault returns what broke the latest connection, or nil.

@@ -1,0 +1,100 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// AddAuth adds a credential to those that the client presents on every connection, as
+// [WithAuth] does, and returns nil once a server has accepted it. It replaces an earlier
+// credential of the same scheme and, in the scheme "digest", of the same user, so that a
+// password or a token can be rotated. ZooKeeper takes no identity away from a connection: the
+// replaced one is gone with the next connection. All views of the client share the credentials.
+//
+// If the client is Connected, AddAuth presents the credential on the present connection. Else
+// the next connection presents it, and AddAuth waits for that; a client that is [AuthFailed]
+// connects again at once. If ctx ends first, the credential may have been added; the error
+// wraps ctx's error.
+//
+// If a server refuses the credential, the error wraps [ErrAuthFailed], and the client goes on
+// with those that it had. The refusal costs the connection, because the server closes it; the
+// session goes on. The error wraps ErrAuthFailed, too, if the client stays AuthFailed for
+// another reason; the new credential is kept then. Other errors: [ErrTooLarge], before
+// anything is sent, and [ErrClosed]. No error shows the credential.
+func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
+	return opError("add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
+}
+
+func (c *core) addAuth(ctx context.Context, added credential) error {
+	if added.scheme == "" {
+		return errors.New("scheme must not be empty")
+	}
+	if err := c.checkSize(added.size()); err != nil {
+		return err
+	}
+	t := c.credentials.begin(added)
+	defer c.credentials.withdraw(t)
+	if s := c.refusedSession(); s != nil {
+		s.renew()
+	}
+	for {
+		c.mu.Lock()
+		state, s, changed := c.state, c.session, c.changed
+		c.mu.Unlock()
+		if state == Connected && ctx.Err() == nil && c.credentials.open(t) {
+			s.try(ctx, t)
+		}
+		select {
+		case <-t.done:
+			return t.err
+		case <-changed: // what could not be presented: the state follows, and the next connection
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctxerr.Of(ctx), c.notConnected())
+		case <-c.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// refusedSession returns the session that is to be connected, if a server has refused a credential.
+func (c *core) refusedSession() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != AuthFailed {
+		return nil
+	}
+	return c.running
+}
+
+// try presents the credential of t on the present connection. Without an answer t goes on.
+func (s *session) try(ctx context.Context, t *trial) {
+	body := tap.CredentialBody(t.credential.scheme, t.credential.secret)
+	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
+		answer, err := s.tap.Ask(opAuth, body, maxAuthReply)
+		return answer, askError(err)
+	})
+	if err != nil {
+		return
+	}
+	s.core.credentials.answered(t, answer.Code == 0)
+	s.core.credentials.settle(nil)
+}
+
+// maxAuthReply is more than a server answers to a credential.
+const maxAuthReply = 1 << 10
+
+// renew begins an attempt to connect at once, in place of a pause or of the present attempt.
+func (s *session) renew() {
+	s.hosts.renew()
+	s.mu.Lock()
+	leave := s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave(errRenewed)
+	}
+	s.tap.CloseConn(errRenewed)
+}
