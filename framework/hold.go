@@ -90,8 +90,8 @@ func (h *SessionHold) Lost() <-chan struct{} { return h.session.lostOf(h) }
 // then on. What ends the session waits for fn, so Close does before it tells the
 // ensemble: who passes the loss on by fn has done so before anybody else can be
 // granted what this hold was for. fn is not called where the hold is lost already,
-// and not if it is released first. It must not block, and may call the client. There is one at a
-// time.
+// and not if it is released first. fn must not block. It may call the client, but not Close,
+// which waits for it. There is one fn at a time.
 func (h *SessionHold) OnLost(fn func(cause error)) { h.session.onLost(h, fn) }
 
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded]

@@ -1,10 +1,13 @@
 package framework_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -44,4 +47,65 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 		}
 		h.OnLost(func(error) { t.Error("a hold that is lost already is told of it") })
 	})
+}
+
+// TestCloseWaitsForALossThatIsBeingToldOf has the session's own goroutine stuck, so that Err finds the
+// deadline passed and tells of the loss on the caller's goroutine.
+func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		unstick, goOn := make(chan struct{}), make(chan struct{})
+		var stuck atomic.Bool
+		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span),
+			framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := srv.Dial(ctx, network, addr)
+				return &stickyConn{Conn: conn, stuck: &stuck, unstick: unstick}, err
+			}))
+		h := mustHold(t, c)
+		var told atomic.Bool
+		h.OnLost(func(error) {
+			<-goOn
+			told.Store(true)
+		})
+		srv.Freeze()
+		sleep(time.Until(h.Deadline()))
+		if !stuck.Load() {
+			t.Fatal("nobody closes the connection")
+		}
+		go h.Err() //nolint:errcheck // it notices the loss
+		closed := make(chan struct{})
+		synctest.Wait()
+		go func() {
+			_ = c.Close() // when it returns is the test
+			close(closed)
+		}()
+		synctest.Wait()
+		close(unstick)
+		sleep(10 * time.Second)
+		select {
+		case <-closed:
+			t.Error("Close returned before the loss was told")
+		default:
+		}
+		close(goOn)
+		<-closed
+		if !told.Load() {
+			t.Error("the loss was not told")
+		}
+	})
+}
+
+// A stickyConn hangs in its first Close until that is let go.
+type stickyConn struct {
+	net.Conn
+	stuck   *atomic.Bool
+	unstick chan struct{}
+}
+
+// Close closes the connection.
+func (c *stickyConn) Close() error {
+	if c.stuck.CompareAndSwap(false, true) {
+		<-c.unstick
+	}
+	return c.Conn.Close()
 }

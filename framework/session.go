@@ -20,6 +20,7 @@ type session struct {
 	ctx     context.Context // ends with the session, with its cause
 	cancel  context.CancelCauseFunc
 	poke    chan struct{} // capacity 1: something below changed
+	over    chan struct{} // closed by end when all have been notified
 
 	marginTold bool // only for run: the lease margin is known not to fit
 
@@ -47,6 +48,7 @@ func newSession(c *core, list serverList) (*session, error) {
 		core:  c,
 		hosts: newHosts(list.first(), list.fallback(), c.cfg.resolve),
 		poke:  make(chan struct{}, 1),
+		over:  make(chan struct{}),
 		holds: make(map[*SessionHold]struct{}),
 	}
 	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, Zxid: &c.zxid, MaxReply: c.cfg.maxReply})
@@ -104,10 +106,10 @@ func (s *session) run() error {
 		case <-s.poke:
 		case <-timer.C:
 		case <-s.ctx.Done():
-			return s.end(context.Cause(s.ctx))
+			return s.finish(context.Cause(s.ctx))
 		}
 		if err := s.follow(); err != nil {
-			return s.end(err)
+			return s.finish(err)
 		}
 		if wait := s.tend(time.Now()); wait > 0 {
 			timer.Reset(wait)

@@ -11,7 +11,8 @@ import (
 )
 
 // end ends the session, for the first cause that is given, and returns that.
-// Holds are lost, and who asked for it is told, before anything else happens.
+// Holds are lost, and OnLost's functions have returned, before anything else happens. If another
+// goroutine is ending the session, end does not wait for it: see finish.
 func (s *session) end(cause error) error {
 	s.mu.Lock()
 	if s.err != nil {
@@ -35,16 +36,25 @@ func (s *session) end(cause error) error {
 	clear(s.holds)
 	s.secured = 0
 	s.mu.Unlock()
+	s.hosts.end() // first: without a context, the wire would try to connect without a pause
 	for _, tell := range told {
 		usercall.Guard(s.core.log, "SessionHold.OnLost", func() { tell(cause) })
 	}
 	s.cancel(cause)
 	s.tap.End(cause)
-	s.hosts.end()
 	if !serving {
 		s.tap.CloseConn(cause) // a handshake that hangs would delay the wire's end
 	}
 	s.watches.fireAll(EventSessionEnded)
+	close(s.over)
+	return cause
+}
+
+// finish is end for the session's own goroutine: it also waits until the goroutine that ended the
+// session, which may be another one, has notified all holds.
+func (s *session) finish(cause error) error {
+	cause = s.end(cause)
+	<-s.over
 	return cause
 }
 
