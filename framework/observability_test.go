@@ -73,6 +73,11 @@ func observedLife(t *testing.T, w *worlds.World) output {
 	for _, of := range append(successes(), failures()...) {
 		_ = of.call(t.Context(), c) // tests of their own look at how they end
 	}
+	_, _ = c.Config(t.Context())
+	_, _ = c.Ephemerals(t.Context(), "/")
+	_, _ = c.WhoAmI(t.Context())
+	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig) // costs the connection
+	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
 	way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 	if _, _, err := c.Get(t.Context(), "/"); err != nil {
 		t.Error(err)
@@ -80,7 +85,7 @@ func observedLife(t *testing.T, w *worlds.World) output {
 	mustHold(t, c)
 	way.Expire(t)
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
-		framework.Suspended, framework.Lost, framework.Connected)
+		framework.Suspended, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 	c.OnState(func(framework.StateChange) { panic("a listener's") })
 	w.Settle()
 	return output{tr, ms.collect(t), logs.All()}
