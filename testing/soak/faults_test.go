@@ -2,6 +2,7 @@ package soak_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,13 +17,14 @@ type scene struct {
 	servers []*zktest.Server
 	proxies []*zkproxy.Proxy // one in front of each server
 	turn    int
+	secret  int // number of the present credential
 }
 
 // A fault is one disturbance. It returns when the disturbance is over.
 type fault func(ctx context.Context, s *scene) error
 
 func faults() []fault {
-	return []fault{cut, expire, changeServers, blackhole}
+	return []fault{cut, expire, changeServers, blackhole, rotate, rotateUnconnected}
 }
 
 // disturb does one fault after the other until ctx ends, and counts them.
@@ -78,6 +80,25 @@ func changeServers(_ context.Context, s *scene) error {
 	}
 	return s.client.SetServers(strings.Join(addrs, ","))
 }
+
+// rotate gives the client another password for its user.
+func rotate(ctx context.Context, s *scene) error {
+	s.secret++
+	limit, cancel := context.WithTimeout(ctx, rotationLimit)
+	defer cancel()
+	return s.client.AddAuth(limit, "digest", fmt.Appendf(nil, "soak:%d", s.secret))
+}
+
+// rotateUnconnected does so while the client has no connection.
+func rotateUnconnected(ctx context.Context, s *scene) error {
+	if err := cut(ctx, s); err != nil {
+		return err
+	}
+	return rotate(ctx, s)
+}
+
+// rotationLimit bounds the rotation of a credential. A server can be reached all the time.
+const rotationLimit = 10 * time.Second
 
 // blackhole withholds everything for long enough that the client looks for another server.
 func blackhole(ctx context.Context, s *scene) error {
