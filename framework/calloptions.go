@@ -1,6 +1,9 @@
 package framework
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // A CreateOption says how [Client.Create] creates.
 type CreateOption interface{ applyCreate(*createConfig) }
@@ -20,6 +23,7 @@ type createConfig struct {
 	aclSet bool
 	stat   *Stat
 	list   *[]string
+	epoch  *int32 // where its version goes; nil without one
 }
 
 type setConfig struct{ idempotent bool }
@@ -35,12 +39,29 @@ func (cfg setConfig) tolerated() []error {
 type deleteConfig struct {
 	version                int32
 	czxid                  int64 // 0 for any
+	epoch                  int32 // if atEpoch is set
+	atEpoch                bool
 	guaranteed, idempotent bool
 	over                   *overHook // nil for nobody
 }
 
 func (cfg *deleteConfig) deletion(session int64, full string) deletion {
-	return deletion{session: session, path: full, version: cfg.version, czxid: cfg.czxid, over: cfg.over}
+	return deletion{
+		session: session, path: full, version: cfg.version, czxid: cfg.czxid,
+		epoch: cfg.epoch, atEpoch: cfg.atEpoch, over: cfg.over,
+	}
+}
+
+// validate returns all that is wrong with the combination of options.
+func (cfg *deleteConfig) validate() error {
+	var faults []error
+	if cfg.atEpoch && cfg.czxid == 0 {
+		faults = append(faults, errors.New("option AtEpoch: must be combined with CreatedBy"))
+	}
+	if cfg.atEpoch && cfg.version != AnyVersion {
+		faults = append(faults, errors.New("option AtEpoch: cannot be combined with AtVersion"))
+	}
+	return errors.Join(faults...)
 }
 
 // tolerated returns the error that Delete takes for success.

@@ -63,6 +63,9 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	if cr.byData {
 		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
 	}
+	if cr.epoch != nil {
+		cr.guard.epoch = &epoch{path: EpochOf(cr.path)}
+	}
 	cr.acls = cr.aclOf(cr.path)
 	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))
 }
@@ -81,6 +84,13 @@ func (cr *creation) aclOf(full string) []ACL {
 }
 
 func (cr *creation) size() int {
+	if cr.epoch != nil {
+		size := headSize + multiOpSize
+		for _, op := range cr.epochOps() {
+			size += op.size()
+		}
+		return size
+	}
 	return createSize + len(cr.path) + len(cr.data) + aclSize(cr.acls)
 }
 
@@ -107,6 +117,9 @@ func (cr *creation) validate(path string) error {
 	}
 	if cr.byData && (!cr.ephemeral || cr.sequential || cr.protected || cr.idempotent) {
 		fault("option KnownByData: must be combined with Ephemeral, and with none of Sequential, Protected and Idempotent")
+	}
+	if cr.epoch != nil && (!cr.byData || cr.list != nil) {
+		fault("option WithEpoch: must be combined with KnownByData, and not with ListTo")
 	}
 	if cr.idempotent && (cr.sequential || cr.protected) {
 		fault("option Idempotent: cannot be combined with Sequential or Protected")

@@ -42,7 +42,7 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 // attempt makes one attempt: it ends with a znode, or with what stands against one.
 func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 	if cr.guard != nil {
-		path, st, err := cr.guard.find(ctx, s, cr.path)
+		path, st, err := cr.findAtEpoch(ctx, s)
 		if err != nil || path != "" {
 			cr.store(st)
 			return path, err
@@ -55,6 +55,12 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 		if cr.idempotent && ctxerr.Is(err, ErrNodeExists) {
 			return cr.settle(ctx, s, err)
 		}
+		if ctxerr.Is(err, errNoEpoch) {
+			if err := cr.makeEpoch(ctx, s); err != nil {
+				return "", err
+			}
+			continue
+		}
 		if !cr.parents || !ctxerr.Is(err, ErrNoNode) {
 			return path, cr.doubt.about(err, ErrNodeExists)
 		}
@@ -65,7 +71,7 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
+	return "", errParentsRemoved
 }
 
 // maxParentRounds is how often the parents may be gone again, reaped as empty
@@ -73,8 +79,13 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 // child went at that very moment.
 const maxParentRounds = 16
 
+var errParentsRemoved = fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
+
 // send sends the create itself and waits for the reply.
 func (cr *creation) send(ctx context.Context, s *session) (string, error) {
+	if cr.epoch != nil {
+		return cr.sendWithEpoch(ctx, s)
+	}
 	p, listed := cr.begin(ctx, s)
 	made, err := p.wait(ctx)
 	listed.store(ctx, &cr.createConfig, err)

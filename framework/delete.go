@@ -24,7 +24,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 		opt.applyDelete(&cfg)
 	}
 	full, err := c.deletable(path, cfg.version)
-	if err != nil {
+	if err = errors.Join(err, cfg.validate()); err != nil {
 		cfg.over.tell()
 		return opError("delete", path, err)
 	}
@@ -51,16 +51,17 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 }
 
 // Discard has the znode deleted in the background, as [Client.Delete] with
-// [Guaranteed] and the options goes on to do, and does not wait for it. An
-// invalid path is ignored: no znode has it.
+// [Guaranteed] and the options goes on to do, and does not wait for it. Invalid arguments are
+// logged, and nothing is deleted.
 func (c *Client) Discard(path string, opts ...DeleteOption) {
 	cfg := deleteConfig{version: AnyVersion}
 	for _, opt := range opts {
 		opt.applyDelete(&cfg)
 	}
 	full, err := c.deletable(path, cfg.version)
-	if err != nil {
+	if err = errors.Join(err, cfg.validate()); err != nil {
 		cfg.over.tell()
+		c.core.deletes.logGivenUp(deletion{path: path}, err)
 		return
 	}
 	x := cfg.deletion(c.session, full)
@@ -127,6 +128,9 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
+		if x.atEpoch {
+			return struct{}{}, x.deleteAtEpoch(ctx, s, d)
+		}
 		if x.czxid == 0 {
 			if err := d.settle(ctx, s, x.path); err != nil {
 				return struct{}{}, err

@@ -68,6 +68,11 @@ func (cl *claims) leave(path string, own chan struct{}) {
 
 // searchAt is search for a znode that is known by its data.
 func (g *protection) searchAt(ctx context.Context, s *session, path string) (string, Stat, error) {
+	if g.epoch != nil {
+		if err := g.epoch.read(ctx, s); err != nil {
+			return "", Stat{}, err
+		}
+	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(path) })
 	switch {
 	case ctxerr.Is(err, ErrNoNode):

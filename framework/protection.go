@@ -23,6 +23,7 @@ type protection struct {
 
 	byData bool   // see [KnownByData]: there is no id, but
 	data   []byte // what the znode at the path itself holds
+	epoch  *epoch // of that path, as it was before the last search; nil without one
 	settle func() // to be called when there is no doubt left; nil for nobody
 }
 
@@ -90,6 +91,15 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 		return full, found.stat, err
 	}
 	return "", Stat{}, nil
+}
+
+// delete deletes the znode that the last search has found.
+func (g *protection) delete(ctx context.Context, s *session, path string) error {
+	if g.epoch != nil {
+		return g.epoch.delete(ctx, s, path)
+	}
+	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+	return err
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the

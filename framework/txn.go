@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/errtype"
@@ -17,6 +18,7 @@ const (
 	txnSet
 	txnDelete
 	txnNever
+	txnAtEpoch
 )
 
 // A TxnOp is one operation of a transaction: see [Client.Txn].
@@ -27,11 +29,13 @@ type TxnOp struct {
 	version int32
 	opts    []CreateOption
 	refusal error // of [OpNever]
+	epoch   int32 // of [OpAtEpoch]
 
 	// set by Txn
 	config createConfig
 	flags  int32
 	acl    []ACL
+	of     int // of an epoch's check: the number of the operation that it belongs to
 }
 
 // A TxnResult is what one operation of a transaction that went well led to.
@@ -89,7 +93,7 @@ func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refus
 
 func (op TxnOp) name() string {
 	switch op.kind {
-	case txnCheck:
+	case txnCheck, txnAtEpoch:
 		return "check"
 	case txnCreate:
 		return "create"
@@ -113,12 +117,18 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
+	named := append(slices.Clip(ops), full[len(ops):]...)
 	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session) ([]TxnResult, error) {
-		return multi(ctx, s, full, ops)
+		return multi(ctx, s, full, named)
 	})
+	if n, reason := culpritOf(err); n >= len(ops) {
+		guard := ops[full[n].of]
+		err = &TxnError{full[n].of, guard.name(), guard.path, reason}
+	}
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
+	results = results[:len(ops)]
 	for i := range results {
 		if ops[i].kind == txnCreate {
 			results[i].Path = c.viewPath(results[i].Path)
@@ -127,7 +137,8 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	return results, nil
 }
 
-// prepare returns the operations as they are sent, or all that is wrong with them.
+// prepare returns the operations as they are sent, or all that is wrong with them. The checks of
+// epochs come last, so that the others keep their numbers.
 func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("operations: must be at least one")
@@ -155,6 +166,13 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		size += op.size()
 		full[i] = op
 	}
+	for i, op := range full {
+		if op.kind == txnAtEpoch {
+			check := TxnOp{kind: txnCheck, path: EpochOf(op.path), version: op.epoch, of: i}
+			size += check.size()
+			full = append(full, check)
+		}
+	}
 	return full, errors.Join(append(faults, c.core.checkSize(size))...)
 }
 
@@ -163,7 +181,7 @@ func (c *Client) prepareCreate(op *TxnOp) error {
 	for _, opt := range op.opts {
 		opt.applyCreate(&op.config)
 	}
-	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil {
+	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil || cfg.epoch != nil {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}
 	if err == nil {
@@ -206,7 +224,7 @@ func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
 		}
 	}
 	if err == nil && len(got.results) != len(ops) {
-		err = fmt.Errorf("%w: %d results for %d operations", ErrServer, len(got.results), len(ops))
+		err = fmt.Errorf("%w: %d results for %d operations", ErrUnknownOutcome, len(got.results), len(ops))
 	}
 	return got.results, err
 }

@@ -58,7 +58,7 @@ func (h *host) tick(ctx context.Context, run int64) (err error) {
 		return err // it is done
 	}
 	// By the version that was read: a host that was stopped since the read is refused.
-	// It is what fences here; the leases of an Exclusive have no guard.
+	// It is what fences here.
 	if _, err := h.client.Set(work, record, []byte(strconv.FormatInt(run, 10)), st.Version); err != nil {
 		return err
 	}

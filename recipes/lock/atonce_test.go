@@ -55,8 +55,10 @@ func TestNoLeaseForWhoHasGone(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					mustRelease(t, mustLock(t, l)) // an Exclusive has its epoch from then on
 					way.ResetRequests()
-					ctx := goneContext{context.WithoutCancel(t.Context()), func() bool { return way.Count(fault.Create) > 0 }}
+					gone := func() bool { return way.Count(fault.Create, fault.Multi) > 0 }
+					ctx := goneContext{context.WithoutCancel(t.Context()), gone}
 					attempt := l.Lock
 					if op == "TryLock" {
 						attempt = l.TryLock

@@ -67,7 +67,7 @@
 //
 // # Errors
 //
-// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrNoGuard], [*LostError]; a
+// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [*LostError]; a
 // context's error where it ended a call; and the client's errors, as package framework describes them.
 //
 // # Nodes

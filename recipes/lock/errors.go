@@ -31,10 +31,6 @@ var (
 	// caller has the write side, and the counter of the lock's directory has come to its end
 	// (2147483647): other znodes may have the read side's number. Release the write side first.
 	ErrCounterEnd = queue.ErrCounterEnd
-	// ErrNoGuard is the reason of a transaction's failure that was to be guarded
-	// by the lease of an [Exclusive]: all its holders' znodes have one name, and
-	// a transaction can't tell them apart.
-	ErrNoGuard = errtype.New("an exclusive lock can't guard a transaction: use its fence", "no_guard")
 )
 
 // opError wraps err once, at an exported function; nil stays nil.

@@ -19,9 +19,13 @@ import (
 // or all must have their turn, use a [Mutex].
 //
 // It has no owner and is not reentrant: who has it and locks again waits, for
-// ever if nobody else releases it. Its leases have a fence and no guard: see
-// [ErrNoGuard]. Curator has no such lock. The methods of an Exclusive may be
-// called concurrently.
+// ever if nobody else releases it. Curator has no such lock. The methods of an Exclusive
+// may be called concurrently.
+//
+// A persistent znode beside the lock's, its epoch (see [framework.EpochOf]), counts the holders.
+// By the epoch a release and [Lease.Guard] tell one holder's znode from the next one's. The first
+// holder creates the epoch, and nobody deletes it. All contenders have to be allowed to read
+// and to write the epoch. Its ACL is that of the first holder's znode: see [WithACL].
 type Exclusive struct {
 	ownerless
 	client *framework.Client
@@ -75,8 +79,8 @@ func (e *Exclusive) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock returns a lease, or [ErrHeld] where somebody else has the lock, or
 // another call of the same client has it or is about to ask for it. It takes
-// one round trip, or none in the latter case, and more only where the parent is
-// missing or a reply is lost. ctx bounds its requests; what holds if it ends
+// one round trip, or none in the latter case, and more only where the parent or
+// the epoch is missing or a reply is lost. ctx bounds its requests; what holds if it ends
 // first is as with [Exclusive.Lock].
 func (e *Exclusive) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := e.acquire(ctx, true)
@@ -117,13 +121,14 @@ func (e *Exclusive) contend(ctx context.Context, seen *telemetry.Acquire, try bo
 	if err != nil {
 		return nil, err
 	}
-	a := &exclusiveAttempt{lock: e, seat: seat, data: e.attemptData(ctx, seen), seen: seen, taken: waited}
+	a := &exclusiveAttempt{lock: e, seat: seat, seen: seen, taken: waited}
 	granted := false
 	defer func() {
 		if !granted { // also if a function of the user's panicked
 			a.giveUp()
 		}
 	}()
+	a.data = e.attemptData(ctx, seen)
 	grant, err := a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
@@ -132,7 +137,7 @@ func (e *Exclusive) contend(ctx context.Context, seen *telemetry.Acquire, try bo
 	if err != nil {
 		return nil, err
 	}
-	lease := e.lease(ctx, seen, grant, func(h *hold) { h.means = a.means() })
+	lease := e.lease(ctx, seen, grant, func(h *hold) { h.means, h.guard = a.means(), a.guard })
 	granted = true
 	return lease, nil
 }

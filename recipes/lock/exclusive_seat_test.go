@@ -3,9 +3,13 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -35,7 +39,7 @@ func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
 		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
 		}
-		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+		srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
 		again := lockLater(t.Context(), e)
 		await(10 * time.Second)
 		select {
@@ -105,4 +109,88 @@ func TestExclusiveSeatEndsWithTheClient(t *testing.T) {
 			t.Errorf("Lock: %+v, want ErrClosed", got)
 		}
 	})
+}
+
+// TestExclusiveSeatOutlastsAFullQueueOfDeletions releases while the client has as many deletions
+// pending as it keeps.
+func TestExclusiveSeatOutlastsAFullQueueOfDeletions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/seat-full"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+		lease := mustLock(t, e)
+		srv.Refuse()
+		srv.Cut()
+		bound := c.InSession(c.Session().ID)
+		for i := range framework.MaxPendingDeletes {
+			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
+		}
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.Release(dead); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Release: %v, want context.Canceled", err)
+		}
+		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A failingSpan is a span of the user's whose functions panic.
+type failingSpan struct{ trace.Span }
+
+func (failingSpan) SpanContext() trace.SpanContext { panic("by the test") }
+
+func (failingSpan) IsRecording() bool { return true }
+
+// TestExclusiveSeatOutlivesAPanicBeforeTheAttempt has the metadata's traceparent panic.
+func TestExclusiveSeatOutlivesAPanicBeforeTheAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		tracer := new(failingTracer)
+		c := virtualClient(t, srv, framework.WithTracerProvider(tracer))
+		e := newExclusive(t, c, "/seat-panic")
+		for range 2 {
+			tracer.fails.Store(true)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("TryLock did not panic")
+					}
+				}()
+				_, _ = e.TryLock(t.Context())
+			}()
+			tracer.fails.Store(false)
+			mustRelease(t, mustTry(t, e))
+		}
+	})
+}
+
+// A failingTracer starts spans that panic, if it is to.
+type failingTracer struct {
+	noop.TracerProvider
+	fails atomic.Bool
+}
+
+func (f *failingTracer) Tracer(string, ...trace.TracerOption) trace.Tracer {
+	return tracerOf{f: f}
+}
+
+type tracerOf struct {
+	noop.Tracer
+	f *failingTracer
+}
+
+func (tr tracerOf) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx, span := tr.Tracer.Start(ctx, name, opts...)
+	if tr.f.fails.Load() {
+		span = failingSpan{span}
+	}
+	return ctx, span
 }

@@ -22,7 +22,7 @@ func TestExclusiveRequests(t *testing.T) {
 		const path = "/exclusive/requests/lock"
 		c, proxy := onWay(t, w)
 		e := newExclusive(t, c, path)
-		createDirs(t, c, "/exclusive/requests")
+		mustRelease(t, mustLock(t, e)) // makes the epoch
 		count := func(what string, want ...fault.Op) {
 			t.Helper()
 			if ops := operations(proxy); !slices.Equal(ops, want) {
@@ -32,17 +32,17 @@ func TestExclusiveRequests(t *testing.T) {
 		}
 		proxy.ResetRequests()
 		lease := mustTry(t, e)
-		count("TryLock of a free lock", fault.Create)
+		count("TryLock of a free lock", fault.Multi)
 		mustRefuse(t, e)
 		count("TryLock while the same client has it")
 		mustRelease(t, lease)
-		count("release", fault.Delete)
+		count("release", fault.Multi)
 		lease = mustLock(t, e)
 		mustRelease(t, lease)
-		count("Lock and release", fault.Create, fault.Delete)
+		count("Lock and release", fault.Multi, fault.Multi)
 		held := mustTry(t, newExclusive(t, w.Client(t), path))
 		mustRefuse(t, e)
-		count("TryLock while somebody else has it", fault.Create)
+		count("TryLock while somebody else has it", fault.Multi)
 		mustRelease(t, held)
 	})
 }
@@ -68,7 +68,7 @@ func TestExclusiveWaitersOfOneClientAskNothing(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := count(proxy, fault.Create, fault.Exists, fault.GetChildren); n != 0 {
+		if n := count(proxy, fault.Create, fault.Multi, fault.Exists, fault.GetChildren); n != 0 {
 			t.Errorf("%d requests by those who waited, want none", n)
 		}
 		mustRelease(t, held)
@@ -109,7 +109,7 @@ func TestExclusiveReleaseIsNoStampede(t *testing.T) {
 		}
 		w.Settle()
 		for _, way := range ways {
-			creates += way.Count(fault.Create)
+			creates += way.Count(fault.Multi)
 		}
 		if creates > waiters/2 {
 			t.Errorf("%d creates by %d waiters at one release, want one, or a few", creates, waiters)
@@ -132,7 +132,7 @@ func TestExclusiveReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 				path := "/exclusive/successor/" + name
 				c, way := onWay(t, w)
 				lease := mustLock(t, newExclusive(t, c, path))
-				lost := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldReply})
+				lost := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
 				released := make(chan error, 1)
 				go func() {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -172,7 +172,7 @@ func TestExclusiveCleanUpTakesNothingFromOthers(t *testing.T) {
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		const path = "/exclusive/clean-up"
 		c, proxy := onWay(t, w)
-		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldRequest})
+		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same"))))
 		receive(t, stuck.Hit(), "the create")
@@ -203,7 +203,7 @@ func TestExclusiveCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 				c, way := onWay(t, w)
 				createDirs(t, c, "/exclusive/next")
 				e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
-				stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
+				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
 				receive(t, stuck.Hit(), "the create")
@@ -264,7 +264,7 @@ func TestExclusiveIsNobodyElsesCreate(t *testing.T) {
 		c, proxy := onWay(t, w)
 		other := w.Client(t)
 		same := []lock.Option{lock.WithMetadata(false), lock.WithData([]byte("same"))}
-		cut := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.CutBefore})
+		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
 		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/exclusive", Action: fault.HoldRequest})
 		tried := make(chan error, 1)
 		e := newExclusive(t, c, path, same...)
@@ -309,21 +309,5 @@ func TestExclusiveBehindAForeignZnode(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		mustRelease(t, got.lease)
-	})
-}
-
-// TestExclusiveDoesNotGuard asks for what a transaction can't tell.
-func TestExclusiveDoesNotGuard(t *testing.T) {
-	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c := w.Client(t)
-		lease := mustLock(t, newExclusive(t, c, "/exclusive/guard"))
-		createDirs(t, c, "/exclusive/guarded")
-		_, err := c.Txn(t.Context(), framework.OpSet("/exclusive/guarded", nil, framework.AnyVersion), lease.Guard())
-		var culprit *framework.TxnError
-		if !errors.Is(err, lock.ErrNoGuard) || !errors.As(err, &culprit) || culprit.Index != 1 {
-			t.Errorf("guarded transaction: %v, want ErrNoGuard of operation 1", err)
-		}
-		mustRelease(t, lease)
 	})
 }

@@ -25,6 +25,7 @@ type exclusiveAttempt struct {
 	client *framework.Client // bound to the hold's session
 	hold   *framework.SessionHold
 	stat   framework.Stat // of the znode that it created in the session; its Czxid is 0 if there is none
+	epoch  int32          // of that znode
 }
 
 // attemptData returns what the znode of an attempt is to hold. Its id tells the
@@ -73,6 +74,7 @@ func (a *exclusiveAttempt) pass(ctx context.Context) error {
 	}
 	opts := []framework.CreateOption{
 		framework.Ephemeral(), framework.KnownByData(), framework.WithParents(), framework.StatTo(&a.stat),
+		framework.WithEpoch(&a.epoch),
 	}
 	if a.lock.cfg.acl != nil {
 		opts = append(opts, framework.WithACL(a.lock.cfg.acl...))
@@ -118,7 +120,14 @@ func (a *exclusiveAttempt) giveUp() {
 // znode's end: the client must not create another one while this one exists, because it
 // could not tell the two apart if a reply were lost.
 func (a *exclusiveAttempt) means() []framework.DeleteOption {
-	return []framework.DeleteOption{framework.CreatedBy(a.stat.Czxid), framework.WhenOver(a.seat.leave)}
+	return []framework.DeleteOption{
+		framework.AtEpoch(a.epoch), framework.CreatedBy(a.stat.Czxid), framework.WhenOver(a.seat.leave),
+	}
+}
+
+// guard returns the operation that makes a transaction fail unless the created znode exists.
+func (a *exclusiveAttempt) guard() framework.TxnOp {
+	return framework.OpAtEpoch(a.lock.path, a.epoch)
 }
 
 // awaitFree returns nil when there is no znode. It looks before each create:

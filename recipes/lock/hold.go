@@ -32,6 +32,7 @@ type hold struct {
 	seen    *telemetry.Acquire // what telemetry follows of the attempt; likewise
 
 	means []framework.DeleteOption // tell its znode from others at the path; none where the name does
+	guard func() framework.TxnOp   // checks that it is that znode; nil where the name tells
 	joint *joint                   // what it is made of, if it is a Multi's; else nil
 	rest  *rest                    // what the attempt left behind; nil for nothing
 

@@ -30,6 +30,7 @@ func (j *joint) newLease(path string) *Lease {
 		path:     path,
 		grant:    first.grant,
 		means:    first.means,
+		guard:    first.guard,
 		joint:    j,
 		held:     j.held,
 	}

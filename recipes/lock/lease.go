@@ -130,12 +130,13 @@ func (l *Lease) Fence(context.Context) (int64, error) {
 }
 
 // Guard returns an operation that makes a transaction of the lock's client (see
-// [framework.Client.Txn]) fail unless the lease's znode still stands: what
-// the transaction writes is written by the lock's holder, or not at all. With the
-// lease of an [Exclusive] the transaction always fails, with [ErrNoGuard].
+// [framework.Client.Txn]) fail unless the lease's znode still exists: what
+// the transaction writes is written by the lock's holder, or not at all. The transaction fails
+// with [framework.ErrNoNode]. With the lease of an [Exclusive] it fails with
+// [framework.ErrBadVersion] if another holder's znode has taken the place.
 func (l *Lease) Guard() framework.TxnOp {
-	if l.hold.means != nil {
-		return framework.OpNever(ErrNoGuard)
+	if l.hold.guard != nil {
+		return l.hold.guard()
 	}
 	if err := l.number(); err != nil {
 		return framework.OpNever(err)

@@ -9,20 +9,21 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 )
 
 // Under a lock of any kind, the context leads to the lease.
 func TestLeaseFromContextOfAnyLock(t *testing.T) {
 	t.Parallel()
 	all := append(kinds(),
-		kind{"Read", func(c *framework.Client, path string) (lock.Locker, error) {
+		kind{"Read", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) {
 			rw, err := lock.NewReadWrite(c, path)
 			if err != nil {
 				return nil, err
 			}
 			return rw.Read(), nil
 		}},
-		kind{"Multi", func(c *framework.Client, path string) (lock.Locker, error) {
+		kind{"Multi", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) {
 			first, second := newMutex(t, c, path+"/1"), newMutex(t, c, path+"/2")
 			return lock.NewMulti(first, second)
 		}})

@@ -248,8 +248,10 @@ func TestMultiUndoesInReverse(t *testing.T) {
 		}
 		var deleted []string
 		for _, rq := range way.Requests() {
-			if rq.Op == fault.Delete {
-				deleted = append(deleted, rq.Path)
+			for _, part := range rq.Parts {
+				if part.Op == fault.Delete {
+					deleted = append(deleted, part.Path)
+				}
 			}
 		}
 		if want := []string{paths[2], paths[1], paths[0]}; !slices.Equal(deleted, want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -202,7 +203,8 @@ func removeEmpty(t testing.TB, c *framework.Client, path string) {
 	}
 }
 
-// TestOwnerlessDirectoriesAreContainers waits until the server has removed them.
+// TestOwnerlessDirectoriesAreContainers waits until the server has removed them. An exclusive lock
+// leaves its epoch, and nothing else, behind.
 func TestOwnerlessDirectoriesAreContainers(t *testing.T) {
 	t.Parallel()
 	forOwnerless(t, "/ownerless-reaped", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
@@ -210,6 +212,13 @@ func TestOwnerlessDirectoriesAreContainers(t *testing.T) {
 		l := kind.lock(t, c, path+"/lock")
 		for range 2 {
 			mustRelease(t, mustLock(t, l))
+			if kind.name == "exclusive" {
+				left, _, err := c.Children(t.Context(), path)
+				if err != nil || !slices.Equal(left, []string{"lock.epoch"}) {
+					t.Errorf("left behind: %q, %v; want the epoch", left, err)
+				}
+				continue
+			}
 			zktest.Eventually(t, generous, "the directories are gone", func() bool {
 				_, ok, err := c.Exists(t.Context(), "/ownerless-reaped/"+kind.name)
 				return err == nil && !ok

@@ -26,6 +26,7 @@ type ownerlessKind struct {
 	name string
 	lock func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless
 
+	create   fault.Op // of its znodes, once it has been used
 	dirs     []string // its directories, to come after the lock's path
 	requests string   // pattern of the paths that its requests name, likewise
 	free     int      // requests of Lock where the lock is free
@@ -39,13 +40,16 @@ var ownerlessKinds = []ownerlessKind{
 		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless {
 			return newExclusive(t, c, path, opts...)
 		},
-		free: 1, waiting: 2, cycle: 2,
+		create:   fault.Multi,
+		requests: "*", // its epoch's
+		free:     1, waiting: 2, cycle: 2,
 	},
 	{
 		name: "semaphore",
 		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless {
 			return newSemaphoreMutex(t, c, path, opts...)
 		},
+		create:   fault.Create,
 		dirs:     []string{"/locks", "/leases"},
 		requests: "/**",
 		free:     4, waiting: 6, cycle: 6,

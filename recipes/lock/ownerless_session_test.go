@@ -21,8 +21,9 @@ func TestOwnerlessOwnSessionOnly(t *testing.T) {
 	t.Parallel()
 	forOwnerless(t, "/ownerless/session", func(t *testing.T, w *worlds.World, kind ownerlessKind, path string) {
 		c, proxy := onWay(t, w)
+		mustRelease(t, mustLock(t, kind.lock(t, c, path)))
 		before := c.Session().ID
-		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path + kind.requests, Action: fault.HoldReply})
+		lost := proxy.Rules().Add(fault.Rule{Op: kind.create, Path: path + kind.requests, Action: fault.HoldReply})
 		done := lockLater(t.Context(), kind.lock(t, c, path))
 		receive(t, lost.Hit(), "the create's reply")
 		proxy.Expire(t)

@@ -53,8 +53,9 @@ func TestPeerCreateRepliesAreLostAgainAndAgain(t *testing.T) {
 	peer(t, "apache/curator#566, apache/curator#524, samuel/go-zookeeper#237, apache/curator#1018", func(p *peerCase) {
 		c, proxy := behindProxy(p, p.server)
 		l := p.locker(c)
+		mustRelease(p, mustLock(p, l))
 		for range 5 {
-			lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.DropReply})
+			lost := proxy.Rules().Add(fault.Rule{Op: p.kind.create, Path: p.path + "/**", Action: fault.DropReply})
 			lease := mustLock(p, l)
 			if lost.Hits() != 1 {
 				p.Error("the reply was not lost")
@@ -114,7 +115,7 @@ func TestPeerOneRetryLayer(t *testing.T) {
 	peer(t, "apache/curator#1078", func(p *peerCase) {
 		const retries = 3
 		c, proxy := behindProxy(p, p.server, framework.WithRetry(retry.Times(retries, time.Millisecond)))
-		fails := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.CutBefore, Times: fault.Forever})
+		fails := proxy.Rules().Add(fault.Rule{Op: p.kind.create, Path: p.path + "/**", Action: fault.CutBefore, Times: fault.Forever})
 		_, err := p.locker(c).Lock(p.Context())
 		var exhausted *retry.ExhaustedError
 		if !errors.As(err, &exhausted) || exhausted.Attempts != retries+1 {
@@ -132,8 +133,11 @@ func TestPeerRetryDoesNotSleepThroughTheReconnection(t *testing.T) {
 	peer(t, "apache/curator#585, apache/curator#705, apache/curator#854", func(p *peerCase) {
 		c, proxy := behindProxy(p, p.server, framework.WithRetry(retry.Times(3, time.Hour)))
 		l := p.locker(c)
-		proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: p.path + "/**", Action: fault.CutBefore})
+		cut := proxy.Rules().Add(fault.Rule{Op: p.kind.create, Path: p.path + "/**", Action: fault.CutBefore})
 		mustRelease(p, mustLock(p, l)) // within an hour
+		if cut.Hits() != 1 {
+			p.Error("the create was not cut")
+		}
 		expire(p, p.server, proxy, c)
 		mustRelease(p, mustLock(p, l))
 	})

@@ -21,7 +21,6 @@ func TestErrorTypes(t *testing.T) {
 		"held":              wrapped(lock.ErrHeld),
 		"not_owner":         wrapped(lock.ErrNotOwner),
 		"upgrade":           wrapped(lock.ErrUpgrade),
-		"no_guard":          wrapped(lock.ErrNoGuard),
 		"released":          lock.ErrReleased,
 		"lock_lost":         &lock.LostError{Path: "/path", Cause: framework.ErrSessionExpired},
 		"node_deleted":      lock.ErrNodeDeleted,

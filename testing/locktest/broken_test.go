@@ -109,7 +109,6 @@ func breaches() []breach {
 			return m
 		}, []locktest.Option{locktest.Reentrant()}, []string{"An_owner_that_has_the_lock", "A_lost_lock_is_lost"}},
 		{"is not shared", mutex, []locktest.Option{locktest.Shared(mutex)}, []string{"Any_number_of_owners"}},
-		{"bears a guard that is not to be", mutex, []locktest.Option{locktest.Unguarded()}, []string{"A_transaction_with_the_Guard"}},
 	}
 }
 

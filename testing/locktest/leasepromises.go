@@ -22,9 +22,6 @@ func leasePromises(cfg config) []promise {
 		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*scene).releaseWithADeadContext},
 		{sentence: "Whoever has the lease may release it", check: (*scene).anybodyReleases},
 	}
-	if cfg.unguarded {
-		return append(all, promise{sentence: "A transaction with the Guard fails", check: (*scene).noGuard})
-	}
 	return append(all, promise{sentence: "A transaction with the Guard fails unless the znode still stands", check: (*scene).guard})
 }
 
@@ -161,20 +158,14 @@ func (s *scene) guard() {
 	}
 	s.mustRelease(lease)
 	next := s.mustLock(s.locker(c))
-	if err := write(lease, "2"); !errors.Is(err, framework.ErrNoNode) {
-		s.Errorf("guarded write with a released lease: %v, want ErrNoNode", err)
+	if err := write(lease, "2"); !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrBadVersion) {
+		s.Errorf("guarded write with a released lease: %v, want ErrNoNode or ErrBadVersion", err)
 	}
 	s.mustRelease(next)
+	if err := write(next, "3"); !errors.Is(err, framework.ErrNoNode) {
+		s.Errorf("guarded write while nobody has the lock: %v, want ErrNoNode", err)
+	}
 	if data, _, err := c.Get(s.Context(), guarded); err != nil || string(data) != "1" {
 		s.Errorf("data %q (%v), want 1", data, err)
 	}
-}
-
-func (s *scene) noGuard() {
-	c := s.w.Client(s)
-	lease := s.mustLock(s.locker(c))
-	if _, err := c.Txn(s.Context(), lease.Guard()); !errors.Is(err, lock.ErrNoGuard) {
-		s.Errorf("transaction with the Guard: %v, want ErrNoGuard", err)
-	}
-	s.mustRelease(lease)
 }

@@ -19,7 +19,6 @@ type config struct {
 	shared    bool
 	fair      bool
 	reentrant bool
-	unguarded bool
 	worlds    []worlds.Option
 }
 
@@ -36,10 +35,6 @@ func Reentrant() Option { return optionFunc(func(cfg *config) { cfg.reentrant = 
 func Shared(rival NewLocker) Option {
 	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival = true, rival })
 }
-
-// Unguarded says that the lock's leases have no guard: transactions with
-// [lock.Lease.Guard] always fail, with [lock.ErrNoGuard].
-func Unguarded() Option { return optionFunc(func(cfg *config) { cfg.unguarded = true }) }
 
 // In restricts the worlds in which the tests run, by [worlds.Only]. The default is all.
 func In(opts ...worlds.Option) Option {

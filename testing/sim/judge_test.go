@@ -26,7 +26,6 @@ var expected = []struct {
 	{lock.ErrReleased, "released"},
 	{lock.ErrNotOwner, "not owner"},
 	{lock.ErrUpgrade, "upgrade"},
-	{lock.ErrNoGuard, "no guard"},
 	{framework.ErrClosed, "closed"},
 	{framework.ErrNotConnected, "not connected"},
 	{framework.ErrUnknownOutcome, "unknown outcome"},

@@ -1,0 +1,222 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+)
+
+// EpochOf returns the path of the epoch of a path: the persistent znode beside it whose version
+// tells the znodes that one after another exist at the path from each other. See [WithEpoch].
+func EpochOf(path string) string { return path + ".epoch" }
+
+// WithEpoch makes the transaction that creates the znode also set its epoch (see [EpochOf]),
+// and stores the epoch's version in version. Each znode that is created like this at the path has
+// another version. [AtEpoch] and [OpAtEpoch] tell the znode by it. If there is no epoch, Create
+// creates it, with the ACL of the znode, and the client never deletes it: a version that begins
+// again would be another znode's. Whoever creates the znode has to be allowed to read and to write
+// the epoch: Create refuses to create an epoch with an ACL that permits no client to do so.
+// It takes [KnownByData], and not [ListTo].
+func WithEpoch(version *int32) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.epoch = version })
+}
+
+// AtEpoch makes Delete delete the znode only if its epoch has the version that [WithEpoch] stored,
+// in one transaction: what another client has created at the path since is never deleted. It takes
+// [CreatedBy], by which Delete finds its znode if an operator wrote to the epoch or deleted it, and
+// not [AtVersion]. If an operator deleted the epoch, Delete is as with CreatedBy alone.
+func AtEpoch(version int32) DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.epoch, cfg.atEpoch = version, true })
+}
+
+// OpAtEpoch makes a transaction fail unless the znode exists, with [ErrNoNode], and its epoch has
+// the version that [WithEpoch] stored, with [ErrBadVersion]. It counts as one operation.
+func OpAtEpoch(path string, version int32) TxnOp {
+	return TxnOp{kind: txnAtEpoch, path: path, version: AnyVersion, epoch: version}
+}
+
+var (
+	errEpochMoved = fmt.Errorf("%w of the epoch", ErrBadVersion)
+	errNoEpoch    = fmt.Errorf("%w: the epoch", ErrNoNode)
+)
+
+// An epoch is what is known of the epoch of a path.
+type epoch struct {
+	path    string // of the epoch itself
+	exists  bool
+	version int32
+	mzxid   int64 // of the transaction that set it last
+}
+
+func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version, st.Mzxid }
+
+// read asks for the epoch. Whoever then finds its znode at the path may delete that at the epoch:
+// if there is another znode by then, the epoch has moved.
+func (e *epoch) read(ctx context.Context, s *session) error {
+	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(e.path) })
+	switch {
+	case ctxerr.Is(err, ErrNoNode) || err == nil && !found.exists:
+		e.exists = false
+		return nil
+	case err == nil:
+		e.store(found.stat)
+	}
+	return err
+}
+
+// delete deletes the znode at path, or returns errEpochMoved if the epoch is not what it was. If
+// there was no epoch, there is nothing to tell the znode by.
+func (e *epoch) delete(ctx context.Context, s *session, path string) error {
+	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
+	if !e.exists {
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+		return err
+	}
+	_, err := multi(ctx, s, ops, ops)
+	moved := ctxerr.Is(err, ErrBadVersion) || ctxerr.Is(err, ErrNoNode)
+	if n, reason := culpritOf(err); n == 0 && moved {
+		return errEpochMoved
+	} else if n == 1 {
+		return reason
+	}
+	return err
+}
+
+// culpritOf returns the number of the operation that made a transaction fail with err, and why;
+// -1 if it was none of them.
+func culpritOf(err error) (int, error) {
+	if culprit := new(TxnError); errors.As(err, &culprit) {
+		return culprit.Index, culprit.Err
+	}
+	return -1, err
+}
+
+// deleteAtEpoch makes one attempt at a deletion at an epoch.
+func (x deletion) deleteAtEpoch(ctx context.Context, s *session, d *doubt) error {
+	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
+	for {
+		err := e.delete(ctx, s, x.path)
+		if d.earlier && ctxerr.Is(err, ErrNoNode) {
+			return nil
+		}
+		if !ctxerr.Is(err, errEpochMoved) {
+			return d.about(err)
+		}
+		if err := e.read(ctx, s); err != nil {
+			return err
+		}
+		if stands, err := x.stands(ctx, s); err != nil {
+			return err
+		} else if !stands && d.earlier {
+			return nil
+		} else if !stands {
+			return ErrNoNode
+		}
+	}
+}
+
+// epochOps returns the transaction that creates the znode and sets its epoch.
+func (cr *creation) epochOps() []TxnOp {
+	return []TxnOp{
+		{kind: txnSet, path: EpochOf(cr.path), data: []byte{}, version: AnyVersion},
+		{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls},
+	}
+}
+
+// sendWithEpoch sends that transaction and waits for the reply. It returns errNoEpoch if there is
+// no epoch.
+func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, error) {
+	ops := cr.epochOps()
+	p := begin(s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(ops)) })
+	answer, err := p.wait(ctx)
+	results, err := answer.outcome(ops, err)
+	if ctxerr.Is(err, ErrUnknownOutcome) {
+		cr.guard.doubt(p.session.id(), p.done)
+	}
+	n, reason := culpritOf(err)
+	switch {
+	case n == 0 && ctxerr.Is(err, ErrNoNode):
+		return "", errNoEpoch
+	case n == 0:
+		return "", fmt.Errorf("its epoch: %w", reason)
+	case err != nil:
+		return "", reason
+	}
+	set := results[0].Stat
+	*cr.epoch = set.Version
+	cr.store(Stat{
+		Czxid: set.Mzxid, Mzxid: set.Mzxid, Pzxid: set.Mzxid, Ctime: set.Mtime, Mtime: set.Mtime,
+		EphemeralOwner: s.id(), DataLength: int32(len(cr.data)),
+	})
+	return cr.path, nil
+}
+
+// makeEpoch creates the epoch, and the parents if they are wanted. One that exists is as good.
+func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
+	path := EpochOf(cr.path)
+	acl := cr.aclOf(path)
+	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
+		return err
+	}
+	var parent *pending[string]
+	for range maxParentRounds {
+		f := s.tap.FollowCreate(path)
+		_, err := call(ctx, s, func(w *wire) (string, error) { return w.createFollowed(f, path, acl) })
+		if ctxerr.Is(err, ErrNodeExists) {
+			return nil
+		}
+		if !cr.parents || !ctxerr.Is(err, ErrNoNode) {
+			return err
+		}
+		if err := parentMade(ctx, parent); err != nil {
+			return err
+		}
+		if parent, err = cr.makeParents(ctx, s); err != nil {
+			return err
+		}
+	}
+	return errParentsRemoved
+}
+
+// validateEpochACL refuses an ACL with which no client could set and check the epoch.
+func validateEpochACL(path string, acl []ACL) error {
+	var perms Permission
+	for _, entry := range acl {
+		perms |= entry.Perms
+	}
+	if needed := PermRead | PermWrite; perms&needed != needed {
+		return fmt.Errorf("ACL of %s: must permit to read and to write, because each holder sets the epoch", path)
+	}
+	return nil
+}
+
+// createFollowed creates a persistent znode.
+func (w *wire) createFollowed(f *tap.Following, path string, acl []ACL) (string, error) {
+	f.Begin()
+	defer f.End()
+	return w.create(path, []byte{}, 0, acl)
+}
+
+// findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it deletes
+// the znode of this call: its epoch could not be known, so neither could the next holder's be.
+func (cr *creation) findAtEpoch(ctx context.Context, s *session) (string, Stat, error) {
+	for {
+		path, st, err := cr.guard.find(ctx, s, cr.path)
+		if err != nil || path == "" || cr.epoch == nil {
+			return path, st, err
+		}
+		e := cr.guard.epoch
+		if e.exists && e.mzxid == st.Czxid {
+			*cr.epoch = e.version
+			return path, st, nil
+		}
+		err = e.delete(ctx, s, path)
+		if err != nil && !ctxerr.Is(err, errEpochMoved) && !ctxerr.Is(err, ErrNoNode) {
+			return "", Stat{}, err
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// createAtEpoch creates an ephemeral znode with an epoch, and returns the version and the Stat.
+func createAtEpoch(t testing.TB, c *framework.Client, path string, opts ...framework.CreateOption) (int32, framework.Stat, error) {
+	t.Helper()
+	var version int32
+	var st framework.Stat
+	opts = append(opts, framework.WithEpoch(&version), framework.StatTo(&st), framework.Ephemeral(), framework.KnownByData())
+	created, err := c.Create(t.Context(), path, []byte("same"), opts...)
+	if err == nil && created != path {
+		t.Errorf("created %q, want %q", created, path)
+	}
+	return version, st, err
+}
+
+func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, framework.Stat) {
+	t.Helper()
+	version, st, err := createAtEpoch(t, c, path, framework.WithParents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version, st
+}
+
+// wantEpoch fails the test unless the epoch of the path has the version.
+func wantEpoch(t testing.TB, c *framework.Client, path string, version int32) {
+	t.Helper()
+	st, ok, err := c.Exists(t.Context(), framework.EpochOf(path))
+	if err != nil || !ok || st.Version != version || st.EphemeralOwner != 0 {
+		t.Errorf("epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
+	}
+}
+
+func TestEpochDiffersForEachZnode(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		clients := []*framework.Client{virtual(t, srv), virtual(t, srv)}
+		var former int32
+		for i := range 4 {
+			c := clients[i%2]
+			version, st := mustCreateAtEpoch(t, c, "/a/b/one")
+			if version != former+1 {
+				t.Errorf("epoch %d after %d", version, former)
+			}
+			former = version
+			wantEpoch(t, c, "/a/b/one", version)
+			if found, ok, err := c.Exists(t.Context(), "/a/b/one"); err != nil || !ok || found != st {
+				t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+			}
+			_, _, err := createAtEpoch(t, clients[1-i%2], "/a/b/one")
+			wantErr(t, "Create of a znode that exists", err, framework.ErrNodeExists)
+			wantEpoch(t, c, "/a/b/one", version)
+			if err := c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestEpochNeedsAParent(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		_, _, err := createAtEpoch(t, c, "/missing/one")
+		wantErr(t, "Create without WithParents", err, framework.ErrNoNode)
+		mustCreate(t, c, "/present", "")
+		if _, _, err := createAtEpoch(t, c, "/present/one"); err != nil {
+			t.Errorf("Create below an existing parent: %v", err)
+		}
+		if got := srv.Paths(); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, "/missing") }) {
+			t.Errorf("znodes %q, want none below /missing", got)
+		}
+	})
+}
+
+// TestEpochLiesInTheNamespace also has a transaction of the view check it.
+func TestEpochLiesInTheNamespace(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		root := virtual(t, srv)
+		view, err := root.Namespace("ns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, _ := mustCreateAtEpoch(t, view, "/one")
+		wantEpoch(t, root, "/ns/one", version)
+		mustCreate(t, view, "/data", "")
+		write := func(version int32) error {
+			_, err := view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpAtEpoch("/one", version))
+			return err
+		}
+		if err := write(version); err != nil {
+			t.Error(err)
+		}
+		for version, want := range map[int32]error{version + 1: framework.ErrBadVersion, version - 1: framework.ErrBadVersion} {
+			culprit := new(framework.TxnError)
+			err := write(version)
+			if !errors.As(err, &culprit) || culprit.Index != 1 || culprit.Path != "/one" || culprit.Op != "check" {
+				t.Errorf("transaction at another epoch: %v", err)
+			}
+			wantErr(t, "transaction at another epoch", err, want)
+		}
+	})
+}
+
+// TestEpochOfAZnodeWhoseReplyWasLost has the version be that of the znode that exists.
+func TestEpochOfAZnodeWhoseReplyWasLost(t *testing.T) {
+	for action, raised := range map[fault.Action]int32{fault.DropReply: 1, fault.CutBefore: 1} {
+		t.Run(action.String(), func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				former, st := mustCreateAtEpoch(t, c, "/lost/one")
+				if err := c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)); err != nil {
+					t.Fatal(err)
+				}
+				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
+				version, st := mustCreateAtEpoch(t, c, "/lost/one")
+				if lost.Hits() != 1 || version != former+raised {
+					t.Errorf("epoch %d after %d, %d replies lost", version, former, lost.Hits())
+				}
+				wantEpoch(t, c, "/lost/one", version)
+				if found, ok, err := c.Exists(t.Context(), "/lost/one"); err != nil || !ok || found != st {
+					t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+				}
+			})
+		})
+	}
+}
+
+// TestEpochChangesWhileAReplyIsLost has an operator write to the epoch, or delete it, before the
+// client looks for its znode: the znode is created again, with an epoch of its own.
+func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
+	for name, change := range map[string]func(context.Context, *framework.Client, string) error{
+		"written": func(ctx context.Context, c *framework.Client, path string) error {
+			_, err := c.Set(ctx, path, nil, framework.AnyVersion)
+			return err
+		},
+		"deleted": func(ctx context.Context, c *framework.Client, path string) error { return c.Delete(ctx, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				g := new(gate)
+				c, operator := virtual(t, srv, framework.WithDialer(g.around(srv.Dial))), virtual(t, srv)
+				former, st := mustCreateAtEpoch(t, c, "/changed/one")
+				if err := c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)); err != nil {
+					t.Fatal(err)
+				}
+				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/changed/one", Action: fault.DropReply})
+				g.shut()
+				var version int32
+				done := make(chan error, 1)
+				go func() {
+					var err error
+					version, st, err = createAtEpoch(t, c, "/changed/one")
+					done <- err
+				}()
+				await(t, lost.Hit(), "the create")
+				first, _, _ := operator.Exists(t.Context(), "/changed/one")
+				if err := change(t.Context(), operator, framework.EpochOf("/changed/one")); err != nil {
+					t.Fatal(err)
+				}
+				g.open()
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				if st.Czxid <= first.Czxid {
+					t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
+				}
+				wantEpoch(t, c, "/changed/one", version)
+				_, err := c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

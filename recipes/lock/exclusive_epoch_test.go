@@ -1,0 +1,206 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestExclusiveReleaseAfterAnOperatorsDeletion holds the release's deletion up until an operator
+// has deleted the holder's znode and another client has locked.
+func TestExclusiveReleaseAfterAnOperatorsDeletion(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/operator"
+		c, way := onWay(t, w)
+		lease := mustLock(t, newExclusive(t, c, path))
+		stuck := []*fault.Handle{
+			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
+			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
+		}
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(t.Context()) }()
+		select {
+		case <-stuck[0].Hit():
+		case <-stuck[1].Hit():
+		}
+		other := w.Client(t)
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		next := mustLock(t, newExclusive(t, other, path))
+		for _, rule := range stuck {
+			rule.Release()
+		}
+		if err := receive(t, released, "the release"); !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("release: %v, want ErrNodeDeleted", err)
+		}
+		mustHold(t, other, next)
+		mustRelease(t, next)
+	})
+}
+
+// TestExclusiveCleanUpAfterAnOperatorsDeletion loses the reply to the create and holds the
+// clean-up's deletion up, until an operator has deleted the znode and another client has locked.
+func TestExclusiveCleanUpAfterAnOperatorsDeletion(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/operator-clean-up"
+		c, way := onWay(t, w)
+		e := newExclusive(t, c, path)
+		mustRelease(t, mustLock(t, e))
+		lost := []*fault.Handle{
+			way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply}),
+			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply}),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := lockLater(ctx, e)
+		select {
+		case <-lost[0].Hit():
+		case <-lost[1].Hit():
+		}
+		stuck := []*fault.Handle{
+			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
+			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
+		}
+		cancel()
+		receive(t, done, "the end of Lock")
+		for _, rule := range lost {
+			rule.Release()
+		}
+		select {
+		case <-stuck[0].Hit():
+		case <-stuck[1].Hit():
+		}
+		other := w.Client(t)
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		next := mustLock(t, newExclusive(t, other, path))
+		for _, rule := range stuck {
+			rule.Release()
+		}
+		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
+		mustHold(t, other, next)
+		mustRelease(t, next)
+	})
+}
+
+// TestExclusiveReleaseAfterTheEpochChanged has an operator write to the epoch, or delete it, while
+// the lock is held: the release still deletes the holder's znode.
+func TestExclusiveReleaseAfterTheEpochChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*testing.T, *framework.Client, string) error{
+		"written": func(t *testing.T, c *framework.Client, epoch string) error {
+			_, err := c.Set(t.Context(), epoch, nil, framework.AnyVersion)
+			return err
+		},
+		"deleted": func(t *testing.T, c *framework.Client, epoch string) error {
+			return c.Delete(t.Context(), epoch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				path := "/exclusive/epoch/" + name
+				c := w.Client(t)
+				e := newExclusive(t, c, path)
+				lease := mustLock(t, e)
+				if err := change(t, c, framework.EpochOf(path)); err != nil {
+					t.Fatal(err)
+				}
+				mustRelease(t, lease)
+				if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
+					t.Errorf("the znode after the release: %v, %v", ok, err)
+				}
+				mustRelease(t, mustTry(t, e))
+			})
+		})
+	}
+}
+
+// TestExclusiveGuard writes under the guard: as the holder, after an operator's deletion, and
+// when another client has the lock.
+func TestExclusiveGuard(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/guard"
+		c, other := w.Client(t), w.Client(t)
+		createDirs(t, c, "/exclusive/guarded")
+		lease := mustLock(t, newExclusive(t, c, path))
+		write := func() error {
+			set := framework.OpSet("/exclusive/guarded", nil, framework.AnyVersion)
+			results, err := c.Txn(t.Context(), lease.Guard(), set)
+			if err == nil && len(results) != 2 {
+				t.Errorf("%d results of 2 operations", len(results))
+			}
+			return err
+		}
+		refused := func(when string, want error) {
+			t.Helper()
+			culprit := new(framework.TxnError)
+			if err := write(); !errors.Is(err, want) || !errors.As(err, &culprit) || culprit.Index != 0 {
+				t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
+			}
+		}
+		if err := write(); err != nil {
+			t.Errorf("guarded write of the holder: %v", err)
+		}
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		refused("after an operator's deletion", framework.ErrNoNode)
+		next := mustLock(t, newExclusive(t, other, path))
+		refused("under the next holder", framework.ErrBadVersion)
+		mustRelease(t, next)
+	})
+}
+
+// TestExclusiveGuardInAMulti writes under the guards of a Multi's lease when another client has
+// the lock of its only member.
+func TestExclusiveGuardInAMulti(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		const path = "/exclusive/multi-guard"
+		c, other := w.Client(t), w.Client(t)
+		lease := mustLock(t, newMulti(t, newExclusive(t, c, path)))
+		if _, err := c.Txn(t.Context(), lease.Guard()); err != nil {
+			t.Errorf("guarded transaction of the holder: %v", err)
+		}
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		next := mustLock(t, newExclusive(t, other, path))
+		for name, guards := range map[string][]framework.TxnOp{"Guard": {lease.Guard()}, "Guards": lease.Guards()} {
+			if _, err := c.Txn(t.Context(), guards...); !errors.Is(err, framework.ErrBadVersion) {
+				t.Errorf("transaction with %s under the next holder: %v, want ErrBadVersion", name, err)
+			}
+		}
+		mustRelease(t, next)
+	})
+}
+
+// TestExclusiveNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
+func TestExclusiveNeedsAnEpochThatItMayWrite(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		createDirs(t, c, "/exclusive-readonly")
+		e := newExclusive(t, c, "/exclusive-readonly/lock", lock.WithACL(framework.ReadOnlyACL()...))
+		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
+			t.Errorf("Lock: %v, want a refusal of the ACL", err)
+		}
+		left, _, err := c.Children(t.Context(), "/exclusive-readonly")
+		if err != nil || len(left) != 0 {
+			t.Errorf("left behind: %q, %v", left, err)
+		}
+	})
+}
