@@ -14,7 +14,9 @@ import (
 )
 
 // MaxPendingDeletes is how many guaranteed deletions a client keeps at a time:
-// far more than one that works has, and few enough not to matter in memory.
+// far more than one that works has, and few enough not to matter in memory. Beyond it the
+// client keeps those only whose end is awaited, be it by a function (see [WhenOver]) or by the
+// next create at the path (see [KnownByData]): a znode whose deletion was dropped could still exist.
 const MaxPendingDeletes = 1 << 16
 
 // A deletion is a znode that is to go, whatever happens to the connection.
@@ -22,9 +24,17 @@ type deletion struct {
 	session   int64  // the session that it ends with, 0 if it outlives sessions
 	path      string // for a protected create, the path that was asked for
 	version   int32
-	czxid     int64       // of the znode that is meant, 0 for any: see [CreatedBy]
+	czxid     int64 // of the znode that is meant, 0 for any: see [CreatedBy]
+	epoch     int32 // if atEpoch is set: see [AtEpoch]
+	atEpoch   bool
 	protected *protection // set if it is not known whether, and as what, the znode exists
 	over      *overHook   // nil for nobody
+}
+
+// awaited reports whether the deletion's end is awaited. Whoever awaits it makes no other znode
+// at the path until then, so there are no more of these deletions than such paths.
+func (x deletion) awaited() bool {
+	return x.over != nil || x.protected != nil && x.protected.settle != nil
 }
 
 // deletes does the guaranteed deletions of a client, several at once and in no fixed
@@ -62,9 +72,8 @@ func (d *deletes) add(x deletion, before doubt) error {
 		x.over.tell()
 		return nil
 	}
-	if n := len(d.known); n >= MaxPendingDeletes {
+	if n := len(d.known); n >= MaxPendingDeletes && !x.awaited() {
 		d.mu.Unlock()
-		x.over.tell()
 		return fmt.Errorf("not to be deleted in the background either: %d deletions are pending already", n)
 	}
 	d.known[x] = &pendingDelete{doubt: before}
@@ -91,8 +100,8 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 			if err != nil || path == "" {
 				return struct{}{}, err
 			}
-			_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
-			if err != nil && !ctxerr.Is(err, ErrNoNode) {
+			err = x.protected.delete(ctx, s, path)
+			if err != nil && !ctxerr.Is(err, ErrNoNode) && !ctxerr.Is(err, errEpochMoved) {
 				return struct{}{}, err
 			}
 		}

@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -33,5 +34,34 @@ func TestBackgroundDeletionsAreSentSeveralAtOnce(t *testing.T) {
 		if took > atMost {
 			t.Errorf("%d deletions at %v each took %v, want at most %v", orphans, roundTrip, took, atMost)
 		}
+	})
+}
+
+// TestDeleteWhoseEndIsAwaitedIsNeverDropped has more deletions pending than a client keeps.
+func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/awaited", "")
+		srv.Refuse()
+		srv.Cut()
+		bound := c.InSession(c.Session().ID)
+		for i := range framework.MaxPendingDeletes {
+			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
+		}
+		bound.Discard("/none", framework.CreatedBy(framework.MaxPendingDeletes+1))
+		if n := c.PendingDeletes(); n != framework.MaxPendingDeletes {
+			t.Errorf("%d deletions pending, want %d", n, framework.MaxPendingDeletes)
+		}
+		over := make(chan struct{})
+		bound.Discard("/awaited", framework.WhenOver(func() { close(over) }))
+		select {
+		case <-over:
+			t.Error("the deletion was over before the znode was gone")
+		default:
+		}
+		if err := c.Close(); err != nil && !errors.Is(err, framework.ErrClosed) {
+			t.Error(err)
+		}
+		await(t, over, "the end of the deletion")
 	})
 }

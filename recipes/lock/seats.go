@@ -37,26 +37,32 @@ func seatsOf(c *framework.Client) *seats {
 
 // take waits for the path's seat, until ctx ends, or returns ErrHeld if it only
 // tries. waited says whether somebody else had it.
-func (s *seats) take(ctx context.Context, path string, try bool, seen *telemetry.Acquire) (st *seat, waited bool, err error) {
-	st = s.want(path)
+func (s *seats) take(ctx context.Context, path string, try bool, seen *telemetry.Acquire) (_ *seat, waited bool, err error) {
+	st := s.want(path)
+	taken := false
+	defer func() {
+		if !taken { // also if a function of the user's panicked
+			st.forget()
+		}
+	}()
 	select {
 	case st.turn <- struct{}{}:
+		taken = true
 		st.sitter.Store(seen)
 		return st, false, nil
 	default:
 	}
 	if try {
-		st.forget()
 		return nil, false, ErrHeld
 	}
 	seen.Waits(telemetry.NoQueue)
 	seen.BehindAcquire(st.sitter.Load())
 	select {
 	case st.turn <- struct{}{}:
+		taken = true
 		st.sitter.Store(seen)
 		return st, true, nil
 	case <-ctx.Done():
-		st.forget()
 		return nil, false, ctxerr.Of(ctx)
 	}
 }
