@@ -6,6 +6,7 @@ replace github.com/docent-go/docent => ../
 
 require (
 	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
+	github.com/jcmturner/gofork v1.7.6
 	github.com/jcmturner/gokrb5/v8 v8.4.4
 	go.uber.org/zap v1.28.0
 )
@@ -19,7 +20,6 @@ require (
 	github.com/hashicorp/go-uuid v1.0.3 // indirect
 	github.com/jcmturner/aescts/v2 v2.0.0 // indirect
 	github.com/jcmturner/dnsutils/v2 v2.0.0 // indirect
-	github.com/jcmturner/gofork v1.7.6 // indirect
 	github.com/jcmturner/rpc/v2 v2.0.3 // indirect
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
