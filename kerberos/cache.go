@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
@@ -23,7 +22,7 @@ const maxFile = 1 << 20
 // expires, so kinit, k5start or sssd may renew it there. If the ticket in the file has expired,
 // the error wraps [framework.ErrAuthFailed].
 func CredentialCache(file string) Credential {
-	return credentialFunc(func(*config.Config) (login, error) {
+	return credentialFunc(func(*realms) (login, error) {
 		if _, err := cachedTicket(file); err != nil {
 			return nil, fmt.Errorf("kerberos: %w", err)
 		}

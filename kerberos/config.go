@@ -19,17 +19,17 @@ var sealing = []int32{
 }
 
 // loadConfig reads krb5.conf.
-func loadConfig(path string) (*config.Config, error) {
-	realms, err := config.Load(path)
+func loadConfig(path string) (*realms, error) {
+	conf, err := config.Load(path)
 	if err != nil && !errors.As(err, new(config.UnsupportedDirective)) {
 		return nil, fmt.Errorf("kerberos: configuration: %w", err)
 	}
-	lib := &realms.LibDefaults
+	lib := &conf.LibDefaults
 	lib.DefaultTGSEnctypeIDs = slices.DeleteFunc(slices.Clone(lib.DefaultTGSEnctypeIDs), func(id int32) bool {
 		return !slices.Contains(sealing, id)
 	})
 	if len(lib.DefaultTGSEnctypeIDs) == 0 {
 		return nil, fmt.Errorf("kerberos: configuration %s: default_tgs_enctypes: must have one of AES", path)
 	}
-	return realms, nil
+	return &realms{Config: conf}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/iana/nametype"
 	"github.com/jcmturner/gokrb5/v8/keytab"
@@ -17,21 +16,21 @@ import (
 // [CredentialCache]. It holds no secret that formatting shows.
 type Credential interface {
 	// prepare checks the credential and returns how it gets a ticket-granting ticket.
-	prepare(realms *config.Config) (login, error)
+	prepare(realms *realms) (login, error)
 }
 
 // A login returns a new ticket-granting ticket.
 type login func(ctx context.Context) (*ticket, error)
 
-type credentialFunc func(realms *config.Config) (login, error)
+type credentialFunc func(realms *realms) (login, error)
 
-func (f credentialFunc) prepare(realms *config.Config) (login, error) { return f(realms) }
+func (f credentialFunc) prepare(realms *realms) (login, error) { return f(realms) }
 
 // Keytab returns the credential of a principal whose keys are in a keytab file. The principal is
 // "app@REALM" or "app/host@REALM". Without a realm it is in krb5.conf's default_realm. The client
 // reads the file at every login, so a new one may replace it at any time.
 func Keytab(principal, file string) Credential {
-	return credentialFunc(func(realms *config.Config) (login, error) {
+	return credentialFunc(func(realms *realms) (login, error) {
 		who, err := parsePrincipal(principal, realms)
 		if err != nil {
 			return nil, err
@@ -47,7 +46,7 @@ func Keytab(principal, file string) Credential {
 // Password returns the credential of a principal that has a password. The principal is written as
 // for [Keytab].
 func Password(principal, password string) Credential {
-	return credentialFunc(func(realms *config.Config) (login, error) {
+	return credentialFunc(func(realms *realms) (login, error) {
 		who, err := parsePrincipal(principal, realms)
 		if err == nil && password == "" {
 			err = errors.New("kerberos: password: must not be empty")
@@ -71,7 +70,7 @@ func (p principal) credentials() *credentials.Credentials {
 	return credentials.NewFromPrincipalName(p.name, p.realm)
 }
 
-func parsePrincipal(text string, realms *config.Config) (principal, error) {
+func parsePrincipal(text string, realms *realms) (principal, error) {
 	name, realm, found := strings.Cut(text, "@")
 	if !found {
 		realm = realms.LibDefaults.DefaultRealm

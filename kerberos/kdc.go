@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/config"
@@ -31,10 +33,19 @@ var (
 	errSilent = errors.New("it did not answer in its share of the time")
 )
 
+// realms are what krb5.conf says, and which KDC answered last.
+type realms struct {
+	*config.Config // immutable
+
+	mu       sync.Mutex // guards following; not held while a KDC is asked
+	answered string     // address; "" for none yet
+}
+
 // ask sends a request to the realm's KDCs, one after another until one answers, and returns the
-// reply. An error message of the KDC's is returned as a [messages.KRBError].
-func ask(ctx context.Context, realms *config.Config, realm string, request []byte) ([]byte, error) {
-	addrs, err := kdcs(ctx, realms, realm)
+// reply. It begins with the KDC that answered last, so a silent one costs its time once. An error
+// message of the KDC's is returned as a [messages.KRBError].
+func (r *realms) ask(ctx context.Context, realm string, request []byte) ([]byte, error) {
+	addrs, err := r.kdcs(ctx, realm)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
@@ -42,6 +53,7 @@ func ask(ctx context.Context, realms *config.Config, realm string, request []byt
 	for i, addr := range addrs {
 		reply, err := askOne(ctx, addr, len(addrs)-i, request)
 		if err == nil {
+			r.prefer(addr)
 			return checked(reply)
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", addr, err))
@@ -50,6 +62,13 @@ func ask(ctx context.Context, realms *config.Config, realm string, request []byt
 		}
 	}
 	return nil, joined(faults)
+}
+
+// prefer makes addr the first KDC that is asked.
+func (r *realms) prefer(addr string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered = addr
 }
 
 // joined returns faults in one line.
@@ -123,17 +142,32 @@ func endedBy(ctx context.Context, err error) error {
 	}
 }
 
-// kdcs returns the addresses of the realm's KDCs: those of krb5.conf, else those in the DNS if
-// krb5.conf says so (dns_lookup_kdc).
-func kdcs(ctx context.Context, realms *config.Config, realm string) ([]string, error) {
+// kdcs returns the addresses of the realm's KDCs in the order in which they are to be asked.
+func (r *realms) kdcs(ctx context.Context, realm string) ([]string, error) {
+	addrs, err := r.named(ctx, realm)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(addrs, r.answered); i > 0 {
+		addrs = slices.Insert(slices.Delete(addrs, i, i+1), 0, r.answered)
+	}
+	return addrs, nil
+}
+
+// named returns the KDCs of krb5.conf, else those in the DNS if krb5.conf says so (dns_lookup_kdc).
+func (r *realms) named(ctx context.Context, realm string) ([]string, error) {
 	var addrs []string
-	i := slices.IndexFunc(realms.Realms, func(r config.Realm) bool { return r.Realm == realm })
-	if i >= 0 {
-		for _, kdc := range realms.Realms[i].KDC {
+	for _, known := range r.Realms {
+		if known.Realm != realm {
+			continue
+		}
+		for _, kdc := range known.KDC {
 			addrs = append(addrs, withPort(kdc))
 		}
 	}
-	if len(addrs) > 0 || !realms.LibDefaults.DNSLookupKDC {
+	if len(addrs) > 0 || !r.LibDefaults.DNSLookupKDC {
 		return addrs, nil
 	}
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "kerberos", "tcp", realm)
@@ -141,7 +175,7 @@ func kdcs(ctx context.Context, realms *config.Config, realm string) ([]string, e
 		return nil, endedBy(ctx, err)
 	}
 	for _, record := range records {
-		addrs = append(addrs, net.JoinHostPort(strings.TrimSuffix(record.Target, "."), fmt.Sprint(record.Port)))
+		addrs = append(addrs, net.JoinHostPort(strings.TrimSuffix(record.Target, "."), strconv.Itoa(int(record.Port))))
 	}
 	return addrs, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
@@ -57,7 +56,7 @@ func (s secret) key(who principal, id int32, hints types.PADataSequence) (types.
 }
 
 // loginBy returns the login of who by what load returns.
-func loginBy(realms *config.Config, who principal, load func() (secret, error)) login {
+func loginBy(realms *realms, who principal, load func() (secret, error)) login {
 	return func(ctx context.Context) (*ticket, error) {
 		s, err := load()
 		if err != nil {
@@ -72,8 +71,8 @@ func loginBy(realms *config.Config, who principal, load func() (secret, error)) 
 }
 
 // login asks the KDC for a ticket-granting ticket, and proves to it who asks if it wants that.
-func (s secret) login(ctx context.Context, realms *config.Config, who principal) (*ticket, error) {
-	request, err := messages.NewASReqForTGT(who.realm, realms, who.name)
+func (s secret) login(ctx context.Context, realms *realms, who principal) (*ticket, error) {
+	request, err := messages.NewASReqForTGT(who.realm, realms.Config, who.name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,18 +99,18 @@ func (s secret) login(ctx context.Context, realms *config.Config, who principal)
 	if err := affordable(reply.PAData); err != nil {
 		return nil, err
 	}
-	if _, err := reply.Verify(realms, s.creds, request); err != nil {
+	if _, err := reply.Verify(realms.Config, s.creds, request); err != nil {
 		return nil, fmt.Errorf("%w: %w", framework.ErrAuthFailed, err)
 	}
 	return newTicket(reply.KDCRepFields), nil
 }
 
-func askLogin(ctx context.Context, realms *config.Config, request messages.ASReq) ([]byte, error) {
+func askLogin(ctx context.Context, realms *realms, request messages.ASReq) ([]byte, error) {
 	frame, err := request.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	return ask(ctx, realms, request.ReqBody.Realm, frame)
+	return realms.ask(ctx, request.ReqBody.Realm, frame)
 }
 
 // prove returns the time, encrypted by a key of an encryption type that the KDC wants.

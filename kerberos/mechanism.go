@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jcmturner/gokrb5/v8/config"
-
 	"github.com/docent-go/docent/framework"
 )
 
 // A Mechanism is GSSAPI with the identity of one principal. Several clients may share
 // one. All methods may be called concurrently.
 type Mechanism struct {
-	realms  *config.Config // immutable
-	service service
+	service service // immutable
 	wallet  *wallet
 }
 
@@ -39,7 +36,7 @@ func New(credential Credential, opts ...Option) (*Mechanism, error) {
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
-	return &Mechanism{realms: realms, service: cfg.service, wallet: &wallet{login: login, realms: realms}}, nil
+	return &Mechanism{service: cfg.service, wallet: &wallet{login: login, realms: realms}}, nil
 }
 
 // Start is part of [framework.Mechanism]. It gets a ticket for the server host. It obeys ctx

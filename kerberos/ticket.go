@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
@@ -50,8 +49,8 @@ func (t *ticket) fresh() bool {
 }
 
 // service returns a ticket for the server name, by a ticket-granting ticket.
-func (t *ticket) service(ctx context.Context, realms *config.Config, name types.PrincipalName) (*ticket, error) {
-	request, err := messages.NewTGSReq(t.client, t.realm, realms, t.body, t.key, name, false)
+func (t *ticket) service(ctx context.Context, realms *realms, name types.PrincipalName) (*ticket, error) {
+	request, err := messages.NewTGSReq(t.client, t.realm, realms.Config, t.body, t.key, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func (t *ticket) service(ctx context.Context, realms *config.Config, name types.
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask(ctx, realms, t.realm, frame)
+	answer, err := realms.ask(ctx, t.realm, frame)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -70,7 +69,7 @@ func (t *ticket) service(ctx context.Context, realms *config.Config, name types.
 	if err := reply.DecryptEncPart(t.key); err != nil {
 		return nil, fmt.Errorf("%w: %w", framework.ErrAuthFailed, err)
 	}
-	if _, err := reply.Verify(realms, request); err != nil {
+	if _, err := reply.Verify(realms.Config, request); err != nil {
 		return nil, fmt.Errorf("%w: %w", framework.ErrAuthFailed, err)
 	}
 	if got := reply.DecryptedEncPart.SName; !got.Equal(name) || !reply.Ticket.SName.Equal(name) {

@@ -156,6 +156,28 @@ func TestKDCs_are_asked_one_after_another(t *testing.T) {
 	}
 }
 
+func TestKDCs_that_answered_are_asked_first(t *testing.T) {
+	t.Parallel()
+	r := needRealm(t)
+	broken := runFront(t, r)
+	broken.answerBy(func([]byte) ([]byte, bool) { return nil, true })
+	sound := runFront(t, r)
+	m := mechanism(t, broken.addr()+" "+sound.addr(), kerberos.Keytab("app", r.keytab("app")))
+	for range 3 {
+		if err := start(t, m); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := broken.logins.Load() + broken.tickets.Load(); n != 1 {
+		t.Errorf("%d requests to the KDC that does not answer, want 1", n)
+	}
+	sound.stop()
+	broken.answerBy(nil)
+	if err := start(t, m); err != nil || broken.tickets.Load() == 0 {
+		t.Errorf("once the other has gone: %v", err)
+	}
+}
+
 func TestKDCs_that_fail_are_no_refusal(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
@@ -13,8 +12,8 @@ import (
 
 // A wallet keeps the tickets of one principal.
 type wallet struct {
-	login  login          // immutable
-	realms *config.Config // immutable
+	login  login // immutable
+	realms *realms
 
 	mu       sync.Mutex // guards following; not held while a KDC is asked
 	granting *ticket    // nil for none yet
