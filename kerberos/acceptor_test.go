@@ -14,6 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/gssapi"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+	"github.com/jcmturner/gokrb5/v8/iana/flags"
 	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
@@ -60,6 +61,9 @@ func (a *acceptor) asked(t testing.TB, token []byte) types.Authenticator {
 	var request messages.APReq
 	if err := request.Unmarshal(body); err != nil {
 		t.Fatal(err)
+	}
+	if !types.IsFlagSet(&request.APOptions, flags.APOptionMutualRequired) {
+		t.Error("the client wants no proof of the server")
 	}
 	if err := request.DecryptAuthenticator(a.key); err != nil {
 		t.Fatal(err)

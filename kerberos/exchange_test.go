@@ -8,6 +8,7 @@ import (
 
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"github.com/docent-go/docent/kerberos"
@@ -104,6 +105,7 @@ func TestExchange_refuses_what_is_no_token(t *testing.T) {
 		"another mechanism": {[]byte("\x60\x0a\x06\x06\x2b\x06\x01\x05\x05\x02\x01\x00"), "none of Kerberos"},
 		"a request":         {token("\x01\x00", nil), "kind"},
 		"an empty proof":    {token("\x02\x00", nil), ""},
+		"a short secret":    {token("\x02\x00", marshalled(t, messages.APRep{PVNO: 5, MsgType: 15, EncPart: types.EncryptedData{EType: 17, Cipher: []byte("s")}}, 15)), ""},
 		"an error":          {token("\x03\x00", refusedBy(t, errorcode.KRB_AP_ERR_SKEW)[4:]), "KRB_AP_ERR_SKEW"},
 		"an empty error":    {token("\x03\x00", nil), ""},
 	} {

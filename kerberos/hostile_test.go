@@ -42,6 +42,25 @@ func info(t *testing.T, entries ...types.ETypeInfo2Entry) []byte {
 	return hints
 }
 
+// reply returns a reply to a login of alice, which nobody can read, with an empty list of hints.
+func reply(t *testing.T, realm string) []byte {
+	t.Helper()
+	sealed := types.EncryptedData{EType: etypeID.AES256_CTS_HMAC_SHA1_96, KVNO: 1, Cipher: []byte("sealed")}
+	var hints types.PADataSequence
+	if err := hints.Unmarshal(info(t)); err != nil {
+		t.Fatal(err)
+	}
+	message := messages.ASRep{KDCRepFields: messages.KDCRepFields{
+		PVNO: 5, MsgType: 11, PAData: hints, CRealm: realm, CName: types.NewPrincipalName(1, "alice"), EncPart: sealed,
+		Ticket: messages.Ticket{TktVNO: 5, Realm: realm, SName: types.NewPrincipalName(2, "krbtgt/"+realm), EncPart: sealed},
+	}}
+	frame, err := message.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return framed(frame)
+}
+
 func TestLogin_survives_a_hostile_KDC(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
@@ -63,6 +82,8 @@ func TestLogin_survives_a_hostile_KDC(t *testing.T) {
 		"an empty reply":       {framed(nil), ""},
 		"garbage for a reply":  {framed([]byte("garbage")), ""},
 		"half a login reply":   {framed([]byte("\x6b\x03\x30\x01")), ""},
+		"a reply with no hint": {reply(t, realmName), "unreadable message"},
+		"another's reply":      {reply(t, "OTHER.TEST"), "CRealm"},
 		"the demand, for ever": {wants(t, info(t, hint(aes, ""))), "PREAUTH_REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {

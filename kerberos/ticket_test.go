@@ -132,6 +132,22 @@ func TestLogin_takes_the_latest_key_of_a_keytab(t *testing.T) {
 	}
 }
 
+func TestLogin_takes_an_encryption_type_of_the_keytab(t *testing.T) {
+	t.Parallel()
+	r := needRealm(t)
+	path := t.TempDir() + "/one.keytab"
+	script := "rkt " + r.keytab("app") + "\ndelent 1\ndelent 2\ndelent 2\nwkt " + path + "\nq\n" // the KDC has four types
+	if err := r.run(script, "ktutil"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(secrets(t, path)); n != 1 {
+		t.Fatalf("the keytab has %d keys", n)
+	}
+	if err := start(t, mechanism(t, r.addr(), kerberos.Keytab("app", path))); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLogin_reads_a_keytab_that_was_replaced(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
@@ -181,18 +197,23 @@ func TestKDCs_that_answered_are_asked_first(t *testing.T) {
 func TestKDCs_that_fail_are_no_refusal(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
-	for name, answer := range map[string][]byte{
-		"generic error":       refusedBy(t, errorcode.KRB_ERR_GENERIC),
-		"service unavailable": refusedBy(t, errorcode.KDC_ERR_SVC_UNAVAILABLE),
-		"closed connection":   {},
-		"cut off":             {0, 0, 0, 9, 'x'},
-		"too long":            {255, 255, 255, 255},
+	for name, tc := range map[string]struct {
+		answer []byte
+		want   string
+	}{
+		"generic error":       {refusedBy(t, errorcode.KRB_ERR_GENERIC), "KRB_ERR_GENERIC"},
+		"service unavailable": {refusedBy(t, errorcode.KDC_ERR_SVC_UNAVAILABLE), "SVC_UNAVAILABLE"},
+		"closed connection":   {nil, "EOF"},
+		"cut off":             {[]byte{0, 0, 0, 9, 'x'}, "EOF"},
+		"too long":            {[]byte{255, 255, 255, 255}, "must be at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kdc := runFront(t, r)
-			kdc.answerBy(func([]byte) ([]byte, bool) { return answer, true })
-			wantFailure(t, start(t, mechanism(t, kdc.addr(), kerberos.Password("alice", password))), "no KDC answers")
+			kdc.answerBy(func([]byte) ([]byte, bool) { return tc.answer, true })
+			err := start(t, mechanism(t, kdc.addr(), kerberos.Password("alice", password)))
+			wantFailure(t, err, "no KDC answers")
+			wantFailure(t, err, tc.want)
 		})
 	}
 	wantFailure(t, start(t, mechanism(t, unused(t), kerberos.Password("alice", password))), "no KDC answers")
