@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -177,31 +176,12 @@ func TestTLSWithClientCertificatesOnTheSecurePort(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	dir := t.TempDir()
-	addr := freeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
-	keyStore := ca.write(t, filepath.Join(dir, "server.pem"), "zk.test")
 	trustStore := filepath.Join(dir, "ca.pem")
-	if err := os.WriteFile(trustStore, ca.pem, 0o600); err != nil {
-		t.Fatal(err)
+	trust(t, trustStore, ca)
+	_, lead := secureServer(t, ca.write(t, filepath.Join(dir, "server.pem"), "zk.test"), trustStore)
+	config := &tls.Config{
+		RootCAs: ca.roots(), Certificates: []tls.Certificate{ca.pair(t, "client.test")}, MinVersion: tls.VersionTLS12,
 	}
-	zktest.Run(t,
-		zktest.WithSetting("secureClientPort", port),
-		zktest.WithSetting("serverCnxnFactory", "org.apache.zookeeper.server.NettyServerCnxnFactory"),
-		zktest.WithSetting("authProvider.x509", "org.apache.zookeeper.server.auth.X509AuthenticationProvider"),
-		zktest.WithSetting("ssl.keyStore.location", keyStore), zktest.WithSetting("ssl.keyStore.type", "PEM"),
-		zktest.WithSetting("ssl.trustStore.location", trustStore), zktest.WithSetting("ssl.trustStore.type", "PEM"),
-		zktest.WithSetting("ssl.hostnameVerification", "false"),
-		zktest.WithJVMFlags(nettyFlags(t)...))
-	pair, err := tls.LoadX509KeyPair(ca.write(t, filepath.Join(dir, "client.pem"), "client.test"), filepath.Join(dir, "client.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca.pem)
-	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	lead := framework.WithDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	})
 
 	var rec record
 	c := connect(t, "zk.test:2281", framework.WithTLS(config), lead, framework.WithLogger(rec.logger()),
