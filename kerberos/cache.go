@@ -29,7 +29,8 @@ func CredentialCache(file string) Credential {
 		return func(context.Context) (*ticket, error) {
 			t, err := cachedTicket(file)
 			if err == nil && !t.valid() {
-				err = fmt.Errorf("%w: credential cache %s: its ticket expired at %s", framework.ErrAuthFailed, file, t.end.Format(time.RFC3339))
+				err = fmt.Errorf("%w: credential cache %s: its ticket expired at %s",
+					framework.ErrAuthFailed, file, t.end.Format(time.RFC3339))
 			}
 			return t, err
 		}, nil
@@ -55,7 +56,8 @@ func cachedTicket(file string) (t *ticket, err error) {
 	realm := cache.DefaultPrincipal.Realm
 	entry, ok := cache.GetEntry(types.PrincipalName{NameString: []string{"krbtgt", realm}})
 	if !ok {
-		return nil, fmt.Errorf("credential cache %s: has no ticket-granting ticket of %s", file, realm)
+		return nil, fmt.Errorf("credential cache %s: has no ticket-granting ticket of %s",
+			file, realm)
 	}
 	var body messages.Ticket
 	if body.Unmarshal(entry.Ticket) != nil {

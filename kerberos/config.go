@@ -25,11 +25,11 @@ func loadConfig(path string) (*realms, error) {
 		return nil, fmt.Errorf("kerberos: configuration: %w", err)
 	}
 	lib := &conf.LibDefaults
-	lib.DefaultTGSEnctypeIDs = slices.DeleteFunc(slices.Clone(lib.DefaultTGSEnctypeIDs), func(id int32) bool {
-		return !slices.Contains(sealing, id)
-	})
+	foreign := func(id int32) bool { return !slices.Contains(sealing, id) }
+	lib.DefaultTGSEnctypeIDs = slices.DeleteFunc(slices.Clone(lib.DefaultTGSEnctypeIDs), foreign)
 	if len(lib.DefaultTGSEnctypeIDs) == 0 {
-		return nil, fmt.Errorf("kerberos: configuration %s: default_tgs_enctypes: must have one of AES", path)
+		return nil, fmt.Errorf("kerberos: configuration %s: default_tgs_enctypes: must have one of AES",
+			path)
 	}
 	return &realms{Config: conf}, nil
 }

@@ -54,7 +54,8 @@ func Password(principal, password string) Credential {
 		if err != nil {
 			return nil, err
 		}
-		return loginBy(realms, who, func() (secret, error) { return passwordSecret(who, password), nil }), nil
+		s := func() (secret, error) { return passwordSecret(who, password), nil }
+		return loginBy(realms, who, s), nil
 	})
 }
 
@@ -79,7 +80,8 @@ func parsePrincipal(text string, realms *realms) (principal, error) {
 	case name == "" || strings.Contains(realm, "@"):
 		return principal{}, fmt.Errorf("kerberos: principal %q: must be name@REALM", text)
 	case realm == "":
-		return principal{}, fmt.Errorf("kerberos: principal %q: must have a realm, since krb5.conf has no default_realm", text)
+		return principal{}, fmt.Errorf(
+			"kerberos: principal %q: must have a realm, since krb5.conf has no default_realm", text)
 	}
 	return principal{types.NewPrincipalName(nametype.KRB_NT_PRINCIPAL, name), realm}, nil
 }
@@ -94,7 +96,8 @@ func keytabSecret(who principal, file string) (s secret, err error) {
 	}
 	s = secret{creds: who.credentials().WithKeytab(table), keys: make(map[int32]versioned)}
 	for _, entry := range table.Entries {
-		if entry.Principal.Realm != who.realm || !who.name.Equal(types.PrincipalName{NameString: entry.Principal.Components}) {
+		name := types.PrincipalName{NameString: entry.Principal.Components}
+		if entry.Principal.Realm != who.realm || !who.name.Equal(name) {
 			continue
 		}
 		if latest := s.keys[entry.Key.KeyType]; int(entry.KVNO) >= latest.version {

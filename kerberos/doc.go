@@ -22,8 +22,8 @@
 // # Configuration
 //
 // The realms, their KDCs and the encryption types come from krb5.conf: see [WithConfigFile]. KDCs
-// are asked over TCP, in the order of the file. Service tickets are asked for with AES keys only. The
-// parser knows no include directives.
+// are asked over TCP, in the order of the file but for the one that answered last, which comes
+// first. Service tickets have AES keys. The parser knows no include directives.
 //
 // # Security
 //

@@ -98,7 +98,8 @@ func (x *exchange) verify(challenge []byte) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	if part.CTime.Unix() != x.asked.CTime.Unix() || part.Cusec != x.asked.Cusec {
-		return nil, false, errors.New("the server did not prove its identity: it answers another request")
+		return nil, false, errors.New(
+			"the server did not prove its identity: it answers another request")
 	}
 	x.seal = seal{key: x.ticket.key, sequence: uint64(x.asked.SeqNumber)}
 	if len(part.Subkey.KeyValue) > 0 {

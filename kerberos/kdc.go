@@ -114,7 +114,8 @@ func roundTrip(ctx context.Context, addr string, request []byte) ([]byte, error)
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), request...)); err != nil {
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), request...)
+	if _, err := conn.Write(frame); err != nil {
 		return nil, err
 	}
 	var length [4]byte
@@ -175,7 +176,8 @@ func (r *realms) named(ctx context.Context, realm string) ([]string, error) {
 		return nil, endedBy(ctx, err)
 	}
 	for _, record := range records {
-		addrs = append(addrs, net.JoinHostPort(strings.TrimSuffix(record.Target, "."), strconv.Itoa(int(record.Port))))
+		host, port := strings.TrimSuffix(record.Target, "."), strconv.Itoa(int(record.Port))
+		addrs = append(addrs, net.JoinHostPort(host, port))
 	}
 	return addrs, nil
 }

@@ -36,7 +36,8 @@ func New(credential Credential, opts ...Option) (*Mechanism, error) {
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
-	return &Mechanism{service: cfg.service, wallet: &wallet{login: login, realms: realms}}, nil
+	w := &wallet{login: login, realms: realms}
+	return &Mechanism{service: cfg.service, wallet: w}, nil
 }
 
 // Start is part of [framework.Mechanism]. It gets a ticket for the server host. It obeys ctx

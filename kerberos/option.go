@@ -31,14 +31,17 @@ type settings struct {
 
 func (s *settings) validate() error {
 	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf(format, args...))
+	}
 	name, host, _ := strings.Cut(s.service.fixed, "/")
 	switch {
 	case s.service.name == "" || strings.ContainsAny(s.service.name, "/@"):
-		faults = append(faults, fmt.Errorf("kerberos: service name %q: must be one part of a principal", s.service.name))
+		fault("kerberos: service name %q: must be one part of a principal", s.service.name)
 	case s.service.fixed != "" && (name == "" || host == "" || strings.ContainsAny(host, "/@")):
-		faults = append(faults, fmt.Errorf("kerberos: service principal %q: must be name/host without a realm", s.service.fixed))
+		fault("kerberos: service principal %q: must be name/host without a realm", s.service.fixed)
 	case s.service.fixed != "" && s.service.canonical:
-		faults = append(faults, errors.New("kerberos: service principal: must not be given together with WithCanonicalHost"))
+		fault("kerberos: service principal: must not be given together with WithCanonicalHost")
 	}
 	return errors.Join(faults...)
 }
@@ -56,8 +59,8 @@ func WithServicePrincipal(principal string) Option {
 	return optionFunc(func(s *settings) { s.service.fixed = principal })
 }
 
-// WithCanonicalHost makes the client look up the name of each server's first address in the DNS, and
-// ask for a ticket for that name. It is what Java's client does by default
+// WithCanonicalHost makes the client look up the name of each server's first address in the DNS,
+// and ask for a ticket for that name. It is what Java's client does by default
 // (zookeeper.sasl.client.canonicalize.hostname). If the address has no name, the one in the
 // connect string is taken. Whoever controls the DNS then chooses the principal. The
 // default is the name in the connect string.

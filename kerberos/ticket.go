@@ -49,7 +49,9 @@ func (t *ticket) fresh() bool {
 }
 
 // service returns a ticket for the server name, by a ticket-granting ticket.
-func (t *ticket) service(ctx context.Context, realms *realms, name types.PrincipalName) (*ticket, error) {
+func (t *ticket) service(
+	ctx context.Context, realms *realms, name types.PrincipalName,
+) (*ticket, error) {
 	request, err := messages.NewTGSReq(t.client, t.realm, realms.Config, t.body, t.key, name, false)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ func (t *ticket) service(ctx context.Context, realms *realms, name types.Princip
 		return nil, fmt.Errorf("%w: %w", framework.ErrAuthFailed, err)
 	}
 	if got := reply.DecryptedEncPart.SName; !got.Equal(name) || !reply.Ticket.SName.Equal(name) {
-		return nil, fmt.Errorf("%w: the KDC answers with a ticket for %s", framework.ErrAuthFailed, got.PrincipalNameString())
+		return nil, fmt.Errorf("%w: the KDC answers with a ticket for %s",
+			framework.ErrAuthFailed, got.PrincipalNameString())
 	}
 	return newTicket(reply.KDCRepFields), nil
 }

@@ -33,7 +33,8 @@ func (w *wallet) ticket(ctx context.Context, name types.PrincipalName) (*ticket,
 		w.services[name.PrincipalNameString()] = t
 		return t, nil
 	}
-	if earlier := w.services[name.PrincipalNameString()]; errors.Is(err, errUnreachable) && ctx.Err() == nil && earlier.valid() {
+	earlier := w.services[name.PrincipalNameString()]
+	if errors.Is(err, errUnreachable) && ctx.Err() == nil && earlier.valid() {
 		return earlier, nil
 	}
 	return nil, err
