@@ -104,6 +104,13 @@ func keytabSecret(who principal, file string) (s secret, err error) {
 			s.keys[entry.Key.KeyType] = versioned{entry.Key, int(entry.KVNO)}
 		}
 	}
+	latest := table.Entries[:0] // what reads the reply goes by the entries' times
+	for _, entry := range table.Entries {
+		if int(entry.KVNO) == s.keys[entry.Key.KeyType].version {
+			latest = append(latest, entry)
+		}
+	}
+	table.Entries = latest
 	if len(s.keys) == 0 {
 		return secret{}, fmt.Errorf("keytab %s: has no key of %s", file, who)
 	}

@@ -34,8 +34,9 @@ type realm struct {
 var theRealm *realm
 
 // keeper runs the KDC until its standard input ends, which it does with the test's process,
-// however that ends, and then removes the realm's files.
-const keeper = `"$0" -n -r "$2" & pid=$!
+// however that ends, and then removes the realm's files. Signals to the test's group do not end it.
+const keeper = `trap '' INT TERM HUP
+"$0" -n -r "$2" & pid=$!
 read _
 kill $pid; wait $pid; rm -rf "$1"`
 
