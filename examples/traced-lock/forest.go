@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
