@@ -80,8 +80,8 @@ func TestLockEndsWhenItsClientIsClosed(t *testing.T) {
 // TestForeignChildren has nodes in the lock's directory that are no contenders.
 func TestForeignChildren(t *testing.T) {
 	t.Parallel()
-	const path = "/foreign"
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path := anyPath("/foreign")
 		c := w.Client(t)
 		for _, name := range []string{"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000"} {
 			if _, err := c.Create(t.Context(), path+"/"+name, nil, framework.WithParents()); err != nil {

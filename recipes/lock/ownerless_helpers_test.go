@@ -63,7 +63,7 @@ func forOwnerless(t *testing.T, dir string, body func(t *testing.T, w *worlds.Wo
 	for _, kind := range ownerlessKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) { body(t, w, kind, dir+"/"+kind.name) }, opts...)
+			worlds.Each(t, func(t *testing.T, w *worlds.World) { body(t, w, kind, anyPath(dir)+"/"+kind.name) }, opts...)
 		})
 	}
 }
