@@ -21,7 +21,9 @@ func (h *hold) lose(cause error) {
 	lost := &LostError{Path: h.path, Cause: cause}
 	h.err = lost
 	r.leaveLocked(h)
-	r.lost[h.key] = append(r.lost[h.key], h)
+	if h.side != nil { // else there is no Unlock that could ask for it
+		r.lost[h.key] = append(r.lost[h.key], h)
+	}
 	if h.lost != nil {
 		close(h.lost)
 	}

@@ -12,7 +12,7 @@ import (
 type registry struct {
 	mu    sync.Mutex
 	holds map[holdKey]*hold   // at most one live hold per key
-	lost  map[holdKey][]*hold // lost ones that still have leases, for Unlock to tell
+	lost  map[holdKey][]*hold // lost ones of owners that still have leases, for Unlock to report
 
 	relays map[relayKey]*relay // of mutexes with local hand-off
 

@@ -1,0 +1,52 @@
+package lock_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// TestLostLeasesLeaveTheRegistry never releases leases of locks that have no Unlock to report the
+// loss, and of a Multi.
+func TestLostLeasesLeaveTheRegistry(t *testing.T) {
+	t.Parallel()
+	const leases = 1000
+	kinds := map[string]func(t testing.TB, c *framework.Client, path string) lock.Locker{
+		"Exclusive": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newExclusive(t, c, path) },
+		"SemaphoreMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			return newSemaphoreMutex(t, c, path)
+		},
+		"Multi": func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			return newMulti(t, newMutex(t, c, path), newExclusive(t, c, path+"/exclusive"))
+		},
+	}
+	for name, newLocker := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				c := virtualClient(t, srv)
+				held := make([]*lock.Lease, leases)
+				for i := range held {
+					held[i] = mustLock(t, newLocker(t, c, fmt.Sprintf("/lost/%d", i)))
+				}
+				if n := lock.Registered(c); n == 0 && name == "Multi" {
+					t.Error("the registry is empty while the locks are held")
+				}
+				if err := srv.Expire(c.Session().ID); err != nil {
+					t.Fatal(err)
+				}
+				for _, lease := range held {
+					receive(t, lease.Lost(), "the loss")
+				}
+				synctest.Wait()
+				if n := lock.Registered(c); n != 0 {
+					t.Errorf("the registry refers to %d holds after %d losses", n, leases)
+				}
+			})
+		})
+	}
+}
