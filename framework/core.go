@@ -25,6 +25,7 @@ type core struct {
 	credentials credentials
 	telemetry   *telemetry
 	zxid        atomic.Int64    // the highest transaction id that a reply has named
+	breaks      atomic.Int64    // transitions to any state but Connected
 	ctx         context.Context // ends at Close
 	cancel      context.CancelCauseFunc
 	wg          sync.WaitGroup // every goroutine of the client but the listeners'
@@ -54,6 +55,9 @@ func (c *core) transition(to State, s *session, cause error) {
 		return
 	}
 	c.state = to
+	if to != Connected {
+		c.breaks.Add(1)
+	}
 	switch to {
 	case Connected:
 		c.session, c.outage = s, outage{}

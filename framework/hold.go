@@ -106,5 +106,10 @@ func (h *SessionHold) Err() error {
 	return h.err
 }
 
+// Breaks returns how often the client has left the state Connected so far. Two equal numbers mean
+// that the connection did not break in between: a listener that is registered in between could
+// not tell. It takes no lock.
+func (h *SessionHold) Breaks() int64 { return h.session.core.breaks.Load() }
+
 // Release ends the interest. It may be called several times.
 func (h *SessionHold) Release() { h.session.release(h) }

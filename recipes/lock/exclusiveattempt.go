@@ -48,7 +48,7 @@ func (a *exclusiveAttempt) run(ctx context.Context, try bool) (*queue.Grant, err
 		err := a.pass(ctx)
 		switch {
 		case err == nil:
-			return &queue.Grant{Client: a.client, Hold: a.hold, Node: a.lock.path, Stat: a.stat}, nil
+			return &queue.Grant{Client: a.client, Hold: a.hold, Node: a.lock.path, Stat: a.stat, Breaks: a.hold.Breaks()}, nil
 		case ctxerr.Is(err, framework.ErrSessionEnded):
 			a.unbind()
 		case ctxerr.Is(err, framework.ErrNodeExists) && try:

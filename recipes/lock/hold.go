@@ -45,6 +45,7 @@ type hold struct {
 	changed chan struct{} // closed when the driver leaves or the attempt is given up; nil while nobody waits for that
 	waiting int           // goroutines of the party that wait for the driver
 	grant   *queue.Grant
+	breaks  int64           // of the connection at the grant; set with it
 	held    *telemetry.Hold // what telemetry follows of the grant; set with it
 	leases  []*Lease        // in the order of their locking
 	leased  bool            // it has had a lease
@@ -71,7 +72,10 @@ func (h *hold) leaseLocked() *Lease {
 // once it has something to do: the hold has lasted as long as it may go unwatched, or
 // the watch fires. That its session ends is told by the session. It needs registry.mu.
 func (h *hold) grantedLocked(g *queue.Grant) {
-	h.grant = g
+	h.grant, h.breaks = g, g.Breaks
+	if h.passed != nil {
+		h.breaks = g.Hold.Breaks()
+	}
 	if h.relay != nil && h.passed == nil {
 		h.relay.since = time.Now()
 	}

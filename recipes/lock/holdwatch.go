@@ -124,13 +124,18 @@ func closeWatch(w *framework.Watch) {
 	}
 }
 
-// onSuspend closes suspended at the first state that is not Connected.
+// onSuspend closes suspended at the first state that is not Connected. If the connection broke
+// between the grant and the registration, and is there again, only the number of breaks shows it.
 func (h *hold) onSuspend(suspended chan struct{}) (remove func()) {
-	told := false
-	return h.grant.Client.OnState(func(change framework.StateChange) {
-		if change.To != framework.Connected && !told {
-			told = true
-			close(suspended)
+	var once sync.Once
+	suspend := func() { once.Do(func() { close(suspended) }) }
+	remove = h.grant.Client.OnState(func(change framework.StateChange) {
+		if change.To != framework.Connected {
+			suspend()
 		}
 	})
+	if h.grant.Hold.Breaks() != h.breaks {
+		suspend()
+	}
+	return remove
 }

@@ -109,6 +109,7 @@ func (a *semaphoreAttempt) tryOnce(ctx context.Context) error {
 	case len(names) > 1:
 		return a.giveUp(ctx)
 	}
+	a.lease.Breaks = a.lease.Hold.Breaks()
 	return a.turn.Hold.Err()
 }
 
@@ -125,6 +126,7 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 			names, err = a.enter(ctx)
 			continue
 		case err == nil && len(names) == 1:
+			a.lease.Breaks = a.lease.Hold.Breaks()
 			a.tell(0)
 			return a.turn.Hold.Err()
 		case err == nil:

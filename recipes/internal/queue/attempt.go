@@ -29,6 +29,7 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	self   Node   // the node
 	stat   framework.Stat
+	breaks int64    // of the connection when the grant was certain
 	listed []string // what was listed along with the creation of the node; nil once used
 	fresh  bool     // the node has not been listed yet
 	wait   *waiting // since it began to wait
@@ -53,7 +54,7 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 		}
 		err := a.await(ctx)
 		if err == nil {
-			err = a.hold.Secure(ctx)
+			err = a.secure(ctx)
 		}
 		switch {
 		case err == nil:
@@ -97,7 +98,7 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	case pos.ahead != "":
 		return nil, a.GiveUp(ctx)
 	}
-	if err := a.hold.Secure(ctx); err != nil {
+	if err := a.secure(ctx); err != nil {
 		return nil, err
 	}
 	return a.grant(), nil
@@ -177,9 +178,17 @@ func (a *Attempt) leave() {
 	a.node, a.listed, a.beside, a.wait = "", nil, nil, nil
 }
 
+// secure makes the grant certain. Breaks of the connection count from then on, also while a
+// function of the user's is told of the grant.
+func (a *Attempt) secure(ctx context.Context) error {
+	err := a.hold.Secure(ctx)
+	a.breaks = a.hold.Breaks()
+	return err
+}
+
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Beside: a.beside}
+	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Breaks: a.breaks, Beside: a.beside}
 	if w := a.wait; w != nil {
 		g.Own = w.end()
 		a.wait = nil

@@ -9,6 +9,7 @@ type Grant struct {
 	Hold   *framework.SessionHold
 	Node   string // path of the node
 	Stat   framework.Stat
+	Breaks int64            // of the connection when the grant was certain: see [framework.SessionHold.Breaks]
 	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
 	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
 }

@@ -104,7 +104,7 @@ func GrantAll(ctx context.Context, attempts []*Attempt) (grants []*Grant, err er
 	for i, a := range attempts {
 		err := obstacles[i]
 		if err == nil {
-			err = a.hold.Secure(ctx)
+			err = a.secure(ctx)
 		}
 		if err != nil {
 			return grants, err

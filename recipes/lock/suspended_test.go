@@ -1,0 +1,49 @@
+package lock_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// TestOnSuspendCountsABreakBeforeTheLeaseIsWatched breaks the connection, and waits until it is
+// there again, in the function that is told of the grant.
+func TestOnSuspendCountsABreakBeforeTheLeaseIsWatched(t *testing.T) {
+	t.Parallel()
+	for name, newLocker := range map[string]func(testing.TB, *framework.Client, ...lock.Option) lock.Locker{
+		"Mutex": panicKinds["mutex"], "Write": panicWrite, "SemaphoreMutex": panicKinds["semaphore mutex"],
+		"local hand-off": panicKinds["local hand-off"],
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				c := virtualClient(t, srv)
+				calls := 0
+				l := newLocker(t, c, lock.WithLossPolicy(lock.OnSuspend), lock.WithQueuePosition(func(ahead int) {
+					if ahead > 0 {
+						return
+					}
+					calls++
+					srv.Cut()
+					synctest.Wait()
+					if err := c.AwaitConnected(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}))
+				lease := mustLock(t, l)
+				synctest.Wait()
+				if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) || calls != 1 {
+					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
+				}
+				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", lock.WithLossPolicy(lock.OnSuspend)))
+				synctest.Wait()
+				if err := unbroken.Err(); err != nil {
+					t.Errorf("a lease that was granted after the break: %v", err)
+				}
+			})
+		})
+	}
+}
