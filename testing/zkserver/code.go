@@ -19,5 +19,6 @@ const (
 	codeInvalidACL              code = -114
 	codeAuthFailed              code = -115
 	codeSessionMoved            code = -118
+	codeNotReadOnly             code = -119
 	codeNoWatcher               code = -121
 )

@@ -107,6 +107,7 @@ type connectRequest struct {
 	session      int64
 	password     []byte
 	old          bool // doesn't know of read-only servers
+	readOnly     bool // a read-only server will do
 }
 
 func parseConnect(frame []byte) (connectRequest, error) {
@@ -117,7 +118,7 @@ func parseConnect(frame []byte) (connectRequest, error) {
 	r.session = d.int64()
 	r.password = d.bytes()
 	if r.old = len(d.rest) == 0; !r.old {
-		d.bool() // whether a read-only server would do
+		r.readOnly = d.bool()
 	}
 	return r, d.end()
 }

@@ -51,6 +51,8 @@ func (c *conn) work(a arrival) bool {
 		return c.handshake(a.connect)
 	case c.refuses():
 		return c.refuse(&a.req)
+	case c.readsOnly():
+		return c.serveReadOnly(&a.req)
 	case a.req.op == opSync || a.req.op.isWrite() && a.req.op.isKnown():
 		return c.serveByLeader(&a.req)
 	}
@@ -130,6 +132,10 @@ func (c *conn) handshake(r *connectRequest) bool {
 	if old := c.front.attach[r.session]; r.session != 0 && old != nil {
 		old.kill()
 	}
+	if c.front.readOnly != nil {
+		defer s.mu.Unlock()
+		return c.handshakeReadOnly(r)
+	}
 	ahead := r.lastZxidSeen > c.front.view().zxid
 	s.mu.Unlock()
 	if ahead {
@@ -146,14 +152,14 @@ func (c *conn) handshake(r *connectRequest) bool {
 	defer s.mu.Unlock()
 	sess := c.front.sessions()[r.session]
 	if sess == nil || c.front.lapsed(sess) || !bytes.Equal(sess.password, r.password) {
-		c.reply(connectReply(r, nil))
+		c.reply(connectReply(r, nil, false))
 		c.finish()
 		return false
 	}
 	s.resumeSession(sess, s.negotiate(r.timeout), c.front)
 	c.session = sess
 	c.front.attach[sess.id] = c
-	c.reply(connectReply(r, sess))
+	c.reply(connectReply(r, sess, false))
 	return true
 }
 

@@ -15,7 +15,7 @@
 // It is for tests and for trying things out. Nothing is stored: when the process ends,
 // so do the nodes. Nothing is replicated: the front ends of an ensemble are views of
 // one state in one process. What an isolated leader has been sent is never
-// committed by another. There are no quotas, no SASL, no TLS, no reconfiguration and no read-only mode.
+// committed by another. There are no quotas, no SASL, no TLS and no reconfiguration.
 //
 // # What it is
 //
@@ -58,6 +58,7 @@
 // leader for the sync limit ([WithSyncLimit]) closes its connections and serves nobody
 // until it has one; as soon as a majority is so far, and can reach each other, they
 // elect one of them, without delay. [Server.Elect] has them do so at any moment before.
+// With [WithReadOnlyMode], a front end that finds no leader serves reads meanwhile.
 //
 // A leader that has lost its majority goes on for the sync limit and a tick more. It
 // answers its own clients' reads, pings and syncs, and handshakes that resume a

@@ -60,7 +60,7 @@ func (s *Server) elect(members []*Frontend) {
 	}
 	s.leader = s.successor(members)
 	for _, f := range members {
-		f.looking, f.reign = false, nil
+		f.join()
 		f.found()
 	}
 	s.quorate = true
@@ -103,7 +103,7 @@ func (s *Server) reviewQuorum() {
 	var looking []*Frontend
 	for _, f := range s.connected() {
 		if f.looking && s.leader != nil && s.leader.reaches() {
-			f.looking = false
+			f.join()
 		}
 		if f.looking {
 			looking = append(looking, f)
@@ -243,6 +243,7 @@ func (f *Frontend) look() {
 	f.looking, f.reign = true, nil
 	f.found()
 	f.killAll()
+	f.awaitReadOnly()
 	if f != s.leader {
 		return
 	}

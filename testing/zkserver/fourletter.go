@@ -20,6 +20,9 @@ func (s *Server) fourLetter(word string, f *Frontend) string {
 	case "ruok":
 		return "imok"
 	case "isro":
+		if f.readOnly != nil {
+			return "ro"
+		}
 		return "rw"
 	case "srvr", "stat":
 		return s.srvr(f)
@@ -42,6 +45,8 @@ func (s *Server) fourLetter(word string, f *Frontend) string {
 
 func (s *Server) mode(f *Frontend) string {
 	switch {
+	case f.readOnly != nil:
+		return "read-only"
 	case len(s.frontends) > 1 && f.leads():
 		return "leader"
 	case len(s.frontends) > 1:

@@ -26,12 +26,15 @@ type Frontend struct {
 
 	// With a leader among the front ends: see election.go.
 
-	looking bool               // it has no leader, and serves nobody
+	looking bool               // it has no leader, and serves nobody but by readOnly
 	reign   map[int64]*session // of one that has been succeeded and doesn't know: its sessions; else nil
 	alone   bool               // it is without its leader, or leads without a quorum
 	due     time.Time          // when it then gives up
 	overdue bool               // that moment has passed while it was frozen
 	limit   *time.Timer        // runs to due
+
+	readOnly map[int64]*session // its local sessions while it serves reads only; else nil
+	lone     *time.Timer        // runs until it does
 
 	own     *tree      // the front end's own state while it may be behind, else nil
 	backlog []*delayed // decisions yet to be applied here, oldest first
@@ -233,7 +236,7 @@ func (f *Frontend) view() *tree {
 
 // add attaches a connection, and reports false if it is refused.
 func (f *Frontend) add(c *conn) bool {
-	if f.server.closed || f.refusing || f.looking {
+	if f.server.closed || f.refusing || f.looking && f.readOnly == nil {
 		return false
 	}
 	f.conns[c] = struct{}{}

@@ -93,7 +93,7 @@ func (s *Server) submitMulti(c *conn, r *request, p *prep) *commit {
 // openSession begins a session for the client that has connected with c.
 func (s *Server) openSession(c *conn, r *connectRequest) *commit {
 	sess := s.newSession(s.negotiate(r.timeout), c.front)
-	m := &commit{origin: c, opened: sess, answer: func(*txn, []stat) []byte { return connectReply(r, sess) }}
+	m := &commit{origin: c, opened: sess, answer: func(*txn, []stat) []byte { return connectReply(r, sess, false) }}
 	s.propose(m, nil)
 	return m
 }

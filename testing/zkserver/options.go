@@ -43,6 +43,8 @@ type config struct {
 	seed                   uint64
 	commitTime             time.Duration
 	observer               func(Transaction) // nil for nobody
+	readOnly               bool              // front ends without a leader serve reads
+	localSessions          bool              // and begin sessions for that
 }
 
 type option func(*config)
@@ -158,6 +160,9 @@ func (c *config) validate() error {
 	}
 	if c.syncLimit < 1 {
 		refuse("sync limit %d: must be at least 1 tick", c.syncLimit)
+	}
+	if c.readOnly && c.leader == noLeader {
+		refuse("read-only mode: needs a leader among the front ends")
 	}
 	return errors.Join(faults...)
 }

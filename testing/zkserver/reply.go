@@ -81,7 +81,7 @@ func multiFailure(r *request, zxid int64, failed int, failure code) []byte {
 }
 
 // connectReply returns the answer to a handshake; a nil session refuses it.
-func connectReply(r *connectRequest, sess *session) []byte {
+func connectReply(r *connectRequest, sess *session, readOnly bool) []byte {
 	e := newEncoder()
 	e.int32(0) // protocol version
 	if sess == nil {
@@ -94,7 +94,7 @@ func connectReply(r *connectRequest, sess *session) []byte {
 		e.bytes(sess.password)
 	}
 	if !r.old {
-		e.bool(false) // the server is not read-only
+		e.bool(readOnly)
 	}
 	return e.frame()
 }

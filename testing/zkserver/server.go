@@ -69,6 +69,8 @@ func Start(opts ...Option) (*Server, error) {
 		f.timer.Stop()
 		f.limit = time.AfterFunc(time.Hour, f.limitPassed)
 		f.limit.Stop()
+		f.lone = time.AfterFunc(time.Hour, f.lonePassed)
+		f.lone.Stop()
 		s.frontends = append(s.frontends, f)
 	}
 	if c.frontends > 1 {
@@ -94,6 +96,7 @@ func (s *Server) Close() error {
 	for _, f := range s.frontends {
 		f.timer.Stop()
 		f.limit.Stop()
+		f.lone.Stop()
 		for c := range f.conns {
 			c.kill()
 		}
