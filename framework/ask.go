@@ -97,6 +97,7 @@ const (
 	codeAuthRequired   = -124
 	codeSessionExpired = -112
 	codeSessionMoved   = -118
+	codeNotReadOnly    = -119
 	codeDisabled       = -123
 	codeThrottled      = -127
 )
@@ -112,6 +113,8 @@ func codeError(code int32) error {
 		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
 	case codeSessionExpired, codeSessionMoved:
 		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
+	case codeNotReadOnly:
+		return ErrReadOnly
 	case codeBadArguments:
 		return ErrBadArguments
 	case codeNoQuorum:

@@ -31,7 +31,7 @@ const (
 	// AttrSessionID is the session's id in hexadecimal. It is never on a metric.
 	AttrSessionID = "zookeeper.session.id"
 	// AttrConnectionState is a [State]: "connecting", "connected", "suspended",
-	// "lost", "auth_failed", "closed".
+	// "lost", "auth_failed", "read_only", "closed".
 	AttrConnectionState = "zookeeper.client.connection.state"
 	// AttrRetries is how many attempts of an operation failed and were followed
 	// by another.

@@ -86,7 +86,7 @@ func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[framework.State][2]bool{
 		connecting: {false, false}, connected: {false, false}, suspended: {true, false},
-		framework.AuthFailed: {true, false}, lost: {true, true}, closed: {true, true},
+		framework.AuthFailed: {true, false}, framework.ReadOnly: {true, false}, lost: {true, true}, closed: {true, true},
 	} {
 		got := [2]bool{framework.ErrorOnSuspended.IsError(state), framework.ErrorOnLost.IsError(state)}
 		if got != want {

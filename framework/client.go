@@ -42,6 +42,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		shared:  make(map[any]any),
 	}
 	c.credentials.kept = cfg.auth
+	c.readOnly.seek = make(chan struct{}, 1)
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)
 	for _, fn := range cfg.listeners {
 		c.onState(fn)
@@ -51,6 +52,9 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	c.deletes = newDeletes(c)
 	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)
+	if cfg.readOnly {
+		c.wg.Go(c.readOnlyLoop)
+	}
 	if cfg.tracking {
 		c.wg.Go(newTracker(c, configPath).loop)
 	}

@@ -72,6 +72,7 @@ type config struct {
 	compression    bool
 	oneSession     bool
 	tracking       bool
+	readOnly       bool
 	onRetry        func(Retry)
 	tls            *tls.Config
 	dial           Dialer   // nil until all options have been applied, if none gives it

@@ -21,6 +21,7 @@ type core struct {
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
 	unsupported unsupported
+	readOnly    readOnly
 	trees       trees
 	credentials credentials
 	telemetry   *telemetry
@@ -37,7 +38,7 @@ type core struct {
 	session   *session      // the latest that was connected; nil before the first
 	running   *session      // the latest that was begun
 	changed   chan struct{} // closed and replaced at each transition
-	up        chan struct{} // closed and replaced at each transition to Connected; closed at Closed
+	up        chan struct{} // closed and replaced at each transition to Connected or ReadOnly; closed at Closed
 	lastFault error         // why there is no connection
 	outage    outage        // the attempts to connect since the client was Connected
 	servers   serverList
@@ -48,12 +49,25 @@ type core struct {
 // transition changes the state and tells the listeners. The only callers are
 // the client's loop and, for Closed, Close when that loop has ended.
 func (c *core) transition(to State, s *session, cause error) {
-	c.mu.Lock()
-	change := StateChange{From: c.state, To: to, Session: s.idOrZero(), Cause: cause, At: time.Now()}
-	if c.state == to {
-		c.mu.Unlock()
-		return
+	c.transitionIf(func() (State, *session, bool) { return to, s, true }, cause)
+	switch to {
+	case Connected, AuthFailed:
+		c.endReadOnly()
+	case Lost:
+		c.showReadOnly()
 	}
+}
+
+// transitionIf is transition to the state that next returns, about the session that it returns,
+// if it also returns true. next is called with mu held. It reports whether the state changed.
+func (c *core) transitionIf(next func() (State, *session, bool), cause error) bool {
+	c.mu.Lock()
+	to, s, ok := next()
+	if !ok || c.state == to {
+		c.mu.Unlock()
+		return false
+	}
+	change := StateChange{From: c.state, To: to, Session: s.idOrZero(), Cause: cause, At: time.Now()}
 	c.state = to
 	if to != Connected {
 		c.breaks.Add(1)
@@ -61,6 +75,9 @@ func (c *core) transition(to State, s *session, cause error) {
 	switch to {
 	case Connected:
 		c.session, c.outage = s, outage{}
+		close(c.up)
+		c.up = make(chan struct{})
+	case ReadOnly:
 		close(c.up)
 		c.up = make(chan struct{})
 	case Closed:
@@ -73,6 +90,7 @@ func (c *core) transition(to State, s *session, cause error) {
 	c.mu.Unlock()
 	c.telemetry.changed(c.ctx, change)
 	c.logChange(change, s.heldAtEnd())
+	return true
 }
 
 func (s *session) idOrZero() int64 {
@@ -92,7 +110,7 @@ func (c *core) logChange(change StateChange, held int) {
 	}
 	level := zap.InfoLevel
 	switch change.To {
-	case Suspended, AuthFailed:
+	case Suspended, AuthFailed, ReadOnly:
 		level = zap.WarnLevel
 	case Lost:
 		level = zap.WarnLevel
@@ -113,7 +131,7 @@ const fieldHolds = "zookeeper.session.holds"
 func (c *core) run() {
 	for c.ctx.Err() == nil {
 		servers := c.currentServers()
-		s, err := newSession(c, servers)
+		s, err := newSession(c, servers, false)
 		if err != nil { // the wire client refused its arguments: a bug, not a condition
 			c.log.Error("cannot start a session", zap.Error(err))
 			c.fault(err)

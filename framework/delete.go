@@ -153,6 +153,9 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 // znode ends with a session, contenders may wait for it until then: whatever else a server
 // answers, the deletion is repeated. If not, no contender waits for the znode.
 func (x deletion) unfinished(err error) bool {
+	if ctxerr.Is(err, ErrReadOnly) {
+		return true
+	}
 	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errEarlierAttempt} {
 		if ctxerr.Is(err, final) {
 			return false

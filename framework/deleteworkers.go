@@ -3,6 +3,7 @@ package framework
 import (
 	"time"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -64,7 +65,10 @@ func (d *deletes) work() {
 // of this one, unless there is no connection: then no other deletion would succeed.
 func (d *deletes) repeat(x deletion, err error) {
 	pause := deletePause
-	if !noAnswer(err) {
+	switch {
+	case ctxerr.Is(err, ErrReadOnly):
+		pause = refusalPause
+	case !noAnswer(err):
 		pause = refusalPause
 		d.logRefusal(x, err)
 	}

@@ -11,7 +11,8 @@
 // A client is Connecting until it has its first session, then Connected. It is
 // Suspended while the connection is away and the session still stands, Lost when
 // the session is over, and Connected again with the next one: see [State]. It
-// is AuthFailed while a server refuses its credentials.
+// is AuthFailed while a server refuses its credentials. A client [WithReadOnly] is ReadOnly
+// while it can only read, from a server that has lost its quorum.
 // Lost is declared by the client's own clock where no server can be asked.
 // [Client.OnState] gets every transition, in order; [CircuitBreaking] folds
 // those of a connection that flaps.
@@ -56,6 +57,7 @@
 //     and reply, so it may have had its effect;
 //   - [ErrSessionEnded], for operations bound to a session;
 //   - [ErrAuthFailed], while a server refuses a credential;
+//   - [ErrReadOnly], from all but reads while the client is ReadOnly;
 //   - [ErrTooLarge], for a request that no server would take;
 //   - [ErrClosed];
 //   - ctx's error, and its cause.

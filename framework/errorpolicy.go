@@ -19,7 +19,7 @@ func (p ErrorPolicy) IsError(s State) bool {
 	switch s {
 	case Lost, Closed:
 		return true
-	case Suspended, AuthFailed:
+	case Suspended, AuthFailed, ReadOnly:
 		return p == ErrorOnSuspended
 	}
 	return false

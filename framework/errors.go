@@ -54,6 +54,11 @@ var (
 	// ErrNotConnected is returned when there was no connection: the request was
 	// never sent, so it has had no effect.
 	ErrNotConnected = errtype.New("not connected", "not_connected")
+	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server that
+	// has lost its quorum. The request has had no effect, unless the error wraps
+	// [ErrUnknownOutcome], too: then an earlier attempt of the call may have had. It is not
+	// retried.
+	ErrReadOnly = errtype.New("the server is read-only", "read_only")
 	// ErrUnknownOutcome is returned when the connection broke, or the context
 	// ended, between a request and its answer: it may or may not have had its
 	// effect, and may still have it.

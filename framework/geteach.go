@@ -25,7 +25,7 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return reads, wrapEach("get", paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "get", path: full[0], session: c.session, repeat: repeatable, batch: len(paths)}, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
+	found, err := do(ctx, c.core, request{op: "get", path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
 		return s.getEach(ctx, full)
 	})
 	for i := range paths {

@@ -33,10 +33,10 @@ type SessionHold struct {
 
 // HoldSession takes a hold on the session that the client has now, or on the
 // next one if there is none: it waits for that until ctx ends. The error is an
-// [OpError] that wraps [ErrClosed] or ctx's error.
+// [OpError] that wraps [ErrClosed], [ErrReadOnly] or ctx's error.
 func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 	for {
-		s, err := c.core.awaitSession(ctx)
+		s, err := c.core.awaitServer(ctx, false)
 		if ctxerr.Is(err, ErrNotConnected) && !ctxerr.Is(err, ctx.Err()) {
 			continue // it has waited
 		}

@@ -126,6 +126,7 @@ type pause struct {
 	wait    time.Duration
 	renewed <-chan struct{} // its end ends the wait
 	round   bool            // the attempt begins a round
+	again   bool            // and the round before it has failed
 }
 
 // pause returns how long to wait before the attempt that comes next.
@@ -144,7 +145,8 @@ func (h *hosts) pause() pause {
 		return pause{renewed: h.renewed, round: true}
 	}
 	limit := min(firstReconnectPause<<min(h.rounds-2, 10), maxReconnectPause)
-	return pause{minReconnectPause + rand.N(limit-minReconnectPause), h.renewed, true}
+	wait := minReconnectPause + rand.N(limit-minReconnectPause)
+	return pause{wait: wait, renewed: h.renewed, round: true, again: true}
 }
 
 // next returns what to connect to now. It resolves the server's name if there is

@@ -68,7 +68,7 @@ func (t *telemetry) watch(c *core, meter metric.Meter) {
 	deletes := gauge(MetricBackgroundDeletes, "{node}", "Guaranteed deletions that are still to be done.")
 	watches := gauge(MetricWatchCount, "{watch}", "Watches that the servers keep for the client.")
 	all := make(map[State]metric.MeasurementOption)
-	for s := Connecting; s <= AuthFailed; s++ {
+	for s := Connecting; s <= ReadOnly; s++ {
 		all[s] = metric.WithAttributes(attribute.String(AttrConnectionState, s.key()))
 	}
 	var err error

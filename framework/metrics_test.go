@@ -121,7 +121,7 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 
 // states returns the metric for so many clients in the states.
 func states(counts map[string]int64) metricdata.Metrics {
-	all := map[string]int64{"connecting": 0, "connected": 0, "suspended": 0, "lost": 0, "closed": 0, "auth_failed": 0}
+	all := map[string]int64{"connecting": 0, "connected": 0, "suspended": 0, "lost": 0, "closed": 0, "auth_failed": 0, "read_only": 0}
 	maps.Copy(all, counts)
 	return sum(framework.MetricConnectionState, "{client}", framework.AttrConnectionState, false, all)
 }

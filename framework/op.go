@@ -30,6 +30,7 @@ type request struct {
 
 	single    bool    // one attempt alone: whoever makes the request repeats it
 	batch     int     // operations of a transaction
+	reads     bool    // a read-only server will do
 	tolerates []error // what the caller takes for an answer and no failure
 }
 
@@ -57,15 +58,19 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 
 // try is do without what tells others of it.
 func try[T any](ctx context.Context, c *core, rq request, o *observation, attempt func(context.Context, *session) (T, error)) (T, error) {
-	session, repeat := rq.session, rq.repeat // all that an attempt keeps of it
+	session, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of it
 	policy := c.cfg.retry
 	if rq.single {
 		policy = retry.Never()
 	}
+	unknown := false // the outcome of an earlier attempt
 	return retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
-		s, err := c.sessionFor(ctx, session)
+		s, err := c.sessionFor(ctx, session, reads)
 		if err != nil {
+			if unknown && ctxerr.Is(err, ErrReadOnly) {
+				err = fmt.Errorf("%w; an earlier attempt: %w", err, errEarlierAttempt)
+			}
 			return zero, classify(repeat, err)
 		}
 		if c.cfg.oneSession {
@@ -75,6 +80,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *observation, attemp
 		if err == nil {
 			return v, nil
 		}
+		unknown = unknown || ctxerr.Is(err, ErrUnknownOutcome)
 		return v, classify(repeat, err)
 	}, c.retryOptions(rq, o)...)
 }
@@ -91,10 +97,11 @@ func classify(repeat repeatability, err error) error {
 	return err
 }
 
-// sessionFor returns a connected session: the one with the id, or any for 0.
-func (c *core) sessionFor(ctx context.Context, id int64) (*session, error) {
+// sessionFor returns a connected session: the one with the id, or any for 0, which may be a
+// read-only one if reads says so.
+func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, error) {
 	if id == 0 {
-		return c.awaitSession(ctx)
+		return c.awaitServer(ctx, reads)
 	}
 	s := c.current()
 	if s == nil || s.id() != id {

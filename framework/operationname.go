@@ -99,8 +99,11 @@ func (e serverError) Unwrap() error { return ErrServer }
 
 // key returns the state as attributes have it, as in "auth_failed".
 func (s State) key() string {
-	if s == AuthFailed {
+	switch s {
+	case AuthFailed:
 		return "auth_failed"
+	case ReadOnly:
+		return "read_only"
 	}
 	return strings.ToLower(s.String())
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
+// syncOp is the one operation below that takes a leader.
+const syncOp = "sync"
+
 // A nodeState is what a read found.
 type nodeState struct {
 	exists   bool
@@ -22,7 +25,7 @@ func (c *Client) read(ctx context.Context, op, path string, ask func(w *wire, fu
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nodeState{}, opError(op, path, err)
 	}
-	found, err := do(ctx, c.core, request{op: op, path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
+	found, err := do(ctx, c.core, request{op: op, path: full, session: c.session, repeat: repeatable, reads: op != syncOp}, func(ctx context.Context, s *session) (nodeState, error) {
 		return call(ctx, s, func(w *wire) (nodeState, error) { return ask(w, full) })
 	})
 	return found, opError(op, path, err)
@@ -63,7 +66,7 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, err
 // leader: reads of this client that begin after it returned see all that had
 // happened when it was called. It is retried by the client's policy until ctx ends.
 func (c *Client) Sync(ctx context.Context, path string) error {
-	_, err := c.read(ctx, "sync", path, func(w *wire, full string) (nodeState, error) {
+	_, err := c.read(ctx, syncOp, path, func(w *wire, full string) (nodeState, error) {
 		return nodeState{}, w.sync(full)
 	})
 	return err

@@ -9,7 +9,7 @@ import (
 // of the ensemble has committed a transaction of its session that was sent after the
 // call. The transaction changes nothing and needs no permission. Ready is for
 // health probes, so it waits for no connection and repeats nothing. If the client is
-// not Connected, Ready returns [ErrNotConnected], [ErrAuthFailed] or [ErrClosed] at
+// not Connected, Ready returns [ErrNotConnected], [ErrReadOnly], [ErrAuthFailed] or [ErrClosed] at
 // once. If ctx ends first, or the connection breaks, the error wraps [ErrUnknownOutcome],
 // and ctx's error if that ended. A call costs the ensemble one transaction.
 func (c *Client) Ready(ctx context.Context) error {
@@ -32,6 +32,8 @@ func (c *core) connected() (*session, error) {
 		return nil, ErrClosed
 	case state == AuthFailed:
 		return nil, ErrAuthFailed
+	case state == ReadOnly:
+		return nil, ErrReadOnly
 	case fault != nil:
 		return nil, fmt.Errorf("%w (%v): %s", ErrNotConnected, state, fault.Error())
 	}

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -12,15 +13,16 @@ import (
 // A session is one ZooKeeper session from its first connection to its end, on
 // one wire. Its loop, run by the client's, is all that changes its state.
 type session struct {
-	core    *core
-	tap     *tap.Tap
-	hosts   *hosts
-	wire    *wire
-	watches *watches
-	ctx     context.Context // ends with the session, with its cause
-	cancel  context.CancelCauseFunc
-	poke    chan struct{} // capacity 1: something below changed
-	over    chan struct{} // closed by end when all have been notified
+	core      *core
+	readsOnly bool // its servers have no quorum: see readonly.go; immutable
+	tap       *tap.Tap
+	hosts     *hosts
+	wire      *wire
+	watches   *watches
+	ctx       context.Context // ends with the session, with its cause
+	cancel    context.CancelCauseFunc
+	poke      chan struct{} // capacity 1: something below changed
+	over      chan struct{} // closed by end when all have been notified
 
 	marginTold bool // only for run: the lease margin is known not to fit
 
@@ -43,15 +45,23 @@ type session struct {
 	held      int // holds that were lost with the session
 }
 
-func newSession(c *core, list serverList) (*session, error) {
+// newSession begins to connect. readsOnly says that only read-only servers will do.
+func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	s := &session{
-		core:  c,
-		hosts: newHosts(list.first(), list.fallback(), c.cfg.resolve),
-		poke:  make(chan struct{}, 1),
-		over:  make(chan struct{}),
-		holds: make(map[*SessionHold]struct{}),
+		core:      c,
+		readsOnly: readsOnly,
+		hosts:     newHosts(list.first(), list.fallback(), c.cfg.resolve),
+		poke:      make(chan struct{}, 1),
+		over:      make(chan struct{}),
+		holds:     make(map[*SessionHold]struct{}),
 	}
-	s.tap = tap.New(tap.Config{MarginFor: c.cfg.margin, Zxid: &c.zxid, MaxReply: c.cfg.maxReply})
+	seen := &c.zxid
+	if readsOnly {
+		seen = new(atomic.Int64) // such a server may know of transactions that come to nothing
+	}
+	s.tap = tap.New(tap.Config{
+		MarginFor: c.cfg.margin, Zxid: seen, MaxReply: c.cfg.maxReply, ReadOnly: readsOnly,
+	})
 	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	var err error
@@ -81,7 +91,7 @@ func (s *session) timeout() time.Duration {
 // onNode runs on a goroutine of the wire client, in the connection's order.
 func (s *session) onNode(kind EventKind, path string) {
 	s.watches.fire(kind, path)
-	if !s.core.trees.fire(kind, path) {
+	if s.readsOnly || !s.core.trees.fire(kind, path) {
 		return
 	}
 	if dir, name := SplitPath(path); name != "" && kind != EventChanged { // see tap.Tap's trees

@@ -22,10 +22,13 @@ func (s *session) dial(string) (net.Conn, error) {
 	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
 		p.wait = min(p.wait, timeout/pauseFraction) // a session is at stake
 	}
+	if p.again && !s.readsOnly && s.core.cfg.readOnly {
+		s.core.seekReadOnly()
+	}
 	if err := s.pause(p); err != nil {
 		return nil, err
 	}
-	if p.round {
+	if p.round && !s.readsOnly {
 		s.askForServers()
 	}
 	t, conn, err := s.attempt()
@@ -41,6 +44,8 @@ func (s *session) undialled(t target, err error) {
 	told := ctxerr.Is(err, errRenewed) || ctxerr.Is(err, errNoServers) // the latter by askForServers
 	switch {
 	case told || s.ended() != nil:
+	case s.readsOnly:
+		s.core.readOnlyFailed(t.server, err)
 	case ctxerr.Is(err, ErrAuthFailed):
 		s.follows(link{event: linkDown, fault: err}) // the state changes
 	default:

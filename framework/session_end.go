@@ -45,7 +45,11 @@ func (s *session) end(cause error) error {
 	if !serving {
 		s.tap.CloseConn(cause) // a handshake that hangs would delay the wire's end
 	}
-	s.watches.fireAll(EventSessionEnded)
+	event := EventSessionEnded
+	if s.readsOnly { // it is not the client's
+		event = EventReconnected
+	}
+	s.watches.fireAll(event)
 	close(s.over)
 	return cause
 }
@@ -66,6 +70,14 @@ func (s *session) heldAtEnd() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
+}
+
+// unlessEnded returns the session, or nil if it has ended or there is none.
+func (s *session) unlessEnded() *session {
+	if s == nil || s.ended() != nil {
+		return nil
+	}
+	return s
 }
 
 // ended returns what ended the session, or nil. It takes no lock of the

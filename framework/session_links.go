@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -70,10 +71,13 @@ func (s *session) follow() error {
 		case linkExpired:
 			return ErrSessionExpired
 		case linkDown:
-			s.down(link.fault)
+			if err := s.down(link.fault); err != nil {
+				return err
+			}
 		case linkUp:
-			s.setUp(time.Now())
-			s.checkMargin()
+			if err := s.linkedUp(); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.tap.Ended(); err != nil {
@@ -85,14 +89,37 @@ func (s *session) follow() error {
 	if waiting {
 		s.admit()
 	}
-	s.tendTrees()
+	if !s.readsOnly {
+		s.tendTrees()
+	}
 	return nil
 }
 
-// down takes note that the connection ended, because of fault.
-func (s *session) down(fault error) {
+// linkedUp takes note that the session has a connection. It returns an error if the connection
+// ends the session.
+func (s *session) linkedUp() error {
+	s.setUp(time.Now())
+	if !s.readsOnly {
+		s.checkMargin()
+		return nil
+	}
+	if !s.tap.ReadOnly() {
+		s.link() // the wire's end then closes the session in order
+		return errQuorum
+	}
+	return nil
+}
+
+// down takes note that the connection ended, because of fault. It returns an error if that
+// ends the session.
+func (s *session) down(fault error) error {
 	served := s.unlink()
 	switch {
+	case s.readsOnly && served:
+		return cmp.Or(fault, errLeftAway)
+	case s.readsOnly && fault != nil && s.ended() == nil:
+		s.core.readOnlyFailed(s.serverAddr(), fault)
+	case s.readsOnly:
 	case ctxerr.Is(fault, ErrAuthFailed) && s.ended() == nil:
 		s.authFailed(fault)
 		s.core.failed(s.serverAddr(), fault)
@@ -101,6 +128,7 @@ func (s *session) down(fault error) {
 	case fault != nil && s.ended() == nil:
 		s.core.failed(s.serverAddr(), fault)
 	}
+	return nil
 }
 
 // checkMargin logs, once a session, that the configured lease margin is not used.
@@ -128,21 +156,30 @@ func (s *session) admit() {
 	switch {
 	case refusal != nil:
 		s.setUp(time.Time{})
-		if ctxerr.Is(refusal, ErrAuthFailed) {
+		if ctxerr.Is(refusal, ErrAuthFailed) && !s.readsOnly {
 			s.authFailed(refusal)
 		}
 		s.tap.CloseConn(refusal) // as the server does; the pause between attempts grows
 	case s.core.refused() && !s.accepted():
 		s.probe()
 	default:
-		s.mu.Lock()
-		s.linked = true
-		s.mu.Unlock()
+		s.link()
 		s.hosts.serves()
 		s.watches.fireAll(EventReconnected) // before anybody sets one on this connection
+		if s.readsOnly {
+			s.core.enterReadOnly(s)
+			return
+		}
 		s.core.transition(Connected, s, nil)
 		s.core.credentials.settle(nil)
 	}
+}
+
+// link takes note that the connection serves.
+func (s *session) link() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.linked = true
 }
 
 func (s *session) setUp(at time.Time) {

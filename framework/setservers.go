@@ -31,10 +31,12 @@ func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers(
 func (c *core) setServers(change func(*serverList)) {
 	c.mu.Lock()
 	change(&c.servers)
-	now, s := c.servers, c.running
+	now, running := c.servers, []*session{c.running, c.readOnly.session}
 	c.mu.Unlock()
-	if s != nil {
-		s.setServers(now.first(), now.fallback())
+	for _, s := range running {
+		if s != nil {
+			s.setServers(now.first(), now.fallback())
+		}
 	}
 }
 

@@ -12,11 +12,15 @@ import (
 //	                 │  v            v
 //	                 └─ Lost <───────┘        AuthFailed: from any state but Closed
 //	                                          Closed: from any state, for good
+//
+// A client [WithReadOnly] goes from Connecting, Suspended and Lost to ReadOnly, and from there to
+// Connected, to Lost if its session ends, and back to Suspended, or Connecting if it has no session.
 type State int32
 
 // The states of a client.
 const (
-	// Connecting is the state of a new client: there has been no session yet.
+	// Connecting is the state of a new client: there has been no session yet. A client
+	// [WithReadOnly] is Connecting, too, when a read-only connection ended and it has no session.
 	Connecting State = iota + 1
 	// Connected means that the session has a connection.
 	Connected
@@ -32,6 +36,9 @@ const (
 	// requires one that the client does not have. Until a server accepts the client,
 	// which goes on to try, every operation fails with [ErrAuthFailed] at once.
 	AuthFailed
+	// ReadOnly means that the client has only a connection to a server that has lost its quorum:
+	// see [WithReadOnly]. The session, if there was one, is as in Suspended.
+	ReadOnly
 )
 
 // String returns the state's name, as in "Connected".
@@ -49,6 +56,8 @@ func (s State) String() string {
 		return "Closed"
 	case AuthFailed:
 		return "AuthFailed"
+	case ReadOnly:
+		return "ReadOnly"
 	}
 	return fmt.Sprintf("State(%d)", int32(s))
 }

@@ -34,7 +34,7 @@ func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch
 	if err := c.watchFault(kind, path, key.path); err != nil {
 		return nil, opError("watch", path, err)
 	}
-	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable}, key)
+	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable, reads: true}, key)
 	return w, opError("watch", path, err)
 }
 

@@ -23,7 +23,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), wrapEach("watch", paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
+	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
 		return s.watchEach(ctx, keys)
 	})
 	ws := make([]*Watch, len(paths))

@@ -20,7 +20,7 @@ type Identity struct {
 // the error wraps [ErrUnsupported]. To find that out costs the connection, so such a
 // server is asked once in ten minutes.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
-	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]Identity, error) {
+	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]Identity, error) {
 		body, err := s.ask(ctx, opWhoAmI, nil)
 		if err != nil {
 			return nil, err

@@ -242,6 +242,9 @@ const unnamedCode = "unknown error: "
 // (KeeperException.ThrottledOpException).
 const throttledCode = "-127"
 
+// readOnlyCode is the code of a server that has lost its quorum (NotReadOnlyException).
+const readOnlyCode = "-119"
+
 var errReplyTooLarge = fmt.Errorf("%w: the reply", ErrTooLarge)
 
 // authRequiredCode is a server's that refuses all requests of a connection without an
@@ -282,6 +285,8 @@ func wireError(err error) error {
 		switch code {
 		case throttledCode:
 			return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
+		case readOnlyCode:
+			return ErrReadOnly
 		case tooLargeCode:
 			return errReplyTooLarge
 		case cutCode:

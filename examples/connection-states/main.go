@@ -53,7 +53,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 			}
 		case framework.Suspended, framework.Lost:
 			fmt.Fprintln(out, "           the lock:", state(lease))
-		case framework.Connecting, framework.Closed, framework.AuthFailed:
+		case framework.Connecting, framework.Closed, framework.AuthFailed, framework.ReadOnly:
 		}
 		outages(change.To)
 	}
@@ -93,6 +93,8 @@ func meaning(change framework.StateChange, sessions []int64) string {
 		return "for good"
 	case framework.AuthFailed:
 		return "a server refused a credential"
+	case framework.ReadOnly:
+		return "a server without a quorum answers reads"
 	}
 	return ""
 }
@@ -120,7 +122,7 @@ func script(server *zkserver.Server, done func()) func(framework.State) {
 			}
 		case framework.Lost:
 			server.Accept()
-		case framework.Connecting, framework.Closed, framework.AuthFailed:
+		case framework.Connecting, framework.Closed, framework.AuthFailed, framework.ReadOnly:
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (c *Conn) outgoing(p []byte) []byte {
 	if !c.greeted {
 		c.greeted, c.sentAt = true, now
 		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
-		return completeGreeting(p)
+		return completeGreeting(p, c.tap.config.ReadOnly)
 	}
 	if len(p) < lengthSize+requestHead || int(binary.BigEndian.Uint32(p)) != len(p)-lengthSize {
 		return p
@@ -131,12 +131,16 @@ func (c *Conn) outgoing(p []byte) []byte {
 }
 
 // completeGreeting adds to a handshake what servers from 3.4 on expect at its
-// end: that a server without a quorum will not do. They log a warning without.
-func completeGreeting(p []byte) []byte {
+// end: whether a server without a quorum will do. They log a warning without.
+func completeGreeting(p []byte, readOnly bool) []byte {
 	if len(p) != lengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
 		return p
 	}
-	p = append(append(make([]byte, 0, len(p)+1), p...), 0)
+	flag := byte(0)
+	if readOnly {
+		flag = 1
+	}
+	p = append(append(make([]byte, 0, len(p)+1), p...), flag)
 	binary.BigEndian.PutUint32(p, oldGreeting+1)
 	return p
 }

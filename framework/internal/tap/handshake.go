@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 )
@@ -14,38 +15,62 @@ const MaxHandshake = 1024
 // three times within it, and panics if it is not positive.
 const MinTimeout = 10 * time.Millisecond
 
-// greetedBy takes the answer to the handshake: protocol version, timeout in
-// milliseconds, session id, password; since 3.4 a read-only flag follows.
-func (c *Conn) greetedBy(answer []byte) error {
-	if len(answer) < greetingHead+lengthSize {
-		return fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
+// A greeting is a server's answer to a handshake.
+type greeting struct {
+	timeout  time.Duration
+	id       int64 // 0 if the session has expired: the rest means nothing then
+	password []byte
+	readOnly bool // the server has lost its quorum
+}
+
+// parseGreeting reads protocol version, timeout in milliseconds, session id and
+// password; since 3.4 a read-only flag follows.
+func parseGreeting(answer []byte) (greeting, error) {
+	if len(answer) == replyHead && replyOf(answer).code == codeNotReadOnly {
+		return greeting{}, ErrNoLocalSession
 	}
-	password, _, ok := readString(answer[greetingHead:])
+	if len(answer) < greetingHead+lengthSize {
+		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
+	}
+	password, rest, ok := readString(answer[greetingHead:])
 	if !ok {
-		return fmt.Errorf("%w: its password is cut short", ErrHandshake)
+		return greeting{}, fmt.Errorf("%w: its password is cut short", ErrHandshake)
+	}
+	return greeting{
+		timeout:  time.Duration(int32At(answer, 4)) * time.Millisecond,
+		id:       int64At(answer, 8),
+		password: bytes.Clone(password),
+		readOnly: len(rest) > 0 && rest[0] != 0,
+	}, nil
+}
+
+// greetedBy takes the answer to the handshake.
+func (c *Conn) greetedBy(answer []byte) error {
+	g, err := parseGreeting(answer)
+	if err != nil {
+		return err
 	}
 	c.tap.mu.Lock()
 	sent, isNew := c.sentAt, c.begins
 	c.tap.mu.Unlock()
-	if sent.IsZero() {
-		return fmt.Errorf("%w: an answer before the question", ErrHandshake)
-	}
-	id := int64At(answer, 8)
-	timeout := time.Duration(int32At(answer, 4)) * time.Millisecond
 	switch {
-	case id == 0: // the session has expired: the rest means nothing
-	case timeout < MinTimeout:
-		return fmt.Errorf("%w: it grants a session timeout of %v", ErrHandshake, timeout)
-	case len(password) != passwordSize:
-		return fmt.Errorf("%w: its password has %d bytes", ErrHandshake, len(password))
+	case sent.IsZero():
+		return fmt.Errorf("%w: an answer before the question", ErrHandshake)
+	case g.id == 0:
+	case g.timeout < MinTimeout:
+		return fmt.Errorf("%w: it grants a session timeout of %v", ErrHandshake, g.timeout)
+	case len(g.password) != passwordSize:
+		return fmt.Errorf("%w: its password has %d bytes", ErrHandshake, len(g.password))
+	case g.readOnly && !c.tap.config.ReadOnly:
+		return fmt.Errorf("%w: a read-only server, which was not asked for", ErrHandshake)
 	}
-	if id != 0 { // a server that says that the session has expired hears no more
+	if g.id != 0 { // a server that says that the session has expired hears no more
 		if err := c.authenticate(); err != nil {
 			return err
 		}
 	}
-	err := c.tap.handshake(sent, isNew, id, timeout, append([]byte(nil), password...))
-	if err == nil && id != 0 {
+	err = c.tap.handshake(sent, isNew, g)
+	if err == nil && g.id != 0 {
 		err = c.presentAll()
 	}
 	if err == nil {

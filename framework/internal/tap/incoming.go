@@ -124,7 +124,7 @@ func (c *Conn) note(rp reply) (tell func()) {
 		c.refusal = ErrTrial // the Tap's own, so on trial: see UseCredentials
 	}
 	isContact := rq.opcode != opSetAuth // which a server answers without touching the session
-	t.clock.answered(rq.sent, isContact, proves(rq.opcode, rp))
+	t.clock.answered(rq.sent, isContact, !t.readOnly && proves(rq.opcode, rp))
 	t.settleLocked()
 	rq.following.repliedLocked(rp)
 	return tell

@@ -16,6 +16,9 @@ const (
 	codeQuotaExceeded     = -125
 )
 
+// codeNotReadOnly is the code of what a server refuses that has lost its quorum.
+const codeNotReadOnly = -119
+
 // codeSessionExpired is the code of a session that the leader doesn't know, or no more.
 const codeSessionExpired = -112
 

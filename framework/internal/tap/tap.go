@@ -16,6 +16,8 @@ var (
 	ErrSubstituted = errors.New("server answered with another session")
 	ErrHandshake   = errors.New("not a ZooKeeper handshake")
 	ErrProtocol    = errors.New("not a frame of the ZooKeeper protocol")
+	// ErrNoLocalSession is a refusal of ZooKeeper 3.7 and later.
+	ErrNoLocalSession = errors.New("read-only server begins no session (localSessionsEnabled is off)")
 )
 
 // A Tap follows one session through all the connections that carry it.
@@ -34,6 +36,7 @@ type Tap struct {
 	conn      *Conn // the connection in use, if any
 	fault     error // what broke the latest connection
 	ended     error
+	readOnly  bool                // the server of the latest connection has no quorum
 	asked     int32               // the xid of the latest question
 	trees     map[string]struct{} // paths with a recursive watch on conn
 	arming    map[watchKey]int
@@ -54,6 +57,9 @@ type Config struct {
 	Zxid *atomic.Int64
 	// MaxReply is the length in bytes of the longest reply that the wire client reads.
 	MaxReply int
+	// ReadOnly asks for a session at a server that has lost its quorum. No answer of such a
+	// server is a proof.
+	ReadOnly bool
 }
 
 // New returns a Tap for a session that does not exist yet.
@@ -94,6 +100,13 @@ func (t *Tap) Session() (id int64, password []byte, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.id, t.password, t.timeout
+}
+
+// ReadOnly reports whether the server of the latest connection has lost its quorum.
+func (t *Tap) ReadOnly() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readOnly
 }
 
 // Ended returns why the session is over, or nil: [ErrExpired],
@@ -209,7 +222,8 @@ func (t *Tap) CloseConn(cause error) {
 
 // handshake takes over an answered handshake that was sent at sent, and asked for a
 // new session or not.
-func (t *Tap) handshake(sent time.Time, isNew bool, id int64, timeout time.Duration, password []byte) error {
+func (t *Tap) handshake(sent time.Time, isNew bool, g greeting) error {
+	id, timeout := g.id, g.timeout
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -225,8 +239,8 @@ func (t *Tap) handshake(sent time.Time, isNew bool, id int64, timeout time.Durat
 	if t.timeout > 0 { // a new leader goes by the timeout that the session began with
 		timeout = min(timeout, t.timeout)
 	}
-	t.id, t.timeout, t.password = id, timeout, password
-	t.clock.handshake(sent, isNew, timeout, t.config.MarginFor(timeout))
+	t.id, t.timeout, t.password, t.readOnly = id, timeout, g.password, g.readOnly
+	t.clock.handshake(sent, isNew && !g.readOnly, timeout, t.config.MarginFor(timeout))
 	t.settleLocked()
 	return nil
 }

@@ -1,0 +1,191 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// WithReadOnly lets the client read from a server that has lost its quorum, while no attempt
+// finds a server that has one. The client is [ReadOnly] then: Get, Exists, Children, ACL,
+// GetEach, WhoAmI, Watch and WatchEach are answered, and may be arbitrarily old. Everything else,
+// Sync and HoldSession among it, fails with [ErrReadOnly] at once; views by InSession wait for
+// their own session. A Watch that was set then fires with [EventReconnected] when the connection
+// ends.
+//
+// The servers need readonlymode.enabled, and localSessionsEnabled from ZooKeeper 3.7 on.
+// The client's session is not affected: the client goes on to look for a server with a quorum,
+// at intervals that grow to two seconds, and gives the session up at its deadline as
+// it does without a connection. The default is not to read from such servers.
+func WithReadOnly() Option {
+	return optionFunc(func(cfg *config) { cfg.readOnly = true })
+}
+
+// Why a read-only connection ends without a fault.
+var (
+	errQuorum   = errors.New("a server with a quorum was found")
+	errLeftAway = errors.New("the read-only server closed the connection")
+)
+
+// Bounds of the time between the beginnings of two ReadOnly states. It doubles with each,
+// so that a server which goes on closing connections does not make the state flap.
+const (
+	minReadOnlyPause = time.Second
+	maxReadOnlyPause = time.Minute
+)
+
+// A readOnly is what a client knows of connections to servers without a quorum. Such a
+// connection has a session of its own at its server, which ends with it. It is never the
+// client's session.
+type readOnly struct {
+	seek chan struct{} // capacity 1: attempts at all servers have failed
+
+	// Guarded by core.mu.
+	session *session // that is running; nil for none
+	serves  bool     // it has a connection to a read-only server
+	instead State    // the state without it
+
+	warned atomic.Bool
+
+	// Only for readOnlyLoop, which runs the session, too.
+	entered time.Time
+	pause   time.Duration
+}
+
+// seekReadOnly takes note that attempts to connect to all servers have failed.
+func (c *core) seekReadOnly() {
+	select {
+	case c.readOnly.seek <- struct{}{}:
+	default: // the loop is busy with a connection, or about to look for one
+	}
+}
+
+// readOnlyLoop keeps a read-only connection while there is no other. NewClient starts it;
+// Close ends it and waits for it.
+func (c *core) readOnlyLoop() {
+	for {
+		select {
+		case <-c.readOnly.seek:
+		case <-c.ctx.Done():
+			return
+		}
+		if time.Since(c.readOnly.entered) < c.readOnly.pause {
+			continue // the next failure asks again
+		}
+		s, err := c.beginReadOnly()
+		if err != nil { // the wire client refused its arguments: a bug, not a condition
+			c.log.Error("cannot start a session", zap.Error(err))
+			return
+		}
+		c.leaveReadOnly(s, s.run())
+		s.retire()
+	}
+}
+
+// beginReadOnly starts a session that looks for a read-only server. It ends at once if the
+// client has found a server with a quorum meanwhile.
+func (c *core) beginReadOnly() (*session, error) {
+	servers := c.currentServers()
+	s, err := newSession(c, servers, true)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.readOnly.session = s
+	wanted, now := c.wantsReadOnlyLocked(), c.servers
+	c.mu.Unlock()
+	if !wanted {
+		s.cancel(errQuorum)
+	}
+	if !servers.equal(now) {
+		s.setServers(now.first(), now.fallback())
+	}
+	return s, nil
+}
+
+func (c *core) wantsReadOnlyLocked() bool {
+	return c.state == Connecting || c.state == Suspended || c.state == Lost
+}
+
+// enterReadOnly takes note that a read-only server serves s. The loop of s calls it.
+func (c *core) enterReadOnly(s *session) {
+	c.mu.Lock()
+	c.readOnly.serves = true
+	c.mu.Unlock()
+	if !c.showReadOnly() {
+		return
+	}
+	r, now := &c.readOnly, time.Now()
+	if now.Sub(r.entered) > 2*maxReadOnlyPause { // longer than any pause makes it
+		r.pause = minReadOnlyPause / 2
+	}
+	r.entered, r.pause = now, min(2*r.pause, maxReadOnlyPause)
+}
+
+// showReadOnly makes the client ReadOnly if it has only a read-only connection.
+func (c *core) showReadOnly() bool {
+	return c.transitionIf(func() (State, *session, bool) {
+		r := &c.readOnly
+		if r.session == nil || !r.serves || r.session.ended() != nil || !c.wantsReadOnlyLocked() {
+			return 0, nil, false
+		}
+		r.instead = Connecting
+		if c.state == Suspended {
+			r.instead = Suspended
+		}
+		return ReadOnly, c.session.unlessEnded(), true
+	}, nil)
+}
+
+// leaveReadOnly takes note that s, which was a read-only one, has ended.
+func (c *core) leaveReadOnly(s *session, cause error) {
+	c.transitionIf(func() (State, *session, bool) {
+		c.readOnly.session, c.readOnly.serves = nil, false
+		return c.readOnly.instead, c.session.unlessEnded(), c.state == ReadOnly && c.ctx.Err() == nil
+	}, cause)
+	c.log.Debug("read-only session ended", zap.String(AttrServerAddress, s.serverAddr()), zap.Error(cause))
+}
+
+// endReadOnly ends the read-only session, if there is one. It does not wait.
+func (c *core) endReadOnly() {
+	c.mu.Lock()
+	s := c.readOnly.session
+	c.mu.Unlock()
+	if s != nil {
+		s.cancel(errQuorum)
+	}
+}
+
+// readOnlyFailed takes note that an attempt to connect to a read-only server failed. That its
+// servers are not set up for it is news to an operator.
+func (c *core) readOnlyFailed(server string, err error) {
+	level := zap.DebugLevel
+	if ctxerr.Is(err, tap.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
+		level = zap.WarnLevel
+	}
+	c.log.Log(level, "cannot connect to a read-only server", append(serverFields(server), zap.Error(err))...)
+}
+
+// awaitServer returns a connected session: if reads says that the request only reads, while the client
+// is ReadOnly, it is the read-only one. Other requests fail then.
+func (c *core) awaitServer(ctx context.Context, reads bool) (*session, error) {
+	var found *session
+	err := c.await(ctx, func() (bool, error) {
+		found = c.session
+		if c.state != ReadOnly {
+			return c.state == Connected && found.ended() == nil, nil
+		}
+		if !reads {
+			return false, ErrReadOnly
+		}
+		found = c.readOnly.session
+		return found.unlessEnded() != nil, nil
+	})
+	return found, err
+}
