@@ -83,7 +83,8 @@ func parseServer(entry string) (string, error) {
 	if host == "" {
 		return "", errors.New("host must not be empty")
 	}
-	if i := strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '[' || r == ']' || r == '/' }); i >= 0 {
+	isForeign := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("[]/,", r) }
+	if i := strings.IndexFunc(host, isForeign); i >= 0 {
 		return "", fmt.Errorf("host must not contain %q", host[i])
 	}
 	if bracketed && net.ParseIP(strings.SplitN(host, "%", 2)[0]) == nil {
