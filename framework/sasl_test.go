@@ -130,7 +130,7 @@ func TestSASL_where_servers_require_it(t *testing.T) {
 			without := newClient(t, server, framework.WithStateListener(seen.add), framework.WithRetry(retry.Never()))
 			zktest.Eventually(t, patience, "the first request is refused", func() bool {
 				_, _, _ = without.Get(within(t, patience), "/")
-				return without.State() == framework.AuthFailed
+				return without.State() == framework.AuthFailed && seen.last(framework.AuthFailed).To != 0
 			})
 			n := len(seen.states())
 			for range 20 {
