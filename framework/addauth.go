@@ -89,7 +89,6 @@ const maxAuthReply = 1 << 10
 
 // renew begins an attempt to connect at once, in place of a pause or of the present attempt.
 func (s *session) renew() {
-	s.hosts.renew()
 	s.mu.Lock()
 	leave := s.leave
 	s.mu.Unlock()
@@ -97,4 +96,5 @@ func (s *session) renew() {
 		leave(errRenewed)
 	}
 	s.tap.CloseConn(errRenewed)
+	s.hosts.renew() // last: the next attempt may have begun, and been ended here
 }
