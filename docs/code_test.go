@@ -88,7 +88,8 @@ var (
 )
 
 func work(ctx context.Context) error { return ctx.Err() }
-func lead(ctx context.Context) error { return ctx.Err() }
+func publish(ctx context.Context, _ *lock.Lease) error { return ctx.Err() }
+func lead(ctx context.Context, _ *lock.Lease) error { return ctx.Err() }
 func cancelWork()                    {}
 `
 

@@ -30,18 +30,13 @@ func (b *bank) transfer(ctx context.Context, from, to string, amount int) error 
 	if err != nil {
 		return err
 	}
-	return lock.Do(ctx, both, func(ctx context.Context) error {
-		return b.move(ctx, from, to, amount)
+	return lock.Do(ctx, both, func(ctx context.Context, lease *lock.Lease) error {
+		return b.move(ctx, lease, from, to, amount)
 	})
 }
 
-// move is the transfer itself. ctx is of the lease of both locks, and ends when one of
-// the two is lost.
-func (b *bank) move(ctx context.Context, from, to string, amount int) error {
-	lease, ok := lock.LeaseFromContext(ctx)
-	if !ok {
-		return errors.New("the accounts are not locked")
-	}
+// move is the transfer itself. lease is of both locks; ctx ends when one of the two is lost.
+func (b *bank) move(ctx context.Context, lease *lock.Lease, from, to string, amount int) error {
 	source, err := b.balance(ctx, from)
 	if err != nil {
 		return err

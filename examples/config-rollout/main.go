@@ -1,5 +1,5 @@
 // Config-rollout changes a configuration that consists of several znodes, while
-// services use it. Requests are served under the read side of a lock.ReadWrite: many
+// services use it. Requests are served under the read side of a lock.RWMutex: many
 // at a time, each with settings that belong together. A rollout takes the write side,
 // so it begins when the requests that run are done. Then it goes on as a reader, to
 // check what it wrote: requests come in again, and no other rollout does.
@@ -25,7 +25,7 @@ const settings = "/examples/rollout/settings"
 
 type service struct {
 	client *framework.Client
-	config *lock.ReadWrite
+	config *lock.RWMutex
 }
 
 func newService(zk example.ZooKeeper) (*service, error) {
@@ -33,7 +33,7 @@ func newService(zk example.ZooKeeper) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := lock.NewReadWrite(client, "/examples/rollout/lock")
+	config, err := lock.NewRWMutex(client, "/examples/rollout/lock")
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -42,7 +42,7 @@ func newService(zk example.ZooKeeper) (*service, error) {
 
 // serve handles a request, and returns the version of the settings that it was handled by.
 func (s *service) serve(ctx context.Context) (version string, err error) {
-	err = lock.Do(ctx, s.config.Read(), func(ctx context.Context) error {
+	err = lock.Do(ctx, s.config.Read(), func(ctx context.Context, _ *lock.Lease) error {
 		url, err := s.setting(ctx, "url")
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ const (
 // A host runs the job at intervals, unless another one does.
 type host struct {
 	client *framework.Client
-	turn   *lock.Exclusive
+	turn   *lock.UnfairMutex
 	late   time.Duration // by how much the host's clock is behind
 	job    func(ctx context.Context, run int64) error
 }
@@ -87,7 +87,7 @@ func newHost(ctx context.Context, zk example.ZooKeeper, late time.Duration, job 
 	if err != nil {
 		return nil, err
 	}
-	turn, err := lock.NewExclusive(client, "/examples/cron/turn")
+	turn, err := lock.NewUnfairMutex(client, "/examples/cron/turn")
 	if err == nil {
 		_, err = client.Create(ctx, record, []byte("0"), framework.WithParents())
 	}

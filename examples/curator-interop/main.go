@@ -37,7 +37,7 @@ func count(ctx context.Context, client *framework.Client, out io.Writer) error {
 		return err
 	}
 	for range rounds {
-		err := lock.Do(ctx, mutex, func(ctx context.Context) error {
+		err := lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 			old, err := counted(ctx, client)
 			if err != nil {
 				return err

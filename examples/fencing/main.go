@@ -78,10 +78,7 @@ func newWriter(ctx context.Context, zk example.ZooKeeper) (*writer, error) {
 }
 
 func (w *writer) writeSQL(ctx context.Context, t *table, text string) error {
-	fence, err := w.lease.Fence(ctx)
-	if err != nil {
-		return err
-	}
+	fence := w.lease.Fence()
 	return t.update(text, fence)
 }
 

@@ -42,10 +42,7 @@ func (e *election) term(ctx context.Context, lead func(ctx context.Context, term
 	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // ErrLost where it was lost
 	office, cancel := lease.Context(ctx)
 	defer cancel()
-	term, err := lease.Fence(ctx)
-	if err != nil {
-		return err
-	}
+	term := lease.Fence()
 	return lead(office, term)
 }
 

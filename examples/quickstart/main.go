@@ -34,7 +34,7 @@ func work(ctx context.Context, connect string, id, rounds int) (err error) {
 		if err != nil {
 			return err
 		}
-		fence, _ := lease.Fence(ctx)
+		fence := lease.Fence()
 		fmt.Printf("worker %d: acquired, fence %d\n", id, fence)
 
 		again, err := mutex.Lock(ctx) // reentrant: who has it gets it again at once

@@ -80,7 +80,7 @@ func refusals(ctx context.Context, connect string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeFirst()) }()
-	return lock.Do(ctx, mutex, func(ctx context.Context) (err error) {
+	return lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) (err error) {
 		other, closeOther, err := newMutex(connect)
 		if err != nil {
 			return err

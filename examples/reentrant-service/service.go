@@ -35,7 +35,7 @@ func (r *repository) stock(ctx context.Context) (n int, version int32, err error
 
 // take takes a piece out of the stock.
 func (r *repository) take(ctx context.Context) error {
-	return lock.Do(ctx, r.mutex, func(ctx context.Context) error {
+	return lock.Do(ctx, r.mutex, func(ctx context.Context, _ *lock.Lease) error {
 		n, version, err := r.stock(ctx)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ type shop struct {
 
 // sell sells a piece if there is one, and returns how many are left.
 func (s *shop) sell(ctx context.Context) (left int, err error) {
-	err = lock.Do(ctx, s.mutex, func(ctx context.Context) error {
+	err = lock.Do(ctx, s.mutex, func(ctx context.Context, _ *lock.Lease) error {
 		n, _, err := s.repository.stock(ctx)
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func asOneParty(next http.Handler) http.Handler {
 // order sells a piece. Its answer is from one moment: the stock that it tells is what
 // was left when the piece was sold.
 func (h *handler) order(w http.ResponseWriter, r *http.Request) {
-	err := lock.Do(r.Context(), h.mutex, func(ctx context.Context) error {
+	err := lock.Do(r.Context(), h.mutex, func(ctx context.Context, _ *lock.Lease) error {
 		left, err := h.shop.sell(ctx)
 		if err != nil {
 			return err

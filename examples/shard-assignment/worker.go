@@ -101,7 +101,7 @@ func (w *worker) keep(ctx context.Context, shard string) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		err := lock.Do(ctx, mutex, func(ctx context.Context) error {
+		err := lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 			w.work(ctx, shard)
 			return nil
 		})

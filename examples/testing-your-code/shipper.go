@@ -43,7 +43,7 @@ func (s *shipper) run(ctx context.Context) error {
 // trusts the lock to keep others away while it ships. It does not trust it with the
 // ledger: that is written only if it is still as it was read, so that a process that was
 // stopped for a while, and could not be told of its loss, does no harm there.
-func (s *shipper) shipRest(ctx context.Context) error {
+func (s *shipper) shipRest(ctx context.Context, _ *lock.Lease) error {
 	for {
 		next, version, err := s.next(ctx)
 		if err != nil || next > s.last {

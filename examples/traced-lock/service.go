@@ -62,7 +62,7 @@ func serve(ctx context.Context, name, connect string, in io.Reader, out io.Write
 	tracer := provider.Tracer("traced-lock")
 	ctx, request := tracer.Start(ctx, "POST /"+name)
 	defer request.End()
-	return lock.Do(ctx, mutex, func(ctx context.Context) error {
+	return lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 		_, work := tracer.Start(ctx, "update stock") // nests below the hold
 		defer work.End()
 		if err := to.send(message{Event: "holds"}); err != nil {

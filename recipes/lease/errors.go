@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // Errors of leases.
@@ -12,14 +13,17 @@ var (
 	// asks for.
 	ErrHeld = errtype.New("held by another owner", "held")
 	// ErrReleased is returned by a lease that was released.
-	ErrReleased = errtype.New("lease: released", "released")
+	ErrReleased = hold.ErrReleased
 	// ErrLost is what every [*LostError] wraps.
 	ErrLost = errtype.New("lease: lost", lostType)
 	// ErrNodeDeleted is the cause of a loss when another client deleted the lease's znode.
-	ErrNodeDeleted = errtype.New("its znode was deleted by another client", "node_deleted")
+	ErrNodeDeleted = hold.ErrNodeDeleted
+	// ErrNoGuard is the reason of a transaction's failure that was to be guarded by the lease of a
+	// Multi as a whole: its members have a guard each, see [Lease.Guards].
+	ErrNoGuard = errtype.New("a multi has a guard for each member: use Guards", "no_guard")
 	// ErrSuspended is the cause of a loss when the connection broke and the policy is
 	// [OnSuspend].
-	ErrSuspended = errtype.New("the connection was suspended", "suspended")
+	ErrSuspended = hold.ErrSuspended
 )
 
 // A LostError says that a lease was lost, and why. It wraps [ErrLost] and the

@@ -27,11 +27,13 @@ func (c goneContext) Err() error {
 
 // newLocks make a lock of each kind in the directory path.
 var newLocks = map[string]func(*framework.Client, string) (lock.Locker, error){
-	"Exclusive":      func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path+"/lock") },
+	"Exclusive": func(c *framework.Client, path string) (lock.Locker, error) {
+		return lock.NewUnfairMutex(c, path+"/lock")
+	},
 	"Mutex":          func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
 	"SemaphoreMutex": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
 	"Write": func(c *framework.Client, path string) (lock.Locker, error) {
-		rw, err := lock.NewReadWrite(c, path)
+		rw, err := lock.NewRWMutex(c, path)
 		if err != nil {
 			return nil, err
 		}

@@ -120,9 +120,9 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 	kinds := map[string]func(c *framework.Client, path string) (lock.Locker, error){
 		"mutex":     func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
 		"semaphore": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
-		"exclusive": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path) },
+		"exclusive": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewUnfairMutex(c, path) },
 		"read": func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewReadWrite(c, path)
+			rw, err := lock.NewRWMutex(c, path)
 			return rw.Read(), err
 		},
 	}

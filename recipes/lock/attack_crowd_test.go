@@ -29,10 +29,6 @@ func TestACrowdInTrouble(t *testing.T) {
 	}
 	kinds := map[string]func(t *testing.T, c *framework.Client, i int) lock.Locker{
 		"mutex":     mutex(),
-		"passed on": mutex(lock.WithLocalHandoff(3)),
-		"as it may be": func(t *testing.T, c *framework.Client, i int) lock.Locker {
-			return mutex([]lock.Option{lock.WithLocalHandoff(1 + i)}[:i%2]...)(t, c, i)
-		},
 		"semaphore": func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newSemaphoreMutex(t, c, path) },
 		"writers":   func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newReadWrite(t, c, path).Write() },
 	}
@@ -141,9 +137,6 @@ func (w *crowd) contend(r *rand.Rand, l lock.Locker) {
 	w.held[lease] = true
 	w.mu.Unlock()
 	await(time.Duration(r.IntN(100)) * time.Millisecond)
-	if r.IntN(4) == 0 {
-		_, _ = lease.Fence(ctx) // it is not passed on then
-	}
 	w.mu.Lock()
 	delete(w.held, lease)
 	w.mu.Unlock()

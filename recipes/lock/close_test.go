@@ -19,7 +19,7 @@ func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 	for name, construct := range map[string]func(c *framework.Client) (lock.Locker, error){
 		"mutex":     func(c *framework.Client) (lock.Locker, error) { return lock.NewMutex(c, path) },
 		"semaphore": func(c *framework.Client) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
-		"exclusive": func(c *framework.Client) (lock.Locker, error) { return lock.NewExclusive(c, path) },
+		"exclusive": func(c *framework.Client) (lock.Locker, error) { return lock.NewUnfairMutex(c, path) },
 		"multi": func(c *framework.Client) (lock.Locker, error) {
 			m, err := lock.NewMutex(c, path)
 			if err != nil {
@@ -37,7 +37,7 @@ func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 					srv := virtualServer(t, zkserver.WithObserver(func(x zkserver.Transaction) {
 						l := held.Load()
 						for _, c := range x.Changes {
-							if l == nil || c.Kind != zkserver.Deleted || c.Path != l.Node() {
+							if l == nil || c.Kind != zkserver.Deleted || c.Path != firstOf(l).Node() {
 								continue
 							}
 							gone.Add(1)

@@ -12,8 +12,8 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) }
-	relayed := func(t testing.TB, c *framework.Client, path string) lock.Locker {
-		return newMutex(t, c, path, lock.WithLocalHandoff(3))
+	local := func(t testing.TB, c *framework.Client, path string) lock.Locker {
+		return newLocal(t, newMutex(t, c, path), 3)
 	}
 	semaphore := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newSemaphoreMutex(t, c, path) }
 	exclusive := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newExclusive(t, c, path) }
@@ -32,7 +32,7 @@ func TestContract(t *testing.T) {
 		opts      []locktest.Option
 	}{
 		{"mutex", mutex, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
-		{"mutex with local hand-off", relayed, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
+		{"local", local, []locktest.Option{locktest.Fair()}},
 		{"semaphore mutex", semaphore, []locktest.Option{locktest.Fair()}},
 		{"exclusive", exclusive, nil},
 		{"read side", read, []locktest.Option{locktest.Reentrant(), locktest.Shared(write)}},

@@ -38,8 +38,8 @@ func nearTheEnd(t *testing.T, path string, before int32, opts ...zkserver.Option
 // owner's.
 func TestSidesAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, first, second, third *lock.ReadWrite){
-		"a reader waits for a writer": func(t *testing.T, first, second, _ *lock.ReadWrite) {
+	tests := map[string]func(t *testing.T, first, second, third *lock.RWMutex){
+		"a reader waits for a writer": func(t *testing.T, first, second, _ *lock.RWMutex) {
 			writer := mustLock(t, first.Write())
 			reader := lockLater(t.Context(), second.Read())
 			synctest.Wait()
@@ -47,7 +47,7 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			mustRelease(t, writer)
 			mustReleaseEach(t, reader)
 		},
-		"a writer waits for a reader": func(t *testing.T, first, second, _ *lock.ReadWrite) {
+		"a writer waits for a reader": func(t *testing.T, first, second, _ *lock.RWMutex) {
 			reader := mustLock(t, first.Read())
 			writer := lockLater(t.Context(), second.Write())
 			synctest.Wait()
@@ -55,7 +55,7 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			mustRelease(t, reader)
 			mustReleaseEach(t, writer)
 		},
-		"readers share, and a later one waits for the writer between": func(t *testing.T, first, second, third *lock.ReadWrite) {
+		"readers share, and a later one waits for the writer between": func(t *testing.T, first, second, third *lock.RWMutex) {
 			reader, another := mustLock(t, first.Read()), mustLock(t, second.Read())
 			writer := lockLater(t.Context(), third.Write())
 			synctest.Wait()
@@ -70,14 +70,14 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			mustRelease(t, lease)
 			mustReleaseEach(t, last)
 		},
-		"a try is refused": func(t *testing.T, first, second, _ *lock.ReadWrite) {
+		"a try is refused": func(t *testing.T, first, second, _ *lock.RWMutex) {
 			writer := mustLock(t, first.Write())
 			mustRefuse(t, second.Read())
 			mustRefuse(t, second.Write())
 			mustRelease(t, writer)
 			mustRelease(t, mustTry(t, second.Read()))
 		},
-		"the owner of the write side does not get the read side": func(t *testing.T, first, second, _ *lock.ReadWrite) {
+		"the owner of the write side does not get the read side": func(t *testing.T, first, second, _ *lock.RWMutex) {
 			owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("owner"))
 			writer := mustLockAs(owner, t, first.Write())
 			for name, get := range map[string]func(context.Context) (*lock.Lease, error){
@@ -100,7 +100,7 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const path = "/counter-end-sides"
 				srv := nearTheEnd(t, path, 0)
-				var locks [3]*lock.ReadWrite
+				var locks [3]*lock.RWMutex
 				for i := range locks {
 					locks[i] = newReadWrite(t, virtualClient(t, srv), path)
 				}

@@ -33,7 +33,7 @@ func TestExclusionInACrowd(t *testing.T) {
 				for range goroutines {
 					wg.Go(func() {
 						for range rounds {
-							err := lock.Do(t.Context(), l, func(context.Context) error { shared++; return nil })
+							err := lock.Do(t.Context(), l, func(context.Context, *lock.Lease) error { shared++; return nil })
 							if err != nil {
 								t.Error(err)
 							}

@@ -60,7 +60,7 @@ func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 		var users sync.WaitGroup
 		for range 10 {
 			users.Go(func() {
-				if err := lock.Do(t.Context(), m, func(context.Context) error { return nil }); err != nil {
+				if err := lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			})

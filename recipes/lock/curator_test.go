@@ -98,7 +98,7 @@ func TestCuratorACLs(t *testing.T) {
 		check(lease, map[string][]framework.ACL{
 			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
 		})
-		rw, err := lock.NewReadWrite(c, "/curator-acl-given/lock", lock.WithACL(some...))
+		rw, err := lock.NewRWMutex(c, "/curator-acl-given/lock", lock.WithACL(some...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestCuratorDataIsCopied(t *testing.T) {
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
 		data := []byte("first")
-		rw, err := lock.NewReadWrite(c, "/curator/data", lock.WithData(data), lock.WithMetadata(false))
+		rw, err := lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@
 // under it has [LeaseFromContext].
 // [Mutex.Lock] waits for the mutex, [Mutex.TryLock] does not; both return a
 // Lease. A context bounds the call that it is passed to, never the lease. The two
-// sides of a [ReadWrite] are Lockers like it: many owners read, or one writes. So
-// are an [Exclusive], which is the cheapest to try and unfair, and a
+// sides of a [RWMutex] are Lockers like it: many owners read, or one writes. So
+// are an [UnfairMutex], which is the cheapest to try and unfair, and a
 // [SemaphoreMutex], for paths that it shares with Curator's. Both know no owners.
 // A [Multi] holds several locks together, all or none, without deadlock.
 //
@@ -52,7 +52,7 @@
 //
 // Locks tell by spans, metrics and log lines of their client's providers and
 // logger who waits, how long, and behind whom: see docs/observability.md. A
-// lock's znode leads to the trace of the call that made it, see [WithTraceparent].
+// lock's znode leads to the trace of the call that made it, see [WithoutTraceparent].
 //
 // # Concurrency
 //
@@ -74,10 +74,10 @@
 //
 // A contender for the mutex at /path is an ephemeral sequential znode
 // /path/_c_<uuid>-lock-<number>. The lowest number has the lock; each of the
-// others watches the one before it. Those for a [ReadWrite] are named
+// others watches the one before it. Those for a [RWMutex] are named
 // …-__READ__<number> and …-__WRIT__<number>; a reader watches the nearest
 // writer ahead of it. A [SemaphoreMutex] has such a queue at /path/locks, and the
-// znode of a lease at /path/leases/_c_<uuid>-lease-<number>. An [Exclusive] has
+// znode of a lease at /path/leases/_c_<uuid>-lease-<number>. An [UnfairMutex] has
 // one znode, at /path itself. Directories and missing parents are containers, which the ensemble
 // removes when they are empty.
 package lock

@@ -31,6 +31,9 @@ var (
 	// caller has the write side, and the counter of the lock's directory has come to its end
 	// (2147483647): other znodes may have the read side's number. Release the write side first.
 	ErrCounterEnd = queue.ErrCounterEnd
+	// ErrNoGuard is the reason of a transaction's failure that was to be guarded by the lease of a
+	// [Multi] as a whole: its members have a guard each.
+	ErrNoGuard = lease.ErrNoGuard
 )
 
 // opError wraps err once, at an exported function; nil stays nil.

@@ -35,7 +35,7 @@ func ExampleDo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = lock.Do(context.Background(), mutex, func(ctx context.Context) error {
+	err = lock.Do(context.Background(), mutex, func(ctx context.Context, _ *lock.Lease) error {
 		fmt.Println("nobody else is here; held", mutex.Held(ctx), "time")
 		return ctx.Err() // ends when the lock is lost
 	})
@@ -85,10 +85,10 @@ func ExampleContextWithOwner() {
 		log.Fatal(err)
 	}
 	ctx := lock.ContextWithOwner(context.Background(), lock.NewOwner("batch 3"))
-	err = lock.Do(ctx, mutex, func(ctx context.Context) error {
+	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 		helped := make(chan error)
 		go func() { // another goroutine of the same party re-enters
-			helped <- lock.Do(ctx, mutex, func(context.Context) error { return nil })
+			helped <- lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil })
 		}()
 		return <-helped
 	})

@@ -172,17 +172,18 @@ func TestExclusiveGuardInAMulti(t *testing.T) {
 		const path = "/exclusive/multi-guard"
 		c, other := w.Client(t), w.Client(t)
 		lease := mustLock(t, newMulti(t, newExclusive(t, c, path)))
-		if _, err := c.Txn(t.Context(), lease.Guard()); err != nil {
+		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
 			t.Errorf("guarded transaction of the holder: %v", err)
 		}
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 		next := mustLock(t, newExclusive(t, other, path))
-		for name, guards := range map[string][]framework.TxnOp{"Guard": {lease.Guard()}, "Guards": lease.Guards()} {
-			if _, err := c.Txn(t.Context(), guards...); !errors.Is(err, framework.ErrBadVersion) {
-				t.Errorf("transaction with %s under the next holder: %v, want ErrBadVersion", name, err)
-			}
+		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
+			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)
+		}
+		if _, err := c.Txn(t.Context(), lease.Guard()); !errors.Is(err, lock.ErrNoGuard) {
+			t.Errorf("transaction with the Guard of the whole: %v, want ErrNoGuard", err)
 		}
 		mustRelease(t, next)
 	})

@@ -10,10 +10,10 @@ import (
 )
 
 // One of several hosts is to do a job; the others go on with something else.
-func ExampleExclusive() {
+func ExampleUnfairMutex() {
 	client, closeAll := exampleClient()
 	defer closeAll()
-	job, err := lock.NewExclusive(client, "/jobs/nightly")
+	job, err := lock.NewUnfairMutex(client, "/jobs/nightly")
 	if err != nil {
 		log.Fatal(err)
 	}

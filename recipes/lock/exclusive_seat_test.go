@@ -24,9 +24,9 @@ func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
 		const path = "/seat"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+		e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 		first := mustLock(t, e)
-		before, _ := first.Fence(t.Context())
+		before := first.Fence()
 		undeletable := []*fault.Handle{
 			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
 			srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
@@ -54,7 +54,7 @@ func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
 		if second.err != nil {
 			t.Fatal(second.err)
 		}
-		if after, _ := second.lease.Fence(t.Context()); after <= before {
+		if after := second.lease.Fence(); after <= before {
 			t.Errorf("fence %d after %d", after, before)
 		}
 		mustHold(t, c, second.lease)
@@ -119,7 +119,7 @@ func TestExclusiveSeatOutlastsAFullQueueOfDeletions(t *testing.T) {
 		const path = "/seat-full"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+		e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 		lease := mustLock(t, e)
 		srv.Refuse()
 		srv.Cut()

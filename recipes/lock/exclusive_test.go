@@ -174,14 +174,14 @@ func TestExclusiveCleanUpTakesNothingFromOthers(t *testing.T) {
 		c, proxy := onWay(t, w)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same"))))
+		done := lockLater(ctx, newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
 		receive(t, stuck.Hit(), "the create")
 		cancel()
 		if got := receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
 		other := w.Client(t)
-		lease := mustTry(t, newExclusive(t, other, path, lock.WithMetadata(false), lock.WithData([]byte("same"))))
+		lease := mustTry(t, newExclusive(t, other, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
 		stuck.Release()
 		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
 		mustHold(t, other, lease)
@@ -202,7 +202,7 @@ func TestExclusiveCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 				path := "/exclusive/next/" + action.String()
 				c, way := onWay(t, w)
 				createDirs(t, c, "/exclusive/next")
-				e := newExclusive(t, c, path, lock.WithMetadata(false), lock.WithData([]byte("same")))
+				e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
@@ -263,7 +263,7 @@ func TestExclusiveIsNobodyElsesCreate(t *testing.T) {
 		const path = "/exclusive/doubt"
 		c, proxy := onWay(t, w)
 		other := w.Client(t)
-		same := []lock.Option{lock.WithMetadata(false), lock.WithData([]byte("same"))}
+		same := []lock.Option{lock.WithoutMetadata(), lock.WithData([]byte("same"))}
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
 		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/exclusive", Action: fault.HoldRequest})
 		tried := make(chan error, 1)

@@ -51,7 +51,7 @@ func counterAtItsEnd(t *testing.T, k kind) {
 		}
 		wg.Go(func() {
 			for range rounds {
-				err := lock.Do(t.Context(), l, func(ctx context.Context) error {
+				err := lock.Do(t.Context(), l, func(ctx context.Context, _ *lock.Lease) error {
 					select {
 					case inside <- struct{}{}:
 					default:

@@ -1,14 +1,17 @@
 package lock
 
-import "github.com/docent-go/docent/framework"
+import (
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
+)
 
 // RequestsRelease reads the data of a znode, for the fuzz target.
-var RequestsRelease = requestsRelease
+var RequestsRelease = hold.RequestsRelease
 
-// Registered returns how many holds the registry of c's client refers to, lost ones included.
+// Registered returns how many entries and losses the owners of c's client refer to.
 func Registered(c *framework.Client) int {
-	r := registryOf(c)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.holds) + len(r.lost)
+	o := ownersOf(c)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.entries) + len(o.lost)
 }

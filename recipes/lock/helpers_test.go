@@ -126,3 +126,20 @@ func receive[T any](t testing.TB, ch <-chan T, what string) T {
 		panic("unreachable")
 	}
 }
+
+func newLocal(t testing.TB, m *lock.Mutex, max int) *lock.Local {
+	t.Helper()
+	l, err := lock.NewLocal(m, max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// firstOf returns the lease itself, or that of a Multi's first member.
+func firstOf(l *lock.Lease) *lock.Lease {
+	if members := l.Members(); members != nil {
+		return members[0]
+	}
+	return l
+}

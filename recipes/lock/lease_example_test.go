@@ -104,10 +104,7 @@ func ExampleLease_Fence() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fence, err := lease.Fence(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
+		fence := lease.Fence()
 		fences = append(fences, fence)
 		if err := lease.Release(ctx); err != nil {
 			log.Fatal(err)
@@ -115,37 +112,6 @@ func ExampleLease_Fence() {
 	}
 	fmt.Println(write(fences[0]), write(fences[1]), write(fences[0]))
 	// Output: written written refused
-}
-
-// Work that is called with Do's context finds the lease there, for a store that refuses
-// what comes with an old fence.
-func ExampleLeaseFromContext() {
-	mutex, closeAll := exampleMutex("/locks/ledger")
-	defer closeAll()
-	var last int64
-	book := func(ctx context.Context) error {
-		lease, ok := lock.LeaseFromContext(ctx)
-		if !ok {
-			return errors.New("book is for the holder of the lock")
-		}
-		fence, err := lease.Fence(ctx)
-		if err != nil {
-			return err
-		}
-		fmt.Println("newer:", fence > last)
-		last = fence
-		return nil
-	}
-	for range 2 {
-		if err := lock.Do(context.Background(), mutex, book); err != nil {
-			log.Fatal(err)
-		}
-	}
-	fmt.Println(book(context.Background()))
-	// Output:
-	// newer: true
-	// newer: true
-	// book is for the holder of the lock
 }
 
 func ExampleLease_Release() {

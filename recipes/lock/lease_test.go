@@ -19,7 +19,7 @@ func TestDo(t *testing.T) {
 		c := w.Client(t)
 		m := newMutex(t, c, path)
 		wrong := errors.New("wrong")
-		err := lock.Do(t.Context(), m, func(ctx context.Context) error {
+		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			if n := m.Held(ctx); n != 1 {
 				t.Errorf("held %d times within Do, want 1", n)
 			}
@@ -36,12 +36,12 @@ func TestDo(t *testing.T) {
 					t.Error("the panic of fn did not come through")
 				}
 			}()
-			_ = lock.Do(t.Context(), m, func(context.Context) error { panic("fn") })
+			_ = lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { panic("fn") })
 		}()
 		awaitContenders(t, c, path, 0)
 
 		ctx, cancel := context.WithCancel(t.Context())
-		err = lock.Do(ctx, m, func(context.Context) error { cancel(); return nil })
+		err = lock.Do(ctx, m, func(context.Context, *lock.Lease) error { cancel(); return nil })
 		if err != nil {
 			t.Errorf("Do whose context ended in fn: %v, want nil: the release has a context of its own", err)
 		}
@@ -49,7 +49,7 @@ func TestDo(t *testing.T) {
 			t.Errorf("contenders %v after Do, want none", names)
 		}
 		called := false
-		if err := lock.Do(ctx, m, func(context.Context) error { called = true; return nil }); !errors.Is(err, context.Canceled) || called {
+		if err := lock.Do(ctx, m, func(context.Context, *lock.Lease) error { called = true; return nil }); !errors.Is(err, context.Canceled) || called {
 			t.Errorf("Do with a dead context: %v, called %v; want Canceled, and fn not called", err, called)
 		}
 	})
@@ -61,7 +61,7 @@ func TestDoTellsFnOfALoss(t *testing.T) {
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		operator := w.Client(t)
 		m := newMutex(t, w.Client(t), path)
-		err := lock.Do(t.Context(), m, func(ctx context.Context) error {
+		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			found, err := m.Participants(ctx)
 			if err != nil {
 				return err
@@ -151,7 +151,7 @@ func TestParticipants(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting := w.Client(t)
-		bare := newMutex(t, waiting, path, lock.WithMetadata(false))
+		bare := newMutex(t, waiting, path, lock.WithoutMetadata())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, bare)
 		awaitContenders(t, c, path, 2)

@@ -84,7 +84,7 @@ func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
 			wg.Go(func() {
 				for range rounds {
 					lease := mustLock(t, m)
-					fence, _ := lease.Fence(t.Context())
+					fence := lease.Fence()
 					fences = append(fences, fence)
 					mustRelease(t, lease)
 				}

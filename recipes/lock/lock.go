@@ -3,15 +3,16 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
 // A Locker is a lock that is held by a lease. All kinds of locks here are
 // Lockers, or have sides that are. Its methods may be called concurrently.
 type Locker interface {
-	// Lock waits until the lock is the caller's and returns the lease. ctx
+	// Lock waits until the caller holds the lock and returns the lease. ctx
 	// bounds the wait only, never the lease; if it ends first the error
-	// wraps ctx's, and nothing of the attempt stays in anybody's way.
+	// wraps ctx's, and nothing of the attempt is in another contender's way.
 	Lock(ctx context.Context) (*Lease, error)
 
 	// TryLock makes one attempt and never waits for another holder: it returns
@@ -19,20 +20,53 @@ type Locker interface {
 	TryLock(ctx context.Context) (*Lease, error)
 }
 
-// releaseGrace is how long Do waits for the lock's znode to go, once fn has
-// returned. Its deletion goes on in the background after that.
+// releaseGrace is how long Do waits for the lock's znode to be deleted, once fn has
+// returned. After that the deletion goes on in the background.
 const releaseGrace = 10 * time.Second
 
-// Do calls fn while it holds l, and releases l. fn's context is derived from ctx
-// and ends, with a [*LostError] as its cause, when the lock is lost: fn has to stop
-// then, as somebody else may be about to get it. [LeaseFromContext] finds the lease by it.
+// A DoOption configures a call of [Do].
+type DoOption interface{ apply(*doConfig) }
+
+type doOptionFunc func(*doConfig)
+
+func (f doOptionFunc) apply(cfg *doConfig) { f(cfg) }
+
+type doConfig struct {
+	wait  time.Duration // 0 for as long as ctx lets it
+	try   bool
+	fault error
+}
+
+// WaitAtMost bounds the wait for the lock, and not fn. d has to be positive. The error of a wait that
+// it ends wraps [context.DeadlineExceeded].
+func WaitAtMost(d time.Duration) DoOption {
+	return doOptionFunc(func(cfg *doConfig) {
+		if d <= 0 {
+			cfg.fault = fmt.Errorf("wait at most %v: must be positive", d)
+		}
+		cfg.wait = d
+	})
+}
+
+// WithoutWaiting makes one attempt, as TryLock does: Do returns [ErrHeld] if another owner holds the
+// lock.
+func WithoutWaiting() DoOption {
+	return doOptionFunc(func(cfg *doConfig) { cfg.try = true })
+}
+
+// Do calls fn while it holds l, and releases l, also if fn panics. fn's context is derived from ctx
+// and ends, with a [*LostError] as its cause, when the lock is lost: fn has to stop then, because
+// another client may be about to hold the lock. The lease is for its [Lease.Fence] and
+// [Lease.Guard]; if fn releases it, Do returns [ErrReleased].
 //
 // If the lock can't be had before ctx ends, fn is not called, and the error is
 // l.Lock's. Otherwise Do returns fn's error, joined with a LostError if the lock
 // was lost before fn returned (so fn may have been at work together with the
 // next holder) and with the error of the release.
-func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err error) {
-	lease, err := l.Lock(ctx)
+func Do(
+	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
+) (err error) {
+	lease, err := acquire(ctx, l, opts)
 	if err != nil {
 		return err
 	}
@@ -43,5 +77,30 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 		defer done()
 		err = errors.Join(err, lease.Release(releasing))
 	}()
-	return fn(held)
+	return fn(held, lease)
+}
+
+// acquire locks l as the options have it.
+func acquire(ctx context.Context, l Locker, opts []DoOption) (*Lease, error) {
+	var cfg doConfig
+	var faults []error
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	if err := errors.Join(append(faults, cfg.fault)...); err != nil {
+		return nil, fmt.Errorf("lock: do: %w", err)
+	}
+	if cfg.try {
+		return l.TryLock(ctx)
+	}
+	if cfg.wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cfg.wait)
+		defer cancel()
+	}
+	return l.Lock(ctx)
 }

@@ -10,24 +10,26 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// nodeData returns what the znode of p's attempt is to hold. by is what telemetry
+// nodeData returns what the znode of c's attempt is to hold. by is what telemetry
 // follows of the call that makes it.
-func (cfg *config) nodeData(p party, by *telemetry.Acquire) []byte { return cfg.attemptData(p, "", by) }
+func (cfg *config) nodeData(c caller, by *telemetry.Acquire) []byte {
+	return cfg.attemptData(c, "", by)
+}
 
 // attemptData is nodeData that names the attempt.
-func (cfg *config) attemptData(p party, attempt string, by *telemetry.Acquire) []byte {
+func (cfg *config) attemptData(c caller, attempt string, by *telemetry.Acquire) []byte {
 	switch {
-	case cfg.bare && cfg.data != nil:
+	case cfg.noMetadata && cfg.data != nil:
 		return cfg.data
-	case cfg.bare:
+	case cfg.noMetadata:
 		return localAddress()
 	}
-	if cfg.untraced {
+	if cfg.noTraceparent {
 		by = nil
 	}
 	m := Metadata{
 		Version: lease.MetadataVersion,
-		Owner:   p.owner.String(),
+		Owner:   c.owner.String(),
 		Host:    hostname(),
 		PID:     os.Getpid(),
 		Attempt: attempt,

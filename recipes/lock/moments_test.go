@@ -10,32 +10,6 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// What is passed on within a process needs no connection, where the lock is one that
-// outlasts an outage.
-func TestLocalHandoffDuringAnOutage(t *testing.T) {
-	t.Parallel()
-	relayed(t, 4, func(t relayTest) {
-		held := mustLock(t, t.m)
-		queued := t.lineUp(2, t.m)
-		t.srv.Refuse()
-		t.srv.Cut()
-		<-time.After(time.Second)
-		mustRelease(t, held)
-		next := t.has(queued[0])
-		mustRelease(t, next)
-		last := t.has(queued[1])
-		t.srv.Accept()
-		if err := t.c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if err := last.Err(); err != nil {
-			t.Errorf("lost: %v", err)
-		}
-		mustRelease(t, last)
-	})
-}
-
 // Where a broken connection costs the lock, it does from the grant on, and not only once
 // the lock has been held for as long as its znode may go unwatched.
 func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
@@ -70,7 +44,7 @@ func TestCloseWaitsForARevocationAtWork(t *testing.T) {
 			<-time.After(2 * time.Second)
 			done.Store(true)
 		})))
-		if err := lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()); err != nil {
+		if err := lock.Revoke(t.Context(), virtualClient(t, srv), firstOf(lease).Node()); err != nil {
 			t.Fatal(err)
 		}
 		<-begun

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Multi is several locks that are held together: all of them or none. It is a
@@ -22,10 +23,9 @@ import (
 // than one of them. A member that the caller has already is re-entered, if it is
 // reentrant.
 //
-// Its lease is lost when that of one member is: the others are given up then, in the
+// Its lease is lost when that of one member is: the others are released then, in the
 // background, and the cause is the member's [*LostError]. [Lease.Members] returns
-// theirs: fences are theirs too, since each member has contenders of its own. The
-// node, fence and guard of the whole lease are those of the first member;
+// theirs, which have a node, a fence and a guard each, since each member has contenders of its own;
 // [Lease.Guards] has the guards of all.
 //
 // A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same
@@ -34,9 +34,6 @@ type Multi struct {
 	members []member       // immutable; in the order of their locking
 	name    string         // immutable; of all members
 	tel     telemetry.Lock // immutable
-
-	mu     sync.Mutex         // guards following; never held across a network call
-	leases map[party][]*Lease // that are not released, in the order of their locking
 }
 
 // NewMulti returns the Multi of the locks; nothing is sent yet. They may be of
@@ -50,11 +47,12 @@ func NewMulti(locks ...Locker) (*Multi, error) {
 		return nil, fmt.Errorf("lock: new multi: %w", err)
 	}
 	names := make([]string, len(members))
+	observers := make([]telemetry.Lock, len(members))
 	for i, m := range members {
-		names[i] = m.name
+		names[i], observers[i] = m.name, m.tel
 	}
 	name := strings.Join(names, ", ")
-	return &Multi{members: members, name: name, tel: multiTelemetry(members, name), leases: make(map[party][]*Lease)}, nil
+	return &Multi{members: members, name: name, tel: telemetry.Multi(name, observers)}, nil
 }
 
 // Lock waits until the caller has all members and returns the lease of them
@@ -71,8 +69,8 @@ func (m *Multi) Lock(ctx context.Context) (*Lease, error) { return m.acquire(ctx
 func (m *Multi) TryLock(ctx context.Context) (*Lease, error) { return m.acquire(ctx, true) }
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
-	a := &acquisition{members: m.members, name: m.name, party: partyOf(ctx), try: try, limit: maxTogether}
-	if m.reenters(a.party) {
+	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether}
+	if m.reenters(a.caller) {
 		return m.lock(ctx, nil, a)
 	}
 	ctx, seen := m.tel.Begin(ctx)
@@ -84,62 +82,24 @@ func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisitio
 	if err != nil {
 		return nil, err
 	}
-	first := leases[0].hold.grant
-	held := seen.Granted(ctx, first.Fence(), first.Hold.Session())
-	j := &joint{members: leases, multi: m, party: a.party, held: held}
-	lease := j.newLease(m.name)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leases[j.party] = append(m.leases[j.party], lease)
-	return lease, nil
+	first := lease.ShareOf(leases[0]).Hold()
+	return lease.New(hold.Options{
+		Client: first.Client,
+		Path:   m.name,
+		Grant:  &multiGrant{leases},
+		Hooks:  seen.Granted(ctx, 0, sessionOf(first)),
+		Ended:  func(*hold.Hold, error) {},
+	}, leases...), nil
 }
 
-// forget takes note that a lease was released.
-func (m *Multi) forget(p party, lease *Lease) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leases[p] = slices.DeleteFunc(m.leases[p], func(l *Lease) bool { return l == lease })
-	if len(m.leases[p]) == 0 {
-		delete(m.leases, p)
-	}
-}
-
-// Unlock releases the latest lease that the caller got from this Multi, as
-// [Lease.Release] does. It returns [ErrNotOwner] if the caller has none, and a
-// [*LostError] if that one is lost.
-func (m *Multi) Unlock(ctx context.Context) error {
-	lease := m.latest(partyOf(ctx))
-	if lease == nil {
-		return opError("unlock", m.name, ErrNotOwner)
-	}
-	return lease.Release(ctx)
-}
-
-// latest returns the party's latest lease, or nil.
-func (m *Multi) latest(p party) *Lease {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	own := m.leases[p]
-	if len(own) == 0 {
-		return nil
-	}
-	return own[len(own)-1]
-}
-
-// Held returns how many leases the caller got from this Multi that are neither
-// released nor lost.
-func (m *Multi) Held(ctx context.Context) int {
-	p := partyOf(ctx)
-	m.mu.Lock()
-	own := slices.Clone(m.leases[p])
-	m.mu.Unlock()
-	n := 0
-	for _, l := range own {
-		if l.Err() == nil {
-			n++
+// reenters reports whether the caller holds all members already.
+func (m *Multi) reenters(c caller) bool {
+	for _, member := range m.members {
+		if member.queueLock == nil || member.queueLock.owners.count(member.queueLock.key(c)) == 0 {
+			return false
 		}
 	}
-	return n
+	return true
 }
 
 // Members returns the names of the members, in the order in which they are

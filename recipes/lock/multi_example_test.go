@@ -24,7 +24,7 @@ func ExampleNewMulti() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	err = lock.Do(ctx, both, func(ctx context.Context) error {
+	err = lock.Do(ctx, both, func(ctx context.Context, _ *lock.Lease) error {
 		fmt.Println("both accounts are ours:", from.Held(ctx), to.Held(ctx))
 		return ctx.Err() // ends when either lock is lost
 	})

@@ -102,8 +102,8 @@ func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 				rule := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: action, Skip: skip})
 				lease := mustLock(t, m)
 				awaitEach(t, observer, paths, 2)
-				fence, _ := lease.Fence(t.Context())
-				if st, _, err := observer.Exists(t.Context(), lease.Node()); err != nil || st.Czxid != fence {
+				fence := firstOf(lease).Fence()
+				if st, _, err := observer.Exists(t.Context(), firstOf(lease).Node()); err != nil || st.Czxid != fence {
 					t.Errorf("%v of the %s: fence %d, czxid %d (%v)", action, what, fence, st.Czxid, err)
 				}
 				if err := lease.Release(t.Context()); err != nil {
@@ -227,7 +227,7 @@ func TestMultiUndoesInReverse(t *testing.T) {
 		var told []string
 		var locks []lock.Locker
 		for _, path := range slices.Backward(paths) {
-			exclusive, err := lock.NewExclusive(c, path)
+			exclusive, err := lock.NewUnfairMutex(c, path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,23 +25,12 @@ func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 		if got := middle.Held(ctx); got != 3 {
 			t.Errorf("lock count of the member: %d, want 3", got)
 		}
-		if got := m.Held(ctx); got != 2 {
-			t.Errorf("lock count of the multi: %d, want 2", got)
+		mustBeHeld(asOwner(t, "stranger"), t, m)
+		mustRelease(t, two)
+		if err := one.Err(); err != nil || middle.Held(ctx) != 2 {
+			t.Errorf("lease %v and lock count %d after a release; want nil and 2", err, middle.Held(ctx))
 		}
-		stranger := asOwner(t, "stranger")
-		mustBeHeld(stranger, t, m)
-		if err := m.Unlock(stranger); !errors.Is(err, lock.ErrNotOwner) || m.Held(stranger) != 0 {
-			t.Errorf("unlock by a stranger: %v, want ErrNotOwner", err)
-		}
-		if err := m.Unlock(ctx); err != nil || two.Err() == nil || one.Err() != nil {
-			t.Errorf("unlock: %v; must release the latest lease", err)
-		}
-		if err := m.Unlock(ctx); err != nil || m.Held(ctx) != 0 {
-			t.Errorf("second unlock: %v, and %d leases are left", err, m.Held(ctx))
-		}
-		if err := m.Unlock(ctx); !errors.Is(err, lock.ErrNotOwner) {
-			t.Errorf("third unlock: %v, want ErrNotOwner", err)
-		}
+		mustRelease(t, one)
 		awaitEach(t, c, paths, 0, 1, 0)
 		mustRelease(t, outer)
 		awaitEach(t, c, paths, 0)
@@ -60,7 +49,7 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exclusive, err := lock.NewExclusive(two, "/kinds/exclusive")
+		exclusive, err := lock.NewUnfairMutex(two, "/kinds/exclusive")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,14 +104,17 @@ func TestMultiFencesAndGuards(t *testing.T) {
 		var last int64
 		for range 3 {
 			lease := mustLock(t, m)
-			fence, err := lease.Fence(t.Context())
-			if err != nil || fence <= last {
-				t.Errorf("fence %d after %d (%v): must grow", fence, last, err)
+			if lease.Fence() != 0 || lease.Node() != "" {
+				t.Errorf("fence %d and node %q of a multi as a whole", lease.Fence(), lease.Node())
+			}
+			fence := lease.Members()[0].Fence()
+			if fence <= last {
+				t.Errorf("fence %d after %d: must grow", fence, last)
 			}
 			last = fence
 			for _, member := range lease.Members() {
 				st, ok, err := c.Exists(t.Context(), member.Node())
-				if got, _ := member.Fence(t.Context()); err != nil || !ok || got != fence || got != st.Czxid {
+				if got := member.Fence(); err != nil || !ok || got != fence || got != st.Czxid {
 					t.Errorf("%s: fence %d of a znode with czxid %d (%v, %v), all in one transaction: %d",
 						member.Path(), got, st.Czxid, ok, err, fence)
 				}

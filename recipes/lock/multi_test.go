@@ -184,7 +184,7 @@ func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 		c, way := onWay(t, w)
 		var locks []lock.Locker
 		for _, path := range paths {
-			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithMetadata(false)))
+			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithoutMetadata()))
 		}
 		m := newMulti(t, locks...)
 		keepDirectories(t, c, paths)

@@ -14,11 +14,11 @@ import (
 type acquisition struct {
 	members []member
 	name    string // of all of them
-	party   party
+	caller  caller
 	try     bool
-	limit   int      // of members for one transaction
-	leases  []*Lease // of the first members
-	entries []entry  // of the step that is under way
+	limit   int           // of members for one transaction
+	leases  []*Lease      // of the first members
+	batch   []batchMember // of the step that is under way
 }
 
 // run returns a lease of each member, or none and an error.
@@ -59,7 +59,7 @@ func (a *acquisition) advance(ctx context.Context) error {
 		var err error
 		if n := together(next, a.limit); n > 1 {
 			err = a.step(ctx, next[:n])
-			a.entries = nil
+			a.batch = nil
 		} else {
 			err = a.lock(ctx, next[0])
 		}
@@ -85,13 +85,13 @@ func (a *acquisition) undo(ctx context.Context) error {
 	return err
 }
 
-// abandon gives up what the acquisition has, in the background.
+// abandon withdraws what the acquisition has, in the background.
 func (a *acquisition) abandon() {
-	for _, e := range a.entries {
+	for _, e := range a.batch {
 		if e.lease != nil {
 			a.leases = append(a.leases, e.lease)
 		} else {
-			e.hold.abandon()
+			e.member.queueLock.abandon(e.entry)
 		}
 	}
 	discardAll(a.leases)
@@ -109,8 +109,8 @@ func (a *acquisition) lock(ctx context.Context, m member) error {
 	var lease *Lease
 	var err error
 	switch {
-	case m.side != nil:
-		lease, err = m.side.acquireFor(ctx, a.party, a.try)
+	case m.queueLock != nil:
+		lease, err = m.queueLock.acquire(ctx, a.caller, a.try)
 		err = a.opError(m.name, err)
 	case a.try:
 		lease, err = m.lock.TryLock(ctx)

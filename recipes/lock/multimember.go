@@ -11,14 +11,14 @@ import (
 
 // A member is one of a [Multi]'s locks.
 type member struct {
-	lock     Locker
-	name     string    // for people
-	path     string    // in the ensemble
-	rank     int       // of its kind, among locks of one path
-	position int       // among those that were given
-	registry *registry // of its client; nil for a foreign lock
-	side     *side     // nil where it can't be locked together with others
-	tel      telemetry.Lock
+	lock      Locker
+	name      string     // for people
+	path      string     // in the ensemble
+	rank      int        // of its kind, among locks of one path
+	position  int        // among those that were given
+	owners    *owners    // of its client; nil for a foreign lock
+	queueLock *queueLock // nil where it can't be locked together with others
+	tel       telemetry.Lock
 }
 
 // The ranks of kinds. A write side comes before the read side, which is then
@@ -28,7 +28,7 @@ const (
 	rankWrite
 	rankRead
 	rankSemaphoreMutex
-	rankExclusive
+	rankUnfairMutex
 	rankForeign
 )
 
@@ -45,17 +45,17 @@ func membersOf(l Locker) ([]member, error) {
 	case *Multi:
 		return l.members, nil
 	case *Mutex:
-		m.of(&l.side, l.side.path, rankMutex)
+		m.of(&l.queueLock, l.queueLock.path, rankMutex)
 	case *Side:
 		rank := rankRead
-		if l.side.kind == writeKind {
+		if l.queueLock.kind == writeKind {
 			rank = rankWrite
 		}
-		m.of(&l.side, l.name+" side of "+l.side.path, rank)
+		m.of(&l.queueLock, l.name+" side of "+l.queueLock.path, rank)
 	case *SemaphoreMutex:
-		m.name, m.path, m.rank, m.registry, m.tel = l.path, l.full, rankSemaphoreMutex, l.registry, l.tel
-	case *Exclusive:
-		m.name, m.path, m.rank, m.registry, m.tel = l.path, l.full, rankExclusive, l.registry, l.tel
+		m.name, m.path, m.rank, m.owners, m.tel = l.path, l.full, rankSemaphoreMutex, ownersOf(l.turns.Client), l.tel
+	case *UnfairMutex:
+		m.name, m.path, m.rank, m.owners, m.tel = l.path, l.full, rankUnfairMutex, ownersOf(l.client), l.tel
 	case pather:
 		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
 	default:
@@ -64,16 +64,16 @@ func membersOf(l Locker) ([]member, error) {
 	return []member{m}, nil
 }
 
-func (m *member) of(s *side, name string, rank int) {
-	m.name, m.path, m.rank, m.registry, m.side, m.tel = name, s.full, rank, s.registry, s, s.tel
+func (m *member) of(q *queueLock, name string, rank int) {
+	m.name, m.path, m.rank, m.owners, m.queueLock, m.tel = name, q.full, rank, q.owners, q, q.tel
 }
 
 // same reports whether both are one lock.
 func (m member) same(other member) bool {
-	if m.registry == nil || other.registry == nil {
-		return reflect.ValueOf(m.lock).Comparable() && m.registry == other.registry && m.lock == other.lock
+	if m.owners == nil || other.owners == nil {
+		return reflect.ValueOf(m.lock).Comparable() && m.owners == other.owners && m.lock == other.lock
 	}
-	return m.registry == other.registry && m.path == other.path && m.rank == other.rank
+	return m.owners == other.owners && m.path == other.path && m.rank == other.rank
 }
 
 // compare puts members in the order in which all Multis lock. It is total: those
@@ -88,10 +88,10 @@ func (m member) compare(other member) int {
 const maxTogether = 100
 
 // together returns how many of the members, from the first on, can be locked by
-// one transaction. The two sides of one lock can't: the party would wait for itself.
+// one transaction. The two sides of one lock can't: the caller would wait for itself.
 func together(members []member, limit int) int {
 	n := 0
-	for n < len(members) && n < limit && members[n].side != nil && members[n].registry == members[0].registry {
+	for n < len(members) && n < limit && members[n].queueLock != nil && members[n].owners == members[0].owners {
 		if n > 0 && members[n].path == members[n-1].path {
 			break
 		}

@@ -15,102 +15,105 @@ import (
 // step enters the queues of the members by one transaction, keeps those up to
 // the first that somebody else has, leaves the queues behind that one, and waits for it.
 func (a *acquisition) step(ctx context.Context, members []member) error {
-	entries, err := a.join(ctx, members)
-	a.entries = entries
+	batch, err := a.join(ctx, members)
+	a.batch = batch
 	if err != nil {
-		return a.quit(ctx, entries, err)
+		return a.quit(ctx, batch, err)
 	}
-	if len(entries) == 0 { // another goroutine of the party is at the first
+	if len(batch) == 0 { // another goroutine of the caller is at the first
 		return a.lock(ctx, members[0])
 	}
-	attempts := attemptsOf(entries)
+	attempts := attemptsOf(batch)
 	if err := queue.EnterAll(ctx, attempts); err != nil {
 		if ctxerr.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
-			a.limit = len(entries) / 2
-			return a.quit(ctx, entries, nil)
+			a.limit = len(batch) / 2
+			return a.quit(ctx, batch, nil)
 		}
-		return a.quit(ctx, entries, a.opError(a.name, err))
+		return a.quit(ctx, batch, a.opError(a.name, err))
 	}
 	grants, err := queue.GrantAll(ctx, attempts)
-	busy := len(entries) // index of the first that is not granted
+	busy := len(batch) // index of the first that is not granted
 	if err != nil {
-		busy = slices.IndexFunc(entries, func(e entry) bool { return e.hold != nil && e.hold.attempt == attempts[len(grants)] })
+		busy = slices.IndexFunc(batch, func(e batchMember) bool { return e.entry != nil && e.entry.attempt == attempts[len(grants)] })
 	}
 	if a.try && err != nil {
-		return a.refused(ctx, entries, entries[busy], err)
+		return a.refused(ctx, batch, batch[busy], err)
 	}
-	return a.settle(ctx, entries, grants, busy)
+	return a.settle(ctx, batch, grants, busy)
 }
 
-// An entry is a member in a step: either it was re-entered, or an attempt is
-// driven for it.
-type entry struct {
+// A batchMember is a member in a step: either it was re-entered, or the acquisition drives an attempt
+// for it.
+type batchMember struct {
 	member member
-	lease  *Lease
-	hold   *hold
+	lease  *Lease             // of a re-entry; nil for none
+	entry  *entry             // whose attempt is driven; nil for none
 	seen   *telemetry.Acquire // what telemetry follows of the attempt
 }
 
-// join finds the party's place in the members, up to one that another goroutine
-// of the party is at. What it returns with an error has to be quit too.
-func (a *acquisition) join(ctx context.Context, members []member) ([]entry, error) {
-	var entries []entry
+// join finds the caller's place in the members, up to one that another goroutine
+// of the caller is at. What it returns with an error has to be quit too.
+func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember, error) {
+	var batch []batchMember
 	for _, m := range members {
-		found, err := m.side.take(ctx, m.side.key(a.party), nil, a.try)
+		found, err := m.queueLock.admit(ctx, m.queueLock.key(a.caller), nil, a.try)
 		switch {
 		case err != nil:
-			return entries, a.opError(m.name, err)
-		case found.turn != nil:
-			m.side.unjoin(found.hold)
-			return entries, nil
+			return batch, a.opError(m.name, err)
+		case found.outcome != nil:
+			m.queueLock.leave(found.entry)
+			return batch, nil
 		case found.lease != nil:
-			found.hold = nil
+			found.entry = nil
 		}
-		e := entry{member: m, lease: found.lease, hold: found.hold}
-		e.begin(ctx)
-		entries = append(entries, e)
+		e := batchMember{member: m, lease: found.lease, entry: found.entry}
+		if e.entry != nil {
+			_, e.seen = m.tel.Begin(ctx)
+			e.entry.observe(e.seen)
+		}
+		batch = append(batch, e)
 	}
-	return entries, nil
+	return batch, nil
 }
 
-func attemptsOf(entries []entry) []*queue.Attempt {
+func attemptsOf(batch []batchMember) []*queue.Attempt {
 	var attempts []*queue.Attempt
-	for _, e := range entries {
-		if e.hold != nil {
-			attempts = append(attempts, e.member.side.contender(e.hold))
+	for _, e := range batch {
+		if e.entry != nil {
+			attempts = append(attempts, e.entry.attempt)
 		}
 	}
 	return attempts
 }
 
-// settle takes the grants, which are those of the entries before busy, leaves the
+// settle takes the grants, which are those of the batch before busy, leaves the
 // queues behind it, and waits for it.
-func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*queue.Grant, busy int) error {
-	for i, e := range entries[:busy] {
+func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*queue.Grant, busy int) error {
+	for i, e := range batch[:busy] {
 		lease := e.lease
-		if e.hold != nil {
+		if e.entry != nil {
 			var err error
-			lease, err = e.member.side.conclude(ctx, e.hold, grants[0], nil)
+			lease, err = e.member.queueLock.conclude(ctx, e.entry, grants[0], nil)
 			endAcquire(ctx, e.seen, lease, err)
 			if err != nil {
-				return a.quit(ctx, entries[i+1:], a.opError(e.member.name, err))
+				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))
 			}
 			grants = grants[1:]
 		}
-		a.leases, a.entries = append(a.leases, lease), entries[i+1:]
-		if e.hold != nil && !a.try {
-			e.hold.attempt.Arrive()
+		a.leases, a.batch = append(a.leases, lease), batch[i+1:]
+		if e.entry != nil && !a.try {
+			e.entry.attempt.Arrive()
 		}
 	}
-	if busy == len(entries) {
+	if busy == len(batch) {
 		return nil
 	}
 	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
-	_ = a.quit(ctx, entries[busy+1:], nil)
-	a.entries = nil // one is left, and gives itself up
-	e := entries[busy]
+	_ = a.quit(ctx, batch[busy+1:], nil)
+	a.batch = nil // one is left, and gives itself up
+	e := batch[busy]
 	lease, err := observed(ctx, e.seen, func() (*Lease, error) {
-		return e.member.side.drive(e.seen.Within(ctx), e.hold, false)
+		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
 	})
 	if err != nil {
 		return a.opError(e.member.name, err)
@@ -120,8 +123,8 @@ func (a *acquisition) settle(ctx context.Context, entries []entry, grants []*que
 }
 
 // refused leaves all queues, and returns ErrHeld; or nil, for a new attempt, if
-// the session ended or a node of the party's was deleted.
-func (a *acquisition) refused(ctx context.Context, entries []entry, busy entry, err error) error {
+// the session ended or a node of the caller's was deleted.
+func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy batchMember, err error) error {
 	switch {
 	case queue.Anew(err):
 		err = nil
@@ -131,35 +134,37 @@ func (a *acquisition) refused(ctx context.Context, entries []entry, busy entry, 
 	default:
 		err = a.opError(busy.member.name, err)
 	}
-	return a.quit(ctx, entries, err)
+	return a.quit(ctx, batch, err)
 }
 
-// quit gives the entries up, whose znodes go by one transaction, unless another
-// goroutine of the party waits for an attempt: that takes it over. It returns
+// quit gives the batch up, whose znodes go by one transaction, unless another
+// goroutine of the caller waits for an attempt: that takes it over. It returns
 // err, joined with what keeps the deletions from being confirmed.
-func (a *acquisition) quit(ctx context.Context, entries []entry, err error) error {
-	if len(entries) == 0 {
+func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) error {
+	if len(batch) == 0 {
 		return err
 	}
-	r := entries[0].member.registry
+	o := batch[0].member.owners
 	var unwanted []*queue.Attempt
 	var leases []*Lease
 	var seen []*telemetry.Acquire
-	r.mu.Lock()
-	for _, e := range entries {
+	o.mu.Lock()
+	for _, e := range batch {
 		if e.lease != nil {
 			leases = append(leases, e.lease)
 			continue
 		}
 		seen = append(seen, e.seen)
-		e.hold.undrivenLocked()
-		if r.unwantedLocked(e.hold) {
-			unwanted = append(unwanted, e.member.side.contender(e.hold))
+		e.entry.undrivenLocked()
+		if o.unwantedLocked(e.entry) {
+			unwanted = append(unwanted, e.entry.attempt)
 		}
 	}
-	r.mu.Unlock()
+	o.mu.Unlock()
 	undone := queue.WithdrawAll(ctx, unwanted)
-	withdrawAll(ctx, seen, err)
+	for _, acquire := range seen {
+		acquire.Withdraw(ctx, err)
+	}
 	if undone != nil && ctx.Err() == nil {
 		err = errors.Join(err, fmt.Errorf("and to leave the queue again: %w", undone))
 	}

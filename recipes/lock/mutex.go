@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/queue"
@@ -13,7 +12,7 @@ import (
 // can share a path. Its methods may be called concurrently.
 //
 // See the package's sections on holding and losing a lock, and on reentrancy.
-type Mutex struct{ side side } // immutable
+type Mutex struct{ queueLock queueLock } // immutable
 
 const mutexName = "mutex" // in errors
 
@@ -30,8 +29,8 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Mutex{side{
-		registry: registryOf(c),
+	return &Mutex{queueLock{
+		owners: ownersOf(c),
 		queue: &queue.Queue{
 			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: queue.Next, Place: cfg.position,
 		},
@@ -50,42 +49,35 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 // it queues again in the next one. Other errors are those of the client, when its policy
 // is exhausted: see package framework.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
-	l, err := m.side.acquire(ctx, false)
-	return l, opError("lock", m.side.path, err)
+	l, err := m.queueLock.acquire(ctx, callerOf(ctx), false)
+	return l, opError("lock", m.queueLock.path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] where another owner
 // has the mutex or stands in the queue. It never waits for another holder; ctx bounds
 // its requests. Where somebody can be seen in the queue it writes nothing.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
-	l, err := m.side.acquire(ctx, true)
-	return l, opError("try lock", m.side.path, err)
+	l, err := m.queueLock.acquire(ctx, callerOf(ctx), true)
+	return l, opError("try lock", m.queueLock.path, err)
 }
 
 // Unlock releases the latest lease of the caller, as [Lease.Release] does. It
 // returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has only
 // lost ones.
 func (m *Mutex) Unlock(ctx context.Context) error {
-	l, err := m.side.latest(ctx)
-	if err != nil {
-		return opError("unlock", m.side.path, err)
-	}
-	if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
-		return err
-	}
-	return m.Unlock(ctx) // another goroutine of the owner's was faster
+	return m.queueLock.unlock(ctx, "unlock")
 }
 
 // Held returns the caller's lock count: how many leases it has that are neither
 // released nor lost.
-func (m *Mutex) Held(ctx context.Context) int { return m.side.held(ctx) }
+func (m *Mutex) Held(ctx context.Context) int { return m.queueLock.held(ctx) }
 
 // Participants returns the mutex's holder and those who wait for it, in the order
 // of the queue; none if nobody is there. The list is a snapshot of a moment that has passed.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, m.side.queue)
-	return found, opError("participants of", m.side.path, err)
+	found, err := participants(ctx, m.queueLock.queue)
+	return found, opError("participants of", m.queueLock.path, err)
 }
 
 // Path returns the mutex's path.
-func (m *Mutex) Path() string { return m.side.path }
+func (m *Mutex) Path() string { return m.queueLock.path }

@@ -86,7 +86,7 @@ func ExampleMutex_Participants() {
 		log.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- lock.Do(bert, mutex, func(context.Context) error { return nil }) }()
+	go func() { done <- lock.Do(bert, mutex, func(context.Context, *lock.Lease) error { return nil }) }()
 	<-queued
 
 	all, err := mutex.Participants(ctx)
@@ -127,7 +127,7 @@ func ExampleDo_lost() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = lock.Do(context.Background(), mutex, func(ctx context.Context) error {
+	err = lock.Do(context.Background(), mutex, func(ctx context.Context, _ *lock.Lease) error {
 		all, err := mutex.Participants(ctx)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"time"
 
 	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -24,7 +23,7 @@ func observed(
 func endAcquire(ctx context.Context, seen *telemetry.Acquire, lease *Lease, err error) {
 	var fence int64
 	if lease != nil {
-		fence = lease.hold.grant.Fence()
+		fence = lease.Fence()
 	}
 	seen.End(ctx, fence, err)
 }
@@ -35,27 +34,4 @@ func observerOf(seen *telemetry.Acquire) queue.Observer {
 		return nil
 	}
 	return seen
-}
-
-// reportLost reports the loss of the hold. Providers and loggers are the user's and may be slow,
-// while other holds are about to be lost, too: so another goroutine calls them.
-func (h *hold) reportLost(err *LostError) {
-	if h.held.Ends() {
-		at := time.Now()
-		h.report(func() { h.held.Lost(err, at) })
-	}
-}
-
-// reportGivenUp is reportLost for a hold that was not lost itself.
-func (h *hold) reportGivenUp() {
-	if h.held.Ends() {
-		at := time.Now()
-		h.report(func() { h.held.GivenUp(at) })
-	}
-}
-
-func (h *hold) report(fn func()) {
-	if !h.registry.call(h.grant.Client, fn) {
-		fn() // the client is closed, so nobody waits for what comes after this
-	}
 }

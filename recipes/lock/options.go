@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -17,6 +18,8 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 
 // What package lease has, under the names of this package's users.
 type (
+	// A Lease is a share in a held lock: what one call of Lock or TryLock returned.
+	Lease = lease.Lease
 	// A LostError says that a lease was lost, and why.
 	LostError = lease.LostError
 	// A LossPolicy says when a lease is lost while there is no connection.
@@ -36,38 +39,35 @@ const (
 )
 
 type config struct {
-	data       []byte
-	bare       bool
-	untraced   bool
-	lossPolicy LossPolicy
-	revoked    func(*Lease)
-	position   func(int)
-	handoff    int // how often a znode may be passed on in a row; 0 for never
-	acl        []framework.ACL
-	name       string
-	faults     []error
+	data          []byte
+	noMetadata    bool
+	noTraceparent bool
+	lossPolicy    LossPolicy
+	revoked       func(*Lease)
+	position      func(int)
+	acl           []framework.ACL
+	name          string
+	faults        []error
 }
 
 // WithData sets data for the lock's znodes, that [Participant.Data] shows. With
-// WithMetadata(false) it is all they hold.
+// [WithoutMetadata] it is all they hold.
 func WithData(data []byte) Option {
 	return optionFunc(func(cfg *config) { cfg.data = append([]byte{}, data...) })
 }
 
-// WithMetadata says whether the lock's znodes tell who made them: owner, host,
-// process and time (see [Metadata]). Without it they hold what Curator's do: the
-// data of [WithData], or the host's IP address as text. The default is true.
-func WithMetadata(on bool) Option {
-	return optionFunc(func(cfg *config) { cfg.bare = !on })
+// WithoutMetadata leaves the metadata out of the lock's znodes: owner, host, process and time of who
+// made them (see [Metadata]). They hold what Curator's do then: the data of [WithData], or the host's
+// IP address as text.
+func WithoutMetadata() Option {
+	return optionFunc(func(cfg *config) { cfg.noMetadata = true })
 }
 
-// WithTraceparent says whether the metadata in the lock's znodes leads to the
-// trace of the call that made them, as a W3C traceparent: the spans of those who
-// wait for it are linked to it then, in whatever process they are. Nothing is
-// written for a call that no span records, nor without metadata (see
-// [WithMetadata]). The default is true.
-func WithTraceparent(on bool) Option {
-	return optionFunc(func(cfg *config) { cfg.untraced = !on })
+// WithoutTraceparent leaves the traceparent out of the metadata in the lock's znodes. By default it
+// leads to the trace of the call that made a znode, as W3C Trace Context writes it, if a span records
+// that call: the spans of those that wait for it are linked to it then, in whatever process they are.
+func WithoutTraceparent() Option {
+	return optionFunc(func(cfg *config) { cfg.noTraceparent = true })
 }
 
 // WithLossPolicy says when a lease counts as lost while there is no connection.
@@ -130,13 +130,19 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 	if p := cfg.lossPolicy; p != AtDeadline && p != OnSuspend {
 		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", p))
 	}
-	if cfg.handoff != 0 && kind != mutexName {
-		faults = append(faults, errors.New("local handoff: only a mutex has it"))
-	}
 	if len(faults)+len(cfg.faults) == 0 {
 		return cfg, nil
 	}
 	return config{}, opError("new "+kind, path, errors.Join(append(faults, cfg.faults...)...))
+}
+
+// newLease returns the first lease of a new hold, which keeps to the options.
+func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
+	o.OnSuspend = cfg.lossPolicy == OnSuspend
+	if revoked := cfg.revoked; revoked != nil {
+		o.Revoked = func(oldest *hold.Share) { revoked(oldest.Of.(*Lease)) }
+	}
+	return lease.New(o, members...)
 }
 
 func validateClient(c *framework.Client) error {

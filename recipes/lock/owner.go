@@ -23,34 +23,40 @@ func (o Owner) String() string {
 	return o.identity.name
 }
 
-type ownerKey struct{}
+type ownerContextKey struct{}
 
 // ContextWithOwner returns a context whose calls are made by o, whatever
-// goroutine makes them: those goroutines are one party, and re-enter what any of
-// them holds. It panics if o is the zero Owner.
+// goroutine makes them: those goroutines re-enter what any of them holds. It panics if o is the zero Owner.
 func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 	if o.identity == nil {
 		panic("lock: ContextWithOwner with the zero Owner")
 	}
-	return context.WithValue(ctx, ownerKey{}, o)
+	return context.WithValue(ctx, ownerContextKey{}, o)
 }
 
 // OwnerFromContext returns the owner that ctx carries, if it carries one.
 func OwnerFromContext(ctx context.Context) (Owner, bool) {
-	o, ok := ctx.Value(ownerKey{}).(Owner)
+	o, ok := ctx.Value(ownerContextKey{}).(Owner)
 	return o, ok
 }
 
-// A party is who a call is made by: the Owner that its context carries and, if
-// it carries none, the calling goroutine. Goroutine numbers are never used again.
-type party struct {
+// A caller is the resolved owner of a call: the Owner that its context carries and, if it carries
+// none, the calling goroutine. Goroutine numbers are never used again.
+type caller struct {
 	owner     Owner
 	goroutine uint64
 }
 
-func partyOf(ctx context.Context) party {
+func callerOf(ctx context.Context) caller {
 	if o, ok := OwnerFromContext(ctx); ok {
-		return party{owner: o}
+		return caller{owner: o}
 	}
-	return party{goroutine: goid.ID()}
+	return caller{goroutine: goid.ID()}
+}
+
+// shown returns the caller that a lock without owners shows: the Owner that ctx carries, though it
+// means nothing to the lock.
+func shown(ctx context.Context) caller {
+	o, _ := OwnerFromContext(ctx)
+	return caller{owner: o}
 }

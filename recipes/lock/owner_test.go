@@ -75,7 +75,7 @@ func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		m := newMutex(t, w.Client(t), "/reentrant/goroutines")
-		err := lock.Do(t.Context(), m, func(ctx context.Context) error {
+		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				if _, err := m.TryLock(ctx); !errors.Is(err, lock.ErrHeld) {

@@ -112,7 +112,11 @@ func (f ownerlessFault) lose(t *testing.T, bare bool) {
 	kind.createDirs(t, observer, path)
 	c, way := onWay(t, f.world)
 	session := c.Session().ID
-	l := kind.lock(t, c, path, lock.WithMetadata(!bare))
+	var opts []lock.Option
+	if bare {
+		opts = append(opts, lock.WithoutMetadata())
+	}
+	l := kind.lock(t, c, path, opts...)
 	rule.Path = path + kind.requests
 	lost := way.Rules().Add(rule)
 	lease := mustLock(t, l)
@@ -212,7 +216,7 @@ func TestOwnerlessDirectoriesAreContainers(t *testing.T) {
 		l := kind.lock(t, c, path+"/lock")
 		for range 2 {
 			mustRelease(t, mustLock(t, l))
-			if kind.name == "exclusive" {
+			if kind.name == "unfair mutex" {
 				left, _, err := c.Children(t.Context(), path)
 				if err != nil || !slices.Equal(left, []string{"lock.epoch"}) {
 					t.Errorf("left behind: %q, %v; want the epoch", left, err)

@@ -36,7 +36,7 @@ type ownerlessKind struct {
 
 var ownerlessKinds = []ownerlessKind{
 	{
-		name: "exclusive",
+		name: "unfair mutex",
 		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless {
 			return newExclusive(t, c, path, opts...)
 		},
@@ -90,9 +90,9 @@ func createDirs(t testing.TB, c *framework.Client, paths ...string) {
 	}
 }
 
-func newExclusive(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Exclusive {
+func newExclusive(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
 	t.Helper()
-	e, err := lock.NewExclusive(c, path, opts...)
+	e, err := lock.NewUnfairMutex(c, path, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
 	}
 	mustSync(t, c, lease.Node())
 	st, ok, err := c.Exists(t.Context(), lease.Node())
-	fence, _ := lease.Fence(t.Context())
+	fence := lease.Fence()
 	if err != nil || !ok || st.Czxid != fence {
 		t.Fatalf("the lease's znode: %v, %v, czxid %d; want it to stand with czxid %d", ok, err, st.Czxid, fence)
 	}

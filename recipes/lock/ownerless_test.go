@@ -30,8 +30,8 @@ func TestOwnerlessExclusion(t *testing.T) {
 				t.Error("two holders at once")
 			}
 			shared++
-			if fence, err := lease.Fence(t.Context()); err != nil || fence <= last {
-				t.Errorf("fence %d (%v) after %d: must grow", fence, err, last)
+			if fence := lease.Fence(); fence <= last {
+				t.Errorf("fence %d after %d: must grow", fence, last)
 			} else {
 				last = fence
 			}
@@ -195,7 +195,7 @@ func TestOwnerlessData(t *testing.T) {
 			t.Errorf("metadata %+v, want it to name the owner of the context", h.Metadata)
 		}
 		mustRelease(t, lease)
-		lease = mustLock(t, kind.lock(t, c, path, lock.WithData([]byte("own")), lock.WithMetadata(false)))
+		lease = mustLock(t, kind.lock(t, c, path, lock.WithData([]byte("own")), lock.WithoutMetadata()))
 		if data, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(data) != "own" {
 			t.Errorf("bare data %q (%v), want own", data, err)
 		}
@@ -206,7 +206,7 @@ func TestOwnerlessData(t *testing.T) {
 func TestOwnerlessConstructorsRefuseBadArguments(t *testing.T) {
 	t.Parallel()
 	for name, construct := range map[string]func() error{
-		"exclusive":       func() error { _, err := lock.NewExclusive(nil, "x//", nil); return err },
+		"unfair mutex":    func() error { _, err := lock.NewUnfairMutex(nil, "x//", nil); return err },
 		"semaphore mutex": func() error { _, err := lock.NewSemaphoreMutex(nil, "x//", nil); return err },
 	} {
 		err := construct()
@@ -225,7 +225,7 @@ func TestOwnerlessConstructorsRefuseBadArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = lock.NewExclusive(c, "/x", lock.WithRevocation(func(*lock.Lease) {}), lock.WithQueuePosition(func(int) {}))
+	_, err = lock.NewUnfairMutex(c, "/x", lock.WithRevocation(func(*lock.Lease) {}), lock.WithQueuePosition(func(int) {}))
 	if err == nil || !strings.Contains(err.Error(), "revocation") || !strings.Contains(err.Error(), "queue position") {
 		t.Errorf("an exclusive lock with what needs a queue: %v, want an error that names both options", err)
 	}

@@ -25,7 +25,7 @@ var panicKinds = map[string]panicKind{
 		return newMutex(t, c, "/panic/mutex", opts...)
 	},
 	"local hand-off": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newMutex(t, c, "/panic/mutex", append(opts, lock.WithLocalHandoff(4))...)
+		return newLocal(t, newMutex(t, c, "/panic/mutex", opts...), 4)
 	},
 	"read": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
 		return newReadWrite(t, c, "/panic/rw", opts...).Read()

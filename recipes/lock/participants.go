@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -31,7 +32,7 @@ func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
 		if m, ok := lease.DecodeMetadata(data); ok {
 			p.Metadata, p.Data = m, m.Data
 		}
-		if requestsRelease(data, st) {
+		if hold.RequestsRelease(data, st) {
 			p.Revoked, p.Data = true, nil
 		}
 		found, standing = append(found, p), append(standing, node)

@@ -34,14 +34,16 @@ func kinds() []kind {
 	return []kind{
 		{"Mutex", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) }},
 		{"Write", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewReadWrite(c, path)
+			rw, err := lock.NewRWMutex(c, path)
 			if err != nil {
 				return nil, err
 			}
 			return rw.Write(), nil
 		}},
 		{"SemaphoreMutex", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) }},
-		{"Exclusive", fault.Multi, func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewExclusive(c, path+"/lock") }},
+		{"Exclusive", fault.Multi, func(c *framework.Client, path string) (lock.Locker, error) {
+			return lock.NewUnfairMutex(c, path+"/lock")
+		}},
 	}
 }
 
@@ -337,7 +339,7 @@ func TestPeerCallsFromAStateListener(t *testing.T) {
 			if change.To != framework.Connected {
 				return
 			}
-			results <- lock.Do(p.Context(), l, func(context.Context) error { return nil })
+			results <- lock.Do(p.Context(), l, func(context.Context, *lock.Lease) error { return nil })
 		})
 		defer remove()
 		var got []error

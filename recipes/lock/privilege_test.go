@@ -94,7 +94,7 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 // useOnce locks the mutex, looks who has it, and releases it.
 func useOnce(t *testing.T, m *lock.Mutex) error {
 	t.Helper()
-	return lock.Do(t.Context(), m, func(ctx context.Context) error {
+	return lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 		participants, err := m.Participants(ctx)
 		if err == nil && (len(participants) != 1 || !participants[0].Holder || participants[0].Metadata == nil) {
 			t.Errorf("participants %v, want the holder with its metadata", participants)

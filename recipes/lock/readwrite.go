@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
-// A ReadWrite is a fair, reentrant lock with two sides: any number of owners may
+// An RWMutex is a fair, reentrant lock with two sides: any number of owners may
 // have the read side at once, one alone the write side. It is Curator's
 // InterProcessReadWriteLock, with which it can share a path. Both sides stand in one
 // queue, so neither starves: who comes behind a waiting writer waits, reader or
@@ -19,7 +19,7 @@ import (
 // round is impossible, and refused with [ErrUpgrade].
 //
 // See the package's sections on holding and losing a lock, and on reentrancy.
-type ReadWrite struct{ read, write Side } // immutable
+type RWMutex struct{ read, write Side } // immutable
 
 // What precedes the number in the names of the contenders' znodes.
 const (
@@ -27,18 +27,18 @@ const (
 	writeKind = "__WRIT__"
 )
 
-// NewReadWrite returns the read/write lock at path; nothing is sent yet. The path
+// NewRWMutex returns the read/write lock at path; nothing is sent yet. The path
 // is the directory of the contenders' znodes: it and its parents are created,
-// as containers, when they are needed. Two ReadWrite values with one client and
+// as containers, when they are needed. Two RWMutex values with one client and
 // one path are the same lock, and agree about its owners. Where arguments are
-// faulty NewReadWrite returns all faults.
-func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite, error) {
+// faulty NewRWMutex returns all faults.
+func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, error) {
 	cfg, err := newConfig("read/write lock", c, path, opts)
 	if err != nil {
 		return nil, err
 	}
-	read := side{
-		registry: registryOf(c),
+	read := queueLock{
+		owners: ownersOf(c),
 		queue: &queue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl, Ahead: readWriteAhead, Place: cfg.position,
 			Heirs: writersHeirs,
@@ -53,7 +53,7 @@ func NewReadWrite(c *framework.Client, path string, opts ...Option) (*ReadWrite,
 	write := read
 	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
-	return &ReadWrite{read: Side{side: read, name: "read"}, write: Side{side: write, name: "write"}}, nil
+	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
 }
 
 // readWriteAhead says who waits for whom: a writer for whoever is before it,
@@ -83,18 +83,18 @@ func writersHeirs(gone, waiting queue.Node) bool {
 }
 
 // Read returns the side for those who may share the lock.
-func (rw *ReadWrite) Read() *Side { return &rw.read }
+func (rw *RWMutex) Read() *Side { return &rw.read }
 
 // Write returns the side for who needs the lock alone.
-func (rw *ReadWrite) Write() *Side { return &rw.write }
+func (rw *RWMutex) Write() *Side { return &rw.write }
 
 // Participants returns the lock's holders and those who wait for it, of both
 // sides, in the order of the queue; none if nobody is there. The list is a
 // snapshot of a moment that has passed.
-func (rw *ReadWrite) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, rw.read.side.queue)
+func (rw *RWMutex) Participants(ctx context.Context) ([]Participant, error) {
+	found, err := participants(ctx, rw.read.queueLock.queue)
 	return found, opError("participants of", rw.Path(), err)
 }
 
 // Path returns the lock's path.
-func (rw *ReadWrite) Path() string { return rw.read.side.path }
+func (rw *RWMutex) Path() string { return rw.read.queueLock.path }

@@ -9,15 +9,15 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-func ExampleReadWrite() {
+func ExampleRWMutex() {
 	client, closeAll := exampleClient()
 	defer closeAll()
-	catalogue, err := lock.NewReadWrite(client, "/locks/catalogue")
+	catalogue, err := lock.NewRWMutex(client, "/locks/catalogue")
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	err = lock.Do(ctx, catalogue.Read(), func(context.Context) error {
+	err = lock.Do(ctx, catalogue.Read(), func(context.Context, *lock.Lease) error {
 		another := lock.ContextWithOwner(ctx, lock.NewOwner("another"))
 		shared, err := catalogue.Read().TryLock(another)
 		if err != nil {
@@ -41,10 +41,10 @@ func ExampleReadWrite() {
 
 // What was written is read back before another writer can change it, and others
 // may read it meanwhile.
-func ExampleReadWrite_downgrade() {
+func ExampleRWMutex_downgrade() {
 	client, closeAll := exampleClient()
 	defer closeAll()
-	index, err := lock.NewReadWrite(client, "/locks/index")
+	index, err := lock.NewRWMutex(client, "/locks/index")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func ExampleWithQueuePosition() {
 		log.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- lock.Do(ctx, second, func(context.Context) error { return nil }) }()
+	go func() { done <- lock.Do(ctx, second, func(context.Context, *lock.Lease) error { return nil }) }()
 	<-queued
 	if err := lease.Release(ctx); err != nil {
 		log.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 // A ghostCase is one way of asking for a side: how decides which requests there are.
 type ghostCase struct {
-	ours, others func(rw *lock.ReadWrite) *lock.Side // what the caller, and what somebody else, has before; nil for nothing
-	side         func(rw *lock.ReadWrite) *lock.Side
+	ours, others func(rw *lock.RWMutex) *lock.Side // what the caller, and what somebody else, has before; nil for nothing
+	side         func(rw *lock.RWMutex) *lock.Side
 }
 
 // TestNoGhostOfAReadWriteLock withholds or loses each reply of an acquire in
@@ -24,11 +24,11 @@ func TestNoGhostOfAReadWriteLock(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	for name, tt := range map[string]ghostCase{
-		"a reader alone":           {side: (*lock.ReadWrite).Read},
-		"a reader among readers":   {others: (*lock.ReadWrite).Read, side: (*lock.ReadWrite).Read},
-		"a reader behind a writer": {others: (*lock.ReadWrite).Write, side: (*lock.ReadWrite).Read},
-		"a writer behind a reader": {others: (*lock.ReadWrite).Read, side: (*lock.ReadWrite).Write},
-		"a downgrade":              {ours: (*lock.ReadWrite).Write, side: (*lock.ReadWrite).Read},
+		"a reader alone":           {side: (*lock.RWMutex).Read},
+		"a reader among readers":   {others: (*lock.RWMutex).Read, side: (*lock.RWMutex).Read},
+		"a reader behind a writer": {others: (*lock.RWMutex).Write, side: (*lock.RWMutex).Read},
+		"a writer behind a reader": {others: (*lock.RWMutex).Read, side: (*lock.RWMutex).Write},
+		"a downgrade":              {ours: (*lock.RWMutex).Write, side: (*lock.RWMutex).Read},
 	} {
 		for _, action := range []fault.Action{fault.HoldReply, fault.DropReply} {
 			for n := range 4 {

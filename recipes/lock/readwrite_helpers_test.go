@@ -12,9 +12,9 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func newReadWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.ReadWrite {
+func newReadWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw, err := lock.NewReadWrite(c, path, opts...)
+	rw, err := lock.NewRWMutex(c, path, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 func TestReadWriteCountsItsLocks(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
-	for name, side := range map[string]func(*lock.ReadWrite) *lock.Side{
-		"read": (*lock.ReadWrite).Read, "write": (*lock.ReadWrite).Write,
+	for name, side := range map[string]func(*lock.RWMutex) *lock.Side{
+		"read": (*lock.RWMutex).Read, "write": (*lock.RWMutex).Write,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -94,7 +94,7 @@ func TestParticipantsWhileTheyComeAndGo(t *testing.T) {
 		}
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if err := lock.Do(t.Context(), side, func(context.Context) error { return nil }); err != nil {
+				if err := lock.Do(t.Context(), side, func(context.Context, *lock.Lease) error { return nil }); err != nil {
 					t.Error(err)
 					return
 				}

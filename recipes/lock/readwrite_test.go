@@ -46,9 +46,9 @@ func (w *commons) write(lease *lock.Lease) {
 		w.t.Error("a writer that is not alone")
 	}
 	w.shared++
-	fence, err := lease.Fence(context.Background())
-	if err != nil || fence <= w.fence {
-		w.t.Errorf("fence %d (%v) after %d: must grow", fence, err, w.fence)
+	fence := lease.Fence()
+	if fence <= w.fence {
+		w.t.Errorf("fence %d after %d: must grow", fence, w.fence)
 	}
 	w.fence = fence
 	w.writers.Add(-1)
@@ -168,7 +168,7 @@ func TestReadWriteRequests(t *testing.T) {
 
 func TestNewReadWriteRefusesBadArguments(t *testing.T) {
 	t.Parallel()
-	_, err := lock.NewReadWrite(nil, "rw/", lock.WithRevocation(nil), lock.WithQueuePosition(nil), lock.WithACL())
+	_, err := lock.NewRWMutex(nil, "rw/", lock.WithRevocation(nil), lock.WithQueuePosition(nil), lock.WithACL())
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -235,7 +235,7 @@ func TestReadWriteSidesAreLockers(t *testing.T) {
 	c := newClient(t, zktest.Shared(t).Addr())
 	rw := newReadWrite(t, c, "/rw/do")
 	for _, side := range []*lock.Side{rw.Read(), rw.Write()} {
-		err := lock.Do(t.Context(), side, func(context.Context) error {
+		err := lock.Do(t.Context(), side, func(context.Context, *lock.Lease) error {
 			if n := side.Held(t.Context()); n != 1 {
 				t.Errorf("held %d times inside Do, want 1", n)
 			}

@@ -2,15 +2,14 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"slices"
 )
 
-// A Side is one of the two ways to hold a [ReadWrite], and a [Locker]. Its
+// A Side is one of the two ways to hold a [RWMutex], and a [Locker]. Its
 // methods may be called concurrently.
 type Side struct {
-	side side   // immutable
-	name string // immutable; "read" or "write"
+	queueLock queueLock // immutable
+	name      string    // immutable; "read" or "write"
 }
 
 // Lock waits until the caller has this side of the lock and returns a lease of
@@ -26,7 +25,7 @@ type Side struct {
 // Goroutines of one [Owner] go through the lock one at a time: while one of them
 // waits for one side, another that asks for the other side waits for the outcome.
 func (s *Side) Lock(ctx context.Context) (*Lease, error) {
-	l, err := s.side.acquire(ctx, false)
+	l, err := s.queueLock.acquire(ctx, callerOf(ctx), false)
 	return l, s.opError("lock", err)
 }
 
@@ -35,7 +34,7 @@ func (s *Side) Lock(ctx context.Context) (*Lease, error) {
 // never waits for another holder; ctx bounds its requests. Where somebody can be
 // seen to be in the way, and still can after a sync, it creates nothing.
 func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
-	l, err := s.side.acquire(ctx, true)
+	l, err := s.queueLock.acquire(ctx, callerOf(ctx), true)
 	return l, s.opError("try lock", err)
 }
 
@@ -43,34 +42,27 @@ func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
 // It returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has
 // only lost ones.
 func (s *Side) Unlock(ctx context.Context) error {
-	l, err := s.side.latest(ctx)
-	if err != nil {
-		return s.opError("unlock", err)
-	}
-	if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
-		return err
-	}
-	return s.Unlock(ctx) // another goroutine of the owner's was faster
+	return s.queueLock.unlock(ctx, "unlock "+s.name+" side of")
 }
 
 // Held returns the caller's lock count of this side: how many leases it has that
 // are neither released nor lost.
-func (s *Side) Held(ctx context.Context) int { return s.side.held(ctx) }
+func (s *Side) Held(ctx context.Context) int { return s.queueLock.held(ctx) }
 
 // Participants returns those who hold this side or wait for it, in the order of
-// the queue; none if nobody is there. [ReadWrite.Participants] has both sides'.
+// the queue; none if nobody is there. [RWMutex.Participants] has both sides'.
 // The list is a snapshot of a moment that has passed.
 func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, s.side.queue)
+	found, err := participants(ctx, s.queueLock.queue)
 	if err != nil {
 		return nil, s.opError("participants", err)
 	}
-	return slices.DeleteFunc(found, func(p Participant) bool { return p.Kind != s.side.kind }), nil
+	return slices.DeleteFunc(found, func(p Participant) bool { return p.Kind != s.queueLock.kind }), nil
 }
 
 // Path returns the lock's path.
-func (s *Side) Path() string { return s.side.path }
+func (s *Side) Path() string { return s.queueLock.path }
 
 func (s *Side) opError(op string, err error) error {
-	return opError(op+" "+s.name+" side of", s.side.path, err)
+	return opError(op+" "+s.name+" side of", s.queueLock.path, err)
 }

@@ -1,20 +1,13 @@
 package lock
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
-	"io"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
-
-// revokeMark is what the znode of a contender holds once it was asked to let
-// go: Curator's (org.apache.curator.framework.recipes.locks.Revoker).
-const revokeMark = "__REVOKE__"
 
 // WithRevocation makes the lock heed requests to let go, which [Revoke] and
 // Curator's Revoker make: fn is called, once per request, with a lease of the
@@ -72,26 +65,6 @@ func request(ctx context.Context, c *framework.Client, path string) error {
 	if ok && st.EphemeralOwner == 0 {
 		return errors.New("it is no contender's znode, since it is not ephemeral")
 	}
-	_, err = c.Set(ctx, path, []byte(revokeMark), framework.AnyVersion) // also where a lagging server saw none
+	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion) // also where a lagging server saw none
 	return err
-}
-
-// requestsRelease reports whether the data of a contender's znode is a request to
-// let go. What the contender itself put there, which has version 0, is none.
-func requestsRelease(data []byte, st framework.Stat) bool {
-	return st.Version != 0 && string(inflated(data)) == revokeMark
-}
-
-// inflated returns what data says: a Curator process that compresses, compresses
-// its requests too.
-func inflated(data []byte) []byte {
-	compressed, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return data
-	}
-	plain, err := io.ReadAll(io.LimitReader(compressed, int64(len(revokeMark))+1))
-	if err != nil {
-		return data
-	}
-	return plain
 }

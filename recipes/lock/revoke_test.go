@@ -141,7 +141,7 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 	server := zktest.Shared(t)
 	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
 	option, calls := revocable()
-	own := newMutex(t, c, "/revoke/own", option, lock.WithMetadata(false), lock.WithData([]byte("__REVOKE__")))
+	own := newMutex(t, c, "/revoke/own", option, lock.WithoutMetadata(), lock.WithData([]byte("__REVOKE__")))
 	lease := mustLock(t, own)
 	if found := participantsOf(t, own); len(found) != 1 || found[0].Revoked {
 		t.Errorf("participants %+v, want one that was not revoked", found)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
@@ -25,12 +26,12 @@ type semaphoreAttempt struct {
 	place int // that was told last
 
 	turn  *queue.Grant     // of the queue; nil while there is none
-	lease *queue.Grant     // the znode among the leases, granted or not; nil if there is none
+	grant *queue.Grant     // the znode among the leases, granted or not; nil if there is none
 	own   *framework.Watch // on the queue's znode, since it began to wait
 }
 
 func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire) *semaphoreAttempt {
-	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(named(ctx), seen), seen: seen, place: -1}
+	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(shown(ctx), seen), seen: seen, place: -1}
 	turns := *m.turns
 	if m.cfg.position != nil {
 		turns.Place = func(ahead int) {
@@ -109,8 +110,8 @@ func (a *semaphoreAttempt) tryOnce(ctx context.Context) error {
 	case len(names) > 1:
 		return a.giveUp(ctx)
 	}
-	a.lease.Breaks = a.lease.Hold.Breaks()
-	return a.turn.Hold.Err()
+	a.grant.Breaks = a.grant.Session.Breaks()
+	return a.turn.Session.Err()
 }
 
 // take puts the attempt's znode among the leases and returns nil when that is
@@ -122,13 +123,13 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 		case err != nil && (ctx.Err() != nil || !outage(err)):
 			return err
 		case err == nil && !a.among(names): // somebody deleted it
-			a.lease = nil
+			a.grant = nil
 			names, err = a.enter(ctx)
 			continue
 		case err == nil && len(names) == 1:
-			a.lease.Breaks = a.lease.Hold.Breaks()
+			a.grant.Breaks = a.grant.Session.Breaks()
 			a.tell(0)
-			return a.turn.Hold.Err()
+			return a.turn.Session.Err()
 		case err == nil:
 			a.tell(1)
 			a.observe(ctx, names)
@@ -141,8 +142,8 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 // the names of all.
 func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error) {
 	dir := a.mutex.leases.Dir
-	if a.lease == nil {
-		a.lease, names, err = a.turn.Also(ctx, a.mutex.leases, a.data)
+	if a.grant == nil {
+		a.grant, names, err = a.turn.Also(ctx, a.mutex.leases, a.data)
 		if err != nil || names != nil {
 			return names, err
 		}
@@ -158,10 +159,10 @@ func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error
 // it is gone: the list is no older than the znode, since it was read by the
 // session that created it.
 func (a *semaphoreAttempt) among(names []string) bool {
-	if a.lease == nil {
+	if a.grant == nil {
 		return false
 	}
-	_, own := framework.SplitPath(a.lease.Node)
+	_, own := framework.SplitPath(a.grant.Path)
 	return slices.Contains(names, own)
 }
 
@@ -172,7 +173,7 @@ func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
 	}
 	a.seen.Waits(0)
 	for _, name := range leases {
-		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.lease.Node {
+		if path := framework.JoinPath(a.mutex.leases.Dir, name); path != a.grant.Path {
 			a.seen.BehindNode(ctx, a.turn.Client, path)
 		}
 	}
@@ -217,8 +218,8 @@ func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watc
 		return nil
 	case <-a.own.Fired():
 		return nil
-	case <-a.turn.Hold.Lost():
-		return a.turn.Hold.Err()
+	case <-a.turn.Session.Lost():
+		return a.turn.Session.Err()
 	case <-ctx.Done():
 		return ctxerr.Of(ctx)
 	}
@@ -233,7 +234,7 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 	}
 	closeWatch(a.own)
 	var err error
-	a.own, err = a.turn.Client.Watch(ctx, a.turn.Node, framework.WatchData)
+	a.own, err = a.turn.Client.Watch(ctx, a.turn.Path, framework.WatchData)
 	if ctxerr.Is(err, framework.ErrNoNode) {
 		return errTurnLost
 	}
@@ -244,8 +245,8 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 // to find this one's znodes, so it waits for the deletion; what keeps that from
 // being confirmed is added to the error.
 func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
-	err := a.turn.Client.Delete(ctx, a.lease.Node, framework.Guaranteed())
-	a.lease = nil
+	err := a.turn.Client.Delete(ctx, a.grant.Path, framework.Guaranteed())
+	a.grant = nil
 	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		err = nil
 	}
@@ -256,67 +257,36 @@ func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	return heldError(busy)
 }
 
-// heldError returns ErrHeld for the queue's refusal, with what came along with that.
-func heldError(err error) error {
-	if err == queue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
-		return ErrHeld
-	}
-	if ctxerr.Is(err, queue.ErrBusy) {
-		return fmt.Errorf("%w: %w", ErrHeld, err)
-	}
-	return err
-}
-
 // withdraw has what there is of znodes deleted in the background.
 func (a *semaphoreAttempt) withdraw() {
-	if a.lease != nil {
-		a.turn.Client.Discard(a.lease.Node)
+	if a.grant != nil {
+		a.turn.Client.Discard(a.grant.Path)
 	}
 	closeWatch(a.own)
 	a.queue.Withdraw()
-	a.turn, a.lease, a.own = nil, nil, nil
+	a.turn, a.grant, a.own = nil, nil, nil
 }
 
-// leaveQueue returns what was granted, and has the znode in the queue deleted.
-// Nobody waits for that: the next in the queue would only find the lease. The
-// release does, by way of rest.
-func (a *semaphoreAttempt) leaveQueue() (grant *queue.Grant, left *rest) {
+// lease returns a lease of what was granted, and has the znode in the queue deleted. Nothing waits for
+// that: the next in the queue would only find the lease. The release does, by way of rest.
+func (a *semaphoreAttempt) lease(ctx context.Context) *Lease {
 	closeWatch(a.own)
 	closeWatch(a.turn.Own)
-	left = &rest{gone: make(chan struct{})}
-	go left.leave(a.turn)
-	return a.lease, left
+	rest := &rest{gone: make(chan struct{})}
+	go rest.leave(a.turn)
+	m, grant := a.mutex, a.grant
+	return m.cfg.newLease(hold.Options{
+		Client: grant.Client,
+		Path:   m.path,
+		Grant:  &semaphoreGrant{queueGrant{grant, m.path}, rest},
+		Znode:  &grant.Znode,
+		Hooks:  a.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Ended:  func(*hold.Hold, error) {},
+	})
 }
 
-// A rest is what an attempt leaves behind when it is granted: its znode in the queue.
-type rest struct {
-	gone chan struct{} // closed when err is set
-	err  error         // why the znode may still exist
-}
-
-// leave deletes the turn's znode. It is started by leaveQueue, ends with the answer to the
-// deletion, at the latest with the client or the session, and the release waits for it.
-func (r *rest) leave(turn *queue.Grant) {
-	defer close(r.gone)
-	// Where this fails, the client goes on by itself until the znode is gone.
-	err := turn.Client.Delete(context.Background(), turn.Node, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
-	if !over(err) {
-		r.err = err
+func closeWatch(w *framework.Watch) {
+	if w != nil {
+		w.Close()
 	}
-}
-
-// wait returns when the znode is gone, or why it may still exist.
-func (r *rest) wait(ctx context.Context) error {
-	if r == nil {
-		return nil
-	}
-	if err := wait(ctx, r.gone); err != nil {
-		return err
-	}
-	return r.err
-}
-
-// over reports whether a deletion that failed with err has nothing left to delete.
-func over(err error) bool {
-	return ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) || ctxerr.Is(err, framework.ErrClosed)
 }

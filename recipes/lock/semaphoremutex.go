@@ -16,7 +16,10 @@ import (
 // process takes part, a [Mutex] does the same with fewer requests, if each
 // call is given an owner of its own. Its methods may be called concurrently.
 type SemaphoreMutex struct {
-	ownerless
+	path   string // as its user gave it
+	full   string // in the ensemble
+	cfg    config
+	tel    telemetry.Lock
 	turns  *queue.Queue // those who ask for the lease; the first of them takes it next
 	leases *queue.Queue // for Participants
 }
@@ -45,10 +48,10 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 		}
 	}
 	return &SemaphoreMutex{
-		ownerless: ownerless{
-			registry: registryOf(c), kind: leaseKind, path: path, full: c.AbsolutePath(path), cfg: cfg,
-			tel: telemetry.Of(c, telemetry.TypeSemaphore, cfg.name, c.AbsolutePath(path)),
-		},
+		path:   path,
+		full:   c.AbsolutePath(path),
+		cfg:    cfg,
+		tel:    telemetry.Of(c, telemetry.TypeSemaphore, cfg.name, c.AbsolutePath(path)),
 		turns:  dir(locksDir, mutexKind),
 		leases: dir(leasesDir, leaseKind),
 	}, nil
@@ -122,8 +125,7 @@ func (m *SemaphoreMutex) contend(ctx context.Context, seen *telemetry.Acquire, g
 	if err != nil {
 		return nil, err
 	}
-	grant, rest := a.leaveQueue()
-	lease := m.lease(ctx, seen, grant, func(h *hold) { h.rest = rest })
+	lease := a.lease(ctx)
 	granted = true
 	return lease, nil
 }

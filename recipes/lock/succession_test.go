@@ -41,8 +41,8 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	before, _ := lease.Fence(ctx)
-	if after, _ := got.lease.Fence(ctx); after <= before {
+	before := lease.Fence()
+	if after := got.lease.Fence(); after <= before {
 		t.Errorf("fence %d after %d: must grow", after, before)
 	}
 	mustRelease(t, got.lease)

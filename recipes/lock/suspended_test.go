@@ -15,7 +15,7 @@ func TestOnSuspendCountsABreakBeforeTheLeaseIsWatched(t *testing.T) {
 	t.Parallel()
 	for name, newLocker := range map[string]func(testing.TB, *framework.Client, ...lock.Option) lock.Locker{
 		"Mutex": panicKinds["mutex"], "Write": panicWrite, "SemaphoreMutex": panicKinds["semaphore mutex"],
-		"local hand-off": panicKinds["local hand-off"],
+		"Local": panicKinds["local hand-off"],
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -230,6 +230,7 @@ func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 	const sentinels = `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`
 	kinds := fromSource(t, "errors.go", sentinels)
 	maps.Copy(kinds, fromSource(t, "../lease/errors.go", sentinels))
+	maps.Copy(kinds, fromSource(t, "../internal/hold/errors.go", sentinels))
 	for name, kind := range kinds {
 		if kind == "lostType" {
 			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})

@@ -30,8 +30,8 @@ func observedKinds() []observedKind {
 	mutex := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
 		return newMutex(t, c, path, opts...)
 	}
-	readWrite := func(t testing.TB, c *framework.Client, opts ...lock.Option) *lock.ReadWrite {
-		rw, err := lock.NewReadWrite(c, path, opts...)
+	readWrite := func(t testing.TB, c *framework.Client, opts ...lock.Option) *lock.RWMutex {
+		rw, err := lock.NewRWMutex(c, path, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func observedKinds() []observedKind {
 		return m
 	}
 	exclusive := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		e, err := lock.NewExclusive(c, path, opts...)
+		e, err := lock.NewUnfairMutex(c, path, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func observedKinds() []observedKind {
 		},
 		{name: "write", newLocker: write, reentrant: true, revocable: true},
 		{name: "semaphore_mutex", newLocker: semaphore, revocable: true},
-		{name: "exclusive", newLocker: exclusive},
+		{name: "unfair_mutex", newLocker: exclusive},
 		{
 			name: "multi", newLocker: multi, reentrant: true,
 			blocker: func(t testing.TB, c *framework.Client) lock.Locker { return newMutex(t, c, path+"/a") },

@@ -42,8 +42,8 @@ func TestTraceparentInTheNode(t *testing.T) {
 			want   bool
 		}{
 			"traced":           {a.client, nil, true},
-			"switched off":     {a.client, []lock.Option{lock.WithTraceparent(false)}, false},
-			"without metadata": {a.client, []lock.Option{lock.WithMetadata(false)}, false},
+			"switched off":     {a.client, []lock.Option{lock.WithoutTraceparent()}, false},
+			"without metadata": {a.client, []lock.Option{lock.WithoutMetadata()}, false},
 			"nobody records":   {w.Client(t), nil, false},
 		}
 		for name, c := range cases {
@@ -76,7 +76,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		var names [2][]string
-		for i, opts := range [][]lock.Option{{lock.WithTraceparent(false)}, nil} {
+		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
 			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 			ctx, request := a.request(t.Context())
 			theirs, err := newMutex(t, b.client, "/requests", opts...).Lock(t.Context())
@@ -124,7 +124,7 @@ func TestOperationsNestInTheirStep(t *testing.T) {
 
 func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
 	t.Helper()
-	if err := lock.Do(ctx, l, func(context.Context) error { return nil }); err != nil {
+	if err := lock.Do(ctx, l, func(context.Context, *lock.Lease) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

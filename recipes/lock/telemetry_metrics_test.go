@@ -71,7 +71,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 		checkMetrics(t, "while it holds", wantCount(k, 1, 0), counts(measuredOf(t, a, k.name)))
 	}
 	<-time.After(long)
-	if err := b.client.Delete(t.Context(), got.lease.Node()); err != nil {
+	if err := b.client.Delete(t.Context(), firstOf(got.lease).Node()); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, got.lease.Lost(), "the loss")

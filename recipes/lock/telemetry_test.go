@@ -83,7 +83,7 @@ func named(kind observedKind) lock.Option { return lock.WithName("orders-" + kin
 func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context) error {
+	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context, _ *lock.Lease) error {
 		a.work(ctx)
 		return nil
 	})
@@ -173,7 +173,7 @@ func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 		t.Fatal(err)
 	}
 	w.Settle() // the watch on the znode is set after a while
-	if err := b.client.Delete(t.Context(), lease.Node()); err != nil {
+	if err := b.client.Delete(t.Context(), firstOf(lease).Node()); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, lease.Lost(), "the loss")
@@ -192,7 +192,7 @@ func lostUnnoticed(t *testing.T, _ *worlds.World, k observedKind, a, b *service)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.client.Delete(t.Context(), lease.Node()); err != nil {
+	if err := b.client.Delete(t.Context(), firstOf(lease).Node()); err != nil {
 		t.Fatal(err)
 	}
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
@@ -206,12 +206,12 @@ func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 	t.Helper()
 	l := k.newLocker(t, a.client)
 	ctx, request := a.request(t.Context())
-	err := lock.Do(ctx, l, func(ctx context.Context) error {
+	err := lock.Do(ctx, l, func(ctx context.Context, _ *lock.Lease) error {
 		a.work(ctx)
 		inner, span := a.tracer.Start(ctx, "below")
 		defer span.End()
-		return lock.Do(inner, l, func(ctx context.Context) error {
-			return lock.Do(ctx, l, func(ctx context.Context) error {
+		return lock.Do(inner, l, func(ctx context.Context, _ *lock.Lease) error {
+			return lock.Do(ctx, l, func(ctx context.Context, _ *lock.Lease) error {
 				a.work(ctx)
 				return nil
 			})
@@ -234,7 +234,7 @@ func revoked(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 		t.Fatal(err)
 	}
 	w.Settle()
-	if err := lock.Revoke(t.Context(), b.client, lease.Node()); err != nil {
+	if err := lock.Revoke(t.Context(), b.client, firstOf(lease).Node()); err != nil {
 		t.Fatal(err)
 	}
 	if err := receive(t, released, "the release"); err != nil {

@@ -15,17 +15,17 @@ import (
 func TestUpgradeIsRefused(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
-	for name, hold := range map[string]func(ctx context.Context, t *testing.T, rw *lock.ReadWrite) *lock.Lease{
-		"whoever has the read side": func(ctx context.Context, t *testing.T, rw *lock.ReadWrite) *lock.Lease {
+	for name, hold := range map[string]func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease{
+		"whoever has the read side": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
 			return mustLockAs(ctx, t, rw.Read())
 		},
-		"who had the write side and released it": func(ctx context.Context, t *testing.T, rw *lock.ReadWrite) *lock.Lease {
+		"who had the write side and released it": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
 			writing := mustLockAs(ctx, t, rw.Write())
 			reading := mustLockAs(ctx, t, rw.Read())
 			mustRelease(t, writing)
 			return reading
 		},
-		"an owner whose other goroutine has the read side": func(ctx context.Context, t *testing.T, rw *lock.ReadWrite) *lock.Lease {
+		"an owner whose other goroutine has the read side": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
 			return granted(t, lockLater(ctx, rw.Read()), "the read side")
 		},
 	} {

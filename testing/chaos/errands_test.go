@@ -21,7 +21,7 @@ func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locke
 
 func (w *worker) exclusive(ctx context.Context, t task) {
 	path := w.path("exclusive")
-	l, err := lock.NewExclusive(w.client, path)
+	l, err := lock.NewUnfairMutex(w.client, path)
 	w.once(ctx, t, w.entry(history.Mutex(), path, t), l, err)
 }
 
@@ -73,7 +73,7 @@ func (w *worker) paired(ctx context.Context, t task, owner lock.Owner) {
 
 func (w *worker) reader(ctx context.Context, t task) {
 	path := w.path("readwrite")
-	rw, err := lock.NewReadWrite(w.client, path)
+	rw, err := lock.NewRWMutex(w.client, path)
 	if err != nil {
 		panic(err)
 	}
@@ -85,7 +85,7 @@ func (w *worker) reader(ctx context.Context, t task) {
 // writer takes the write side, and sometimes goes on as a reader.
 func (w *worker) writer(ctx context.Context, t task) {
 	path := w.path("readwrite")
-	rw, err := lock.NewReadWrite(w.client, path)
+	rw, err := lock.NewRWMutex(w.client, path)
 	if err != nil {
 		panic(err)
 	}

@@ -17,7 +17,7 @@ type Lease interface {
 	Err() error
 	Lost() <-chan struct{}
 	Release(ctx context.Context) error
-	Fence(ctx context.Context) (int64, error)
+	Fence() int64
 	Members() []*lock.Lease
 	Path() string
 	Guard() framework.TxnOp
@@ -69,16 +69,12 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 	if session != before && lease.Err() != nil {
 		session = 0
 	}
-	stakes, err := stakesOf(ctx, lease)
-	if err != nil {
-		return nil, errors.Join(err, lease.Release(ctx)) // nobody else has it
-	}
 	h := &Hold{recorder: r, lease: lease, over: make(chan struct{}), reported: granted}
 	h.alive = granted
 	h.record = Record{
 		Kind: Granted, Client: r.client, Lease: fmt.Sprintf("%s#%d", r.client, r.leases.Add(1)),
 		Model: e.Model.Name, Group: e.Group, Owner: e.Owner, Session: session, Shared: e.Shared,
-		Stakes: stakes, Call: call, Return: granted, Note: e.Note,
+		Stakes: stakesOf(lease), Call: call, Return: granted, Note: e.Note,
 	}
 	r.emit(h.record)
 	go h.watchLoop()
@@ -96,21 +92,16 @@ func (r *Recorder) Count(e Entry, held func() int) {
 	})
 }
 
-func stakesOf(ctx context.Context, lease Lease) ([]Stake, error) {
+func stakesOf(lease Lease) []Stake {
 	members := lease.Members()
 	if members == nil {
-		fence, err := lease.Fence(ctx)
-		return []Stake{{lease.Path(), fence}}, err
+		return []Stake{{lease.Path(), lease.Fence()}}
 	}
 	var stakes []Stake
 	for _, m := range members {
-		fence, err := m.Fence(ctx)
-		if err != nil {
-			return nil, err
-		}
-		stakes = append(stakes, Stake{m.Path(), fence})
+		stakes = append(stakes, Stake{m.Path(), m.Fence()})
 	}
-	return stakes, nil
+	return stakes
 }
 
 // A Hold is a lease under observation.

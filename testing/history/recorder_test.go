@@ -13,18 +13,17 @@ import (
 // A fakeLease is a lease without a lock.
 type fakeLease struct {
 	err      error // of the lease
-	fenceErr error
 	lost     chan struct{}
 	released int
 }
 
-func (l *fakeLease) Err() error                           { return l.err }
-func (l *fakeLease) Lost() <-chan struct{}                { return l.lost }
-func (l *fakeLease) Release(context.Context) error        { l.released++; return l.err }
-func (l *fakeLease) Fence(context.Context) (int64, error) { return 5, l.fenceErr }
-func (l *fakeLease) Members() []*lock.Lease               { return nil }
-func (l *fakeLease) Path() string                         { return "/a" }
-func (l *fakeLease) Guard() framework.TxnOp               { return framework.OpCheck("/a", framework.AnyVersion) }
+func (l *fakeLease) Err() error                    { return l.err }
+func (l *fakeLease) Lost() <-chan struct{}         { return l.lost }
+func (l *fakeLease) Release(context.Context) error { l.released++; return l.err }
+func (l *fakeLease) Fence() int64                  { return 5 }
+func (l *fakeLease) Members() []*lock.Lease        { return nil }
+func (l *fakeLease) Path() string                  { return "/a" }
+func (l *fakeLease) Guard() framework.TxnOp        { return framework.OpCheck("/a", framework.AnyVersion) }
 
 func closed() chan struct{} {
 	c := make(chan struct{})
@@ -64,18 +63,6 @@ func TestAGrantTellsItsSession(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-func TestALeaseWithoutAFenceIsGivenBack(t *testing.T) {
-	t.Parallel()
-	noFence := errors.New("no fence")
-	lease := &fakeLease{fenceErr: noFence}
-	r := history.NewRecorder("x", func() int64 { return 1 }, func(r history.Record) { t.Errorf("record %+v; want none", r) })
-	e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return 1 }}
-	_, err := r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil })
-	if !errors.Is(err, noFence) || lease.released != 1 {
-		t.Errorf("Lock() = %v, released %d times; want the fence's error and one release", err, lease.released)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestCuratorParticipants(t *testing.T) {
 			t.Parallel()
 			path := pathOf(t)
 			ours, theirs := k.native(t, path, lock.WithData([]byte("ours"))), k.foreigner(t, curator, path)
-			plain, last := k.native(t, path, lock.WithMetadata(false)), k.foreigner(t, curator, path)
+			plain, last := k.native(t, path, lock.WithoutMetadata()), k.foreigner(t, curator, path)
 			mustLock(t, ours)
 			contenders := []contender{ours, theirs, plain, last}
 			queue := queueUp(t, ours.client, path, contenders[1:]...)

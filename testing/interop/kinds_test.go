@@ -34,9 +34,9 @@ func semaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock
 	return m
 }
 
-func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.ReadWrite {
+func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw, err := lock.NewReadWrite(c, path, opts...)
+	rw, err := lock.NewRWMutex(c, path, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (s *scene) held() bool {
 func (s *scene) doHolds() {
 	c := s.w.Client(s)
 	wrong := errors.New("wrong")
-	err := lock.Do(s.Context(), s.locker(c), func(context.Context) error {
+	err := lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error {
 		if !s.held() {
 			s.Error("fn was called and the lock is not held")
 		}
@@ -58,13 +58,13 @@ func (s *scene) doReleases() {
 				s.Error("fn's panic did not come through")
 			}
 		}()
-		_ = lock.Do(s.Context(), s.locker(c), func(context.Context) error { panic("fn") })
+		_ = lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error { panic("fn") })
 	}()
 	if s.held() {
 		s.Error("the lock is held after a panic")
 	}
 	ctx, cancel := context.WithCancel(s.Context())
-	if err := lock.Do(ctx, s.locker(c), func(context.Context) error { cancel(); return nil }); err != nil {
+	if err := lock.Do(ctx, s.locker(c), func(context.Context, *lock.Lease) error { cancel(); return nil }); err != nil {
 		s.Errorf("Do whose ctx ended in fn: %v, want nil: the release has a context of its own", err)
 	}
 	if s.held() {
@@ -80,7 +80,7 @@ func (s *scene) doInVain() {
 	defer cancel()
 	called := false
 	err := within(s, "Do", func() error {
-		return lock.Do(ctx, s.locker(c), func(context.Context) error { called = true; return nil })
+		return lock.Do(ctx, s.locker(c), func(context.Context, *lock.Lease) error { called = true; return nil })
 	})
 	if !errors.Is(err, context.DeadlineExceeded) || called {
 		s.Errorf("Do: %v, called %v; want context.DeadlineExceeded, and fn not called", err, called)
@@ -92,7 +92,7 @@ func (s *scene) doInVain() {
 func (s *scene) doLoses() {
 	way := s.w.Way(s)
 	c := way.Client(s)
-	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context) error {
+	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context, _ *lock.Lease) error {
 		way.Expire(s)
 		receive(s, ctx.Done(), "the end of fn's context")
 		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {

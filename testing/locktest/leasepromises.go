@@ -31,9 +31,10 @@ func (s *scene) leaseHasANode() {
 	if !strings.Contains(lease.Path(), s.path) { // a lock of several paths names them all
 		s.Errorf("Path %s, want one that names %s", lease.Path(), s.path)
 	}
-	st, ok, err := c.Exists(s.Context(), lease.Node())
+	node := firstOf(lease).Node()
+	st, ok, err := c.Exists(s.Context(), node)
 	if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
-		s.Errorf("Node %s: owner %#x (%v, %v), want %#x", lease.Node(), st.EphemeralOwner, ok, err, c.Session().ID)
+		s.Errorf("Node %s: owner %#x (%v, %v), want %#x", node, st.EphemeralOwner, ok, err, c.Session().ID)
 	}
 	s.mustRelease(lease)
 }
@@ -149,7 +150,8 @@ func (s *scene) guard() {
 		s.Fatal(err)
 	}
 	write := func(lease *lock.Lease, data string) error {
-		_, err := c.Txn(s.Context(), lease.Guard(), framework.OpSet(guarded, []byte(data), framework.AnyVersion))
+		write := framework.OpSet(guarded, []byte(data), framework.AnyVersion)
+		_, err := c.Txn(s.Context(), append(lease.Guards(), write)...)
 		return err
 	}
 	lease := s.mustLock(s.locker(c))

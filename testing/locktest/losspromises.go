@@ -140,9 +140,9 @@ func (s *scene) sessionEndsWaiting() {
 	vacate()
 	got := receive(s, done, "the end of the wait")
 	if got.err == nil {
-		st, ok, err := c.Exists(s.Context(), got.lease.Node())
+		st, ok, err := c.Exists(s.Context(), firstOf(got.lease).Node())
 		if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
-			s.Errorf("granted %s of session %#x (%v, %v), want one of %#x", got.lease.Node(), st.EphemeralOwner, ok, err, c.Session().ID)
+			s.Errorf("granted %s of session %#x (%v, %v), want one of %#x", firstOf(got.lease).Node(), st.EphemeralOwner, ok, err, c.Session().ID)
 		}
 		s.mustRelease(got.lease)
 	}
@@ -182,7 +182,7 @@ func (s *scene) znodeDeleted() {
 	operator, c := s.w.Client(s), s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	s.oracle.Leave(lease) // what follows excludes nobody
-	if err := operator.Delete(s.Context(), lease.Node()); err != nil {
+	if err := operator.Delete(s.Context(), firstOf(lease).Node()); err != nil {
 		s.Fatal(err)
 	}
 	s.mustBeLost(lease, lock.ErrNodeDeleted)

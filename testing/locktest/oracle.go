@@ -76,11 +76,8 @@ func (o *Oracle) Holders() int {
 
 func (o *Oracle) enter(l *lock.Lease, shared bool) {
 	o.t.Helper()
-	fence, err := l.Fence(o.t.Context())
-	if err != nil {
-		o.t.Errorf("oracle: fence of a lease that was just granted: %v", err)
-	}
-	s := stake{l.Node(), fence, shared}
+	first := firstOf(l)
+	s := stake{first.Node(), first.Fence(), shared}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.grants++
@@ -124,4 +121,12 @@ func lost(l *lock.Lease) bool {
 	default:
 		return false
 	}
+}
+
+// firstOf returns the lease itself, or that of a Multi's first member, which has a znode.
+func firstOf(l *lock.Lease) *lock.Lease {
+	if members := l.Members(); members != nil {
+		return members[0]
+	}
+	return l
 }

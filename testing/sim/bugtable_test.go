@@ -36,9 +36,6 @@ var bugs = []deliberate{
 	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
 		return bug{fence: func(_ *world, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
 	}},
-	{monotonicFence, "a lease is passed on whose fence was asked for", "was passed on", func() bug {
-		return bug{fence: func(w *world, l *lock.Lease) int64 { return w.made[l.Node()].czxid }}
-	}},
 	{monotonicFence, "writes are not guarded", "a write to", func() bug {
 		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
 	}},

@@ -36,9 +36,35 @@ type client struct {
 	f       *framework.Client
 	record  *record
 	closing bool
+	locals  map[localKey]*lock.Local // that the workers share
 
 	state     framework.State // guarded by world.mu: that the listener was told of last
 	connected time.Duration   // guarded by world.mu: when that was
+}
+
+// A localKey names what the workers of a client have one Local for.
+type localKey struct {
+	f    *framework.Client
+	path string
+}
+
+// local returns the client's Local at the path.
+func (c *client) local(f *framework.Client, path string, m *lock.Mutex) (lock.Locker, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := localKey{f, path}
+	if l := c.locals[key]; l != nil {
+		return l, nil
+	}
+	l, err := lock.NewLocal(m, c.plan.handoff)
+	if err != nil {
+		return nil, err
+	}
+	if c.locals == nil {
+		c.locals = make(map[localKey]*lock.Local)
+	}
+	c.locals[key] = l
+	return l, nil
 }
 
 // A record is what a listener heard of one framework.Client.

@@ -48,7 +48,7 @@ func (w *world) checkClosing(f *framework.Client) {
 	for _, l := range leases {
 		w.count("leases at a close", 1)
 		if l.Err() == nil {
-			w.violated(lossFirst, "Close was called, and the lease of %s says that it is held", l.Node())
+			w.violated(lossFirst, "Close was called, and the lease of %s says that it is held", nodeOf(l))
 		}
 	}
 }

@@ -36,7 +36,6 @@ type stake struct {
 	node    nodeKey
 	session int64 // that the client says it has
 	fence   int64
-	told    bool // the fence was asked for
 }
 
 // over reports whether the holder has given the lease up, or has been told that it is
@@ -65,7 +64,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(k.name, "has "+h.name, l.Node())
+	w.note(k.name, "has "+h.name, nodeOf(l))
 	w.counts["grants"]++
 	w.counts["grants "+h.kind()]++
 	t.left = w.released[l]
@@ -78,10 +77,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		kind, _, _ := ranks(member.Node())
 		s.shared = kind == "read"
 		s.node = w.identify(member)
-		if s.fence = s.node.czxid; at.kind != "mutex" || k.c.plan.handoff == 0 || k.r.IntN(2) == 0 {
-			s.fence = w.fenceOf(member) // else it may be passed on
-			s.told = true
-		}
+		s.fence = w.fenceOf(member)
 		t.stakes = append(t.stakes, s)
 		w.admitLocked(s)
 	}
@@ -95,7 +91,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 func (w *world) identify(l *lock.Lease) nodeKey {
 	key := nodeKey{l.Node(), w.made[l.Node()].czxid}
 	if l.Node() == l.Path() {
-		key.czxid, _ = l.Fence(w.ctx)
+		key.czxid = l.Fence()
 	}
 	return key
 }
@@ -104,8 +100,7 @@ func (w *world) fenceOf(l *lock.Lease) int64 {
 	if w.bug.fence != nil {
 		return w.bug.fence(w, l)
 	}
-	fence, _ := l.Fence(w.ctx) // its error is nil, by its contract
-	return fence
+	return l.Fence()
 }
 
 // admitLocked holds a new stake against the guarantees. It needs w.mu.
@@ -130,14 +125,12 @@ func (w *world) admitLocked(s *stake) {
 	t.granted[s.node] = s.party
 	if again && t.reentrant() {
 		if t.kind == "mutex" && before != s.party {
-			w.checkPassed(s)
+			w.counts["passed on"]++ // by a Local: these share a fence
 		}
-		w.tellFence(s)
 		return
 	}
 	w.checkOrder(s)
 	w.checkFence(s)
-	w.tellFence(s)
 }
 
 func (w *world) conflict(s, other *stake) bool {
@@ -211,7 +204,7 @@ func (w *world) checkFence(s *stake) {
 func (w *world) leave(t *tenure, by string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(by, "gives up "+t.handle.name, t.lease.Node())
+	w.note(by, "gives up "+t.handle.name, nodeOf(t.lease))
 	t.left = true
 	w.freedLocked(t)
 	w.released[t.lease] = true
@@ -247,9 +240,9 @@ func (w *world) checkLoss(t *tenure) {
 		t.lostAt = time.Now()
 	case t.ctx.Err() == nil && time.Since(t.lostAt) > 0:
 		w.violatedLocked(lossFirst, "the lease of %s is lost since %v and its context has not ended",
-			t.lease.Node(), time.Since(t.lostAt))
+			nodeOf(t.lease), time.Since(t.lostAt))
 	}
 }
 
 // String tells of a tenure in the trace.
-func (t *tenure) String() string { return fmt.Sprint(t.handle.name, " ", t.lease.Node()) }
+func (t *tenure) String() string { return fmt.Sprint(t.handle.name, " ", nodeOf(t.lease)) }

@@ -16,7 +16,7 @@ func readersElsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
 }
 
 func elsewhereToRead(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	other, err := lock.NewReadWrite(f, h.target.path+"-other")
+	other, err := lock.NewRWMutex(f, h.target.path+"-other")
 	if err != nil {
 		panic(err)
 	}
@@ -28,7 +28,7 @@ func lonely(_ *worker, f *framework.Client, h *handle) lock.Locker {
 	if h.kind() != "read" {
 		return h.locker
 	}
-	other, err := lock.NewReadWrite(f, h.target.path)
+	other, err := lock.NewRWMutex(f, h.target.path)
 	if err != nil {
 		panic(err)
 	}

@@ -22,7 +22,6 @@ type target struct {
 	highest   fence              // of all holders so far
 	exclusive fence              // of those that were to be alone
 	register  int64              // fence of the latest guarded write, as the server has applied it
-	told      map[nodeKey]string // by whom a fence was asked for, of znodes that are passed on
 	freed     time.Duration      // when a stake ended last
 	writers   time.Duration      // when an attempt ended last that readers may wait for
 	drops     time.Duration      // until when servers drop events of its znodes
@@ -41,7 +40,7 @@ type nodeKey struct {
 }
 
 func newTarget(path, kind string) *target {
-	return &target{path: path, kind: kind, granted: map[nodeKey]string{}, told: map[nodeKey]string{}}
+	return &target{path: path, kind: kind, granted: map[nodeKey]string{}}
 }
 
 // uses returns in which ways the lock can be had: see the kinds of a handle.
@@ -80,6 +79,14 @@ func ranks(node string) (kind string, number int64, ok bool) {
 	return "", number, true
 }
 
+// nodeOf returns the path of the lease's znode, or of its first member's.
+func nodeOf(l *lock.Lease) string {
+	if members := l.Members(); members != nil {
+		return members[0].Node()
+	}
+	return l.Node()
+}
+
 // A handle is one way in which a worker can have a lock.
 type handle struct {
 	name      string
@@ -103,16 +110,17 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	switch kind {
 	case "mutex":
 		var m *lock.Mutex
-		opts := k.c.options(true)
-		if max := k.c.plan.handoff; max > 0 {
-			opts = append(opts, lock.WithLocalHandoff(max))
+		if m, err = lock.NewMutex(f, at, k.c.options(true)...); err != nil {
+			break
 		}
-		if m, err = lock.NewMutex(f, at, opts...); err == nil {
-			h.locker, h.unlock, h.held, h.list = m, m.Unlock, m.Held, m.Participants
+		h.locker, h.unlock, h.held, h.list = m, m.Unlock, m.Held, m.Participants
+		if k.c.plan.handoff > 0 {
+			h.locker, err = k.c.local(f, at, m)
+			h.reentrant, h.unlock, h.held = false, nil, nil
 		}
 	case "read", "write":
-		var rw *lock.ReadWrite
-		if rw, err = lock.NewReadWrite(f, at, k.c.options(true)...); err != nil {
+		var rw *lock.RWMutex
+		if rw, err = lock.NewRWMutex(f, at, k.c.options(true)...); err != nil {
 			break
 		}
 		side := rw.Read()
@@ -126,8 +134,8 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 			h.locker, h.list = m, m.Participants
 		}
 	case "exclusive":
-		var m *lock.Exclusive
-		if m, err = lock.NewExclusive(f, at, k.c.options(false)...); err == nil {
+		var m *lock.UnfairMutex
+		if m, err = lock.NewUnfairMutex(f, at, k.c.options(false)...); err == nil {
 			h.locker, h.list = m, m.Participants
 		}
 	case "multi":
@@ -156,7 +164,7 @@ func (k *worker) multi(f *framework.Client, h *handle) error {
 	}
 	m, err := lock.NewMulti(members...)
 	if err == nil {
-		h.locker, h.unlock, h.held = m, m.Unlock, m.Held
+		h.locker = m
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (k *worker) doLocked(h *handle) {
 	err := lock.Do(c.ctx, spy{h.locker, func(l *lock.Lease) {
 		k.held = append(k.held, k.w.enter(k, k.f, h, l))
 		k.waitEnded()
-	}}, func(ctx context.Context) error {
+	}}, func(ctx context.Context, _ *lock.Lease) error {
 		called = true
 		t := k.held[len(k.held)-1]
 		select {

@@ -47,15 +47,15 @@ func lockAndRelease(ctx context.Context, c *framework.Client) error {
 	if err != nil {
 		return err
 	}
-	return lock.Do(ctx, m, func(context.Context) error { return nil })
+	return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil })
 }
 
 func readLocked(ctx context.Context, c *framework.Client) error {
-	rw, err := lock.NewReadWrite(c, "/soak/readwrite")
+	rw, err := lock.NewRWMutex(c, "/soak/readwrite")
 	if err != nil {
 		return err
 	}
-	return lock.Do(ctx, rw.Read(), func(context.Context) error { return nil })
+	return lock.Do(ctx, rw.Read(), func(context.Context, *lock.Lease) error { return nil })
 }
 
 func watchAndForget(ctx context.Context, c *framework.Client) error {

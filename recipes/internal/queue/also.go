@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // Also gives the granted's session a node in another queue, of the same client. It returns
@@ -16,5 +17,6 @@ func (g *Grant) Also(ctx context.Context, q *Queue, data []byte) (also *Grant, n
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Grant{Client: g.Client, Hold: g.Hold, Node: node, Stat: a.stat}, c.names, nil
+	also = &Grant{Znode: hold.Znode{Client: g.Client, Session: g.Session, Path: node, Stat: a.stat}}
+	return also, c.names, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // An Attempt is one contender's way through the queue: it gets a node in the
@@ -188,7 +189,10 @@ func (a *Attempt) secure(ctx context.Context) error {
 
 // grant turns the attempt into what it was for.
 func (a *Attempt) grant() *Grant {
-	g := &Grant{Client: a.client, Hold: a.hold, Node: a.node, Stat: a.stat, Breaks: a.breaks, Beside: a.beside}
+	g := &Grant{
+		Znode:  hold.Znode{Client: a.client, Session: a.hold, Path: a.node, Stat: a.stat, Breaks: a.breaks},
+		Beside: a.beside,
+	}
 	if w := a.wait; w != nil {
 		g.Own = w.end()
 		a.wait = nil

@@ -16,7 +16,7 @@ func (q *Queue) NewAttemptBeside(granted *Grant, kind string, data func() []byte
 
 // besideNode returns the node that the attempt's is to stand beside.
 func (a *Attempt) besideNode() Node {
-	_, name := framework.SplitPath(a.beside.Node)
+	_, name := framework.SplitPath(a.beside.Path)
 	node, _ := parse(name, a.queue.Kinds) // what was granted is a contender
 	return node
 }

@@ -38,14 +38,14 @@ func (a *Attempt) bind(ctx context.Context) error {
 	case a.beside != nil && a.besideNode().Uncounted():
 		return ErrCounterEnd
 	}
-	hold, err := a.queue.Client.HoldSession(ctx)
+	session, err := a.queue.Client.HoldSession(ctx)
 	if err != nil {
 		return err
 	}
-	a.hold = hold
-	a.client = a.queue.Client.InSession(hold.Session())
-	a.key = listingKey{hold.Session(), a.client.AbsolutePath(a.queue.Dir), a.queue.Kinds[0]}
-	if a.beside != nil && a.beside.Hold.Session() != hold.Session() {
+	a.hold = session
+	a.client = a.queue.Client.InSession(session.Session())
+	a.key = listingKey{session.Session(), a.client.AbsolutePath(a.queue.Dir), a.queue.Kinds[0]}
+	if a.beside != nil && a.beside.Session.Session() != session.Session() {
 		a.beside = nil
 	}
 	return nil

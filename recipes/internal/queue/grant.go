@@ -1,17 +1,11 @@
 package queue
 
-import "github.com/docent-go/docent/framework"
+import "github.com/docent-go/docent/recipes/internal/hold"
 
-// A Grant is a node of the queue that was granted, in a secured session. Who
-// has it deletes the node and releases the hold in the end.
+// A Grant is a znode of the queue that was granted.
 type Grant struct {
-	Client *framework.Client // bound to the session
-	Hold   *framework.SessionHold
-	Node   string // path of the node
-	Stat   framework.Stat
-	Breaks int64            // of the connection when the grant was certain: see [framework.SessionHold.Breaks]
-	Own    *framework.Watch // a watch on the node; nil if there was no need to wait
-	Beside *Grant           // that it continues, see [Queue.NewAttemptBeside]; or nil
+	hold.Znode
+	Beside *Grant // that it continues, see [Queue.NewAttemptBeside]; or nil
 }
 
 // Fence returns a number that grows from grant to grant: the czxid of the node.
@@ -21,5 +15,5 @@ func (g *Grant) Fence() int64 {
 	if g.Beside != nil {
 		return g.Beside.Fence()
 	}
-	return g.Stat.Czxid
+	return g.Znode.Fence()
 }

@@ -157,7 +157,7 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 func DeleteAll(ctx context.Context, grants []*Grant) []error {
 	nodes := make([]standing, len(grants))
 	for i, g := range grants {
-		nodes[i] = standing{g.Client, g.Node}
+		nodes[i] = standing{g.Client, g.Path}
 	}
 	return deleteAll(ctx, nodes)
 }

@@ -149,11 +149,19 @@ func (a *Acquire) Withdraw(ctx context.Context, err error) {
 }
 
 func (a *Acquire) acquired(ctx context.Context, fence int64, outcome string, took time.Duration) {
-	a.span.SetAttributes(attribute.Int64(locktel.AttrFencingToken, fence))
+	a.span.SetAttributes(fencingToken(fence))
 	if line := a.log.Check(zapcore.DebugLevel, outcome); line != nil {
 		line.Write(a.fields(zap.Int64(locktel.AttrFencingToken, fence), zap.Bool(locktel.AttrContended, a.contended),
 			zap.Duration("duration", took), zapctx.Field(ctx))...)
 	}
+}
+
+// fencingToken returns the attribute for a fence; none for a lock that has no fence of its own.
+func fencingToken(fence int64) attribute.KeyValue {
+	if fence == 0 {
+		return attribute.KeyValue{}
+	}
+	return attribute.Int64(locktel.AttrFencingToken, fence)
 }
 
 func (a *Acquire) record(ctx context.Context, outcome string, err error, took time.Duration) {

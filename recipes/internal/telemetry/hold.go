@@ -16,12 +16,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A Hold reports one hold, from its grant to its end, however many leases share it. Its methods do
-// nothing on nil.
+// A Hold reports one hold, from its grant to its end, however many leases share it: the hooks of a
+// hold.
 type Hold struct {
 	Lock
 	span    trace.Span
@@ -32,9 +33,9 @@ type Hold struct {
 }
 
 // Granted starts to report the hold that the acquire led to.
-func (a *Acquire) Granted(ctx context.Context, fence, session int64) *Hold {
+func (a *Acquire) Granted(ctx context.Context, fence, session int64) hold.Hooks {
 	if a == nil {
-		return nil
+		return hold.NoHooks{}
 	}
 	h := &Hold{Lock: a.Lock, start: time.Now()}
 	acquire := trace.WithLinks(trace.Link{
@@ -45,7 +46,7 @@ func (a *Acquire) Granted(ctx context.Context, fence, session int64) *Hold {
 	if h.span.IsRecording() {
 		h.span.SetAttributes(
 			attribute.String(locktel.AttrPath, h.path),
-			attribute.Int64(locktel.AttrFencingToken, fence),
+			fencingToken(fence),
 			attribute.String(framework.AttrSessionID, sessionID(session)))
 	}
 	if h.counts() {
@@ -59,15 +60,13 @@ func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 1
 
 // Leased notes how many leases there are now. It calls nothing outside.
 func (h *Hold) Leased(n int) {
-	if h != nil {
-		h.most.Store(max(h.most.Load(), int64(n)))
-	}
+	h.most.Store(max(h.most.Load(), int64(n)))
 }
 
 // Carry returns parent with the hold's span, for the work under the first lease. It returns parent
 // as it is, if that belongs to another trace already.
 func (h *Hold) Carry(parent context.Context) context.Context {
-	if h == nil || !h.span.IsRecording() {
+	if !h.span.IsRecording() {
 		return parent
 	}
 	if own := trace.SpanContextFromContext(parent); own.IsValid() && own.TraceID() != h.span.SpanContext().TraceID() {
@@ -78,16 +77,13 @@ func (h *Hold) Carry(parent context.Context) context.Context {
 
 // RevocationRequested notes that another client asked the holder to release.
 func (h *Hold) RevocationRequested() {
-	if h == nil {
-		return
-	}
 	h.span.SetAttributes(attribute.Bool(locktel.AttrRevocation, true))
 	h.log.Debug("asked to let go", h.fields(zapctx.Field(h.context()))...)
 }
 
 // Releasing starts the span of the release, and returns its context.
 func (h *Hold) Releasing(ctx context.Context) context.Context {
-	if h == nil || !h.span.IsRecording() {
+	if !h.span.IsRecording() {
 		return ctx
 	}
 	ctx, h.release = h.tracer.Start(trace.ContextWithSpan(ctx, h.span), spanRelease, h.startOpts...)
@@ -98,9 +94,6 @@ func (h *Hold) Releasing(ctx context.Context) context.Context {
 // Released ends the hold: it was released. If the release showed that the hold had been lost, err
 // says so; with any other err the client goes on to delete the znode.
 func (h *Hold) Released(err error) {
-	if h == nil {
-		return
-	}
 	if h.release != nil {
 		failSpan(h.release, err)
 		h.release.End()
@@ -112,16 +105,16 @@ func (h *Hold) Released(err error) {
 	if errors.As(err, &lost) {
 		h.Lost(lost, time.Now())
 	} else {
-		h.GivenUp(time.Now())
+		h.Discarded(time.Now())
 	}
 }
 
 // Ends reports whether the hold ends now: it does so once. Whoever is told true calls Lost or
-// GivenUp.
-func (h *Hold) Ends() bool { return h != nil && !h.ended.Swap(true) }
+// Discarded.
+func (h *Hold) Ends() bool { return !h.ended.Swap(true) }
 
-// GivenUp reports the end of a hold that was not lost itself.
-func (h *Hold) GivenUp(at time.Time) {
+// Discarded reports the end of a hold that was not lost.
+func (h *Hold) Discarded(at time.Time) {
 	ctx, held := h.context(), at.Sub(h.start)
 	h.holds.Record(ctx, held.Seconds(), h.holdEnded...)
 	h.end(ctx, at)
@@ -131,14 +124,14 @@ func (h *Hold) GivenUp(at time.Time) {
 }
 
 // Lost reports the end of a hold that was lost.
-func (h *Hold) Lost(err *lease.LostError, at time.Time) {
+func (h *Hold) Lost(err error, at time.Time) {
 	ctx, held, reason := h.context(), at.Sub(h.start), lossReason(err)
 	why := attribute.String(locktel.AttrLossReason, reason)
 	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
 	if h.counts() {
 		h.losses.Add(ctx, 1, h.with(why))
 	}
-	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, err.ErrorType()))
+	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, framework.ErrorType(err)))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx, at)
 	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)

@@ -52,7 +52,7 @@ const (
 	TypeRead      = "read"
 	TypeWrite     = "write"
 	TypeSemaphore = "semaphore_mutex"
-	TypeExclusive = "exclusive"
+	TypeUnfair    = "unfair_mutex"
 	TypeMulti     = "multi"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -30,10 +31,37 @@ func (docent) Connect(ctx context.Context, server string, timeout time.Duration)
 	if err := client.AwaitConnected(ctx); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return docentSession{client}, nil
+	return docentSession{client, &locals{byPath: make(map[string]*lock.Local)}}, nil
 }
 
-type docentSession struct{ client *framework.Client }
+type docentSession struct {
+	client *framework.Client
+	locals *locals
+}
+
+// locals are the Locals of a session: the workers on one path share one.
+type locals struct {
+	mu     sync.Mutex // guards byPath
+	byPath map[string]*lock.Local
+}
+
+func (l *locals) of(c *framework.Client, path string) (lock.Locker, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if local := l.byPath[path]; local != nil {
+		return local, nil
+	}
+	m, err := lock.NewMutex(c, path)
+	if err != nil {
+		return nil, err
+	}
+	local, err := lock.NewLocal(m, localHandoffs)
+	if err != nil {
+		return nil, err
+	}
+	l.byPath[path] = local
+	return local, nil
+}
 
 func (s docentSession) Close() error { return s.client.Close() }
 
@@ -56,11 +84,11 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 	case "mutex", "mutex-owner":
 		return lock.NewMutex(s.client, path)
 	case "mutex-local":
-		return lock.NewMutex(s.client, path, lock.WithLocalHandoff(localHandoffs))
+		return s.locals.of(s.client, path)
 	case "semaphore":
 		return lock.NewSemaphoreMutex(s.client, path)
 	case "read", "write":
-		rw, err := lock.NewReadWrite(s.client, path)
+		rw, err := lock.NewRWMutex(s.client, path)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,162 @@
+package hold
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Options are what a hold consists of.
+type Options struct {
+	Client *framework.Client
+	Path   string // of the lock, as its user gave it
+	Grant  Grant
+	Hooks  Hooks // [NoHooks] for nobody
+
+	// Znode is what the hold's monitor watches; nil where the grant's parts have monitors.
+	Znode     *Znode
+	OnSuspend bool // the hold is lost when the connection breaks
+	// Revoked is called with the oldest share, on another goroutine, when another client asks the
+	// holder to release; nil if requests do not count.
+	Revoked func(*Share)
+
+	Lost  func(cause error) error   // the error of a loss, for a cause
+	Ended func(h *Hold, lost error) // called once when the hold has ended; lost is nil if it was released
+}
+
+// A Hold is a grant that its shares hold. Its methods may be called concurrently.
+type Hold struct {
+	Options // immutable
+	monitor *monitor
+
+	mu     sync.Mutex // guards following; never held while anything outside is called
+	shares []*Share   // in the order of their joining; empty once the hold has ended
+	leased bool       // it has had a share
+	lost   chan struct{}
+	err    error // set once, before lost is closed
+}
+
+// New returns the hold with its first share. A grant that is over by then makes a lost hold.
+func New(o Options, first *Share) *Hold {
+	h := &Hold{Options: o}
+	h.Join(first)
+	if o.Znode != nil {
+		h.monitor = newMonitor(h)
+	}
+	o.Grant.OnLost(h.lose)
+	if h.monitor != nil {
+		h.monitor.start()
+	}
+	h.Check()
+	return h
+}
+
+// Join adds a share. It reports false if the hold has ended.
+func (h *Hold) Join(s *Share) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leased && len(h.shares) == 0 || h.err != nil {
+		return false
+	}
+	s.hold, s.first = h, !h.leased
+	h.leased = true
+	h.shares = append(h.shares, s)
+	h.Hooks.Leased(len(h.shares))
+	return true
+}
+
+// Check notices that the grant is over.
+func (h *Hold) Check() {
+	if err := h.Grant.Err(); err != nil {
+		h.lose(err)
+	}
+}
+
+// Err returns the error of the loss, as far as it has been noticed.
+func (h *Hold) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// Shares returns how many shares there are, and the latest; nil if there is none.
+func (h *Hold) Shares() (n int, latest *Share) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n = len(h.shares)
+	if n == 0 {
+		return 0, nil
+	}
+	return n, h.shares[n-1]
+}
+
+// Untouched reports whether no other client is known to have written to the znode, as a request
+// to release does, or to have deleted it.
+func (h *Hold) Untouched() bool { return h.monitor == nil || h.monitor.untouched() }
+
+// lose ends the hold for the first cause that is given: its shares, their contexts, and in the
+// background what the grant consists of.
+func (h *Hold) lose(cause error) {
+	h.mu.Lock()
+	if h.err != nil || len(h.shares) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	err := h.Lost(cause)
+	h.err = err
+	if h.lost != nil {
+		close(h.lost)
+	}
+	shares := slices.Clone(h.shares)
+	h.mu.Unlock()
+	for _, s := range shares {
+		s.endContexts(err)
+	}
+	if h.Hooks.Ends() {
+		at := time.Now()
+		h.report(func() { h.Hooks.Lost(err, at) })
+	}
+	for _, s := range shares {
+		s.passLossOn(err)
+	}
+	h.monitor.stop()
+	h.Grant.Discard()
+	h.Ended(h, err)
+}
+
+// discard ends a hold whose last share was dropped, in the background.
+func (h *Hold) discard() {
+	h.monitor.stop()
+	h.Grant.Discard()
+	if h.Hooks.Ends() {
+		at := time.Now()
+		h.report(func() { h.Hooks.Discarded(at) })
+	}
+}
+
+// report calls fn on another goroutine: providers and loggers are the user's and may be slow, while
+// other holds are about to be lost.
+func (h *Hold) report(fn func()) {
+	if !callsOf(h.Client).Go(fn) {
+		fn() // the client is closed, so nobody waits for what comes after this
+	}
+}
+
+// release releases what the hold rests on.
+func (h *Hold) release(ctx context.Context) error {
+	ctx = h.Hooks.Releasing(ctx)
+	h.EndMonitor()
+	err := h.Grant.Release(ctx)
+	h.Hooks.Released(err)
+	return err
+}
+
+// EndMonitor ends the hold's monitor and waits for it. It is for a caller that took the last
+// share off and ends the grant itself.
+func (h *Hold) EndMonitor() {
+	h.monitor.stop()
+	h.monitor.wait()
+}

@@ -1,0 +1,167 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+const (
+	// ownWatchDelay is how long a znode that was granted without a wait is held before it is watched.
+	// The watch is how a deletion by another client is noticed; a shorter hold is spared the request.
+	ownWatchDelay = 50 * time.Millisecond
+	ownWatchRetry = time.Second // after an error, as where the ACL forbids to read
+)
+
+// A monitor watches a hold's znode. It has no goroutine while there is nothing to do: a timer or
+// the watch calls inspect. The session passes its end on to the hold itself.
+type monitor struct {
+	hold       *Hold
+	revocation revocation
+
+	ctx    context.Context // of the inspections; ends with the monitor
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards following
+	own     *framework.Watch
+	trigger func() bool    // keeps the next inspection from beginning; nil while one runs
+	over    bool           // there are no further inspections
+	running sync.WaitGroup // the inspection; added to under mu
+}
+
+func newMonitor(h *Hold) *monitor {
+	m := &monitor{hold: h, own: h.Znode.Own}
+	m.revocation.hold = h
+	m.ctx, m.cancel = context.WithCancel(context.Background()) // the hold's own life
+	return m
+}
+
+// start begins to watch: at once if requests to release count, and else once the znode has been
+// held for a while, or when the watch fires that the hold began with.
+func (m *monitor) start() {
+	if m.hold.OnSuspend {
+		suspensionsOf(m.hold.Client).add(m.hold)
+	}
+	if own := m.hold.Znode.Own; own != nil {
+		m.revocation.observe(own) // a request that came while the holder waited
+		m.await(own)
+		return
+	}
+	if m.hold.Revoked != nil {
+		go m.inspect() // ends by itself; wait waits for it
+		return
+	}
+	m.after(ownWatchDelay)
+}
+
+// after has the znode inspected after the delay.
+func (m *monitor) after(delay time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.over {
+		m.trigger = time.AfterFunc(delay, m.inspect).Stop
+	}
+}
+
+// await has the znode inspected when the watch fires.
+func (m *monitor) await(own *framework.Watch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		own.Close()
+		return
+	}
+	m.own = own
+	m.trigger = own.AfterFire(m.inspect)
+}
+
+// inspect watches the znode anew, and looks at what it has become. A timer or a watch starts it; it
+// ends by itself, early if the monitor stops, and wait waits for it.
+func (m *monitor) inspect() {
+	m.mu.Lock()
+	if m.over {
+		m.mu.Unlock()
+		return
+	}
+	m.trigger = nil
+	m.running.Add(1)
+	m.mu.Unlock()
+	defer m.running.Done()
+
+	next, err := m.hold.Znode.Client.Watch(m.ctx, m.hold.Znode.Path, framework.WatchData)
+	switch {
+	case errors.Is(err, framework.ErrNoNode):
+		m.hold.lose(ErrNodeDeleted)
+	case err != nil:
+		m.after(ownWatchRetry) // the own watch stays: what it fired for has still to be looked into
+	case !m.granted(next):
+		next.Close()
+		m.hold.lose(ErrNodeDeleted)
+	default:
+		m.replace(next)
+		m.revocation.observe(next)
+		m.await(next)
+	}
+}
+
+// granted reports whether what w watches is the znode that was granted, and not one that another
+// client created at its path.
+func (m *monitor) granted(w *framework.Watch) bool {
+	st, _ := w.Stat()
+	return st.Czxid == m.hold.Znode.Stat.Czxid
+}
+
+// replace closes the watch that has fired.
+func (m *monitor) replace(next *framework.Watch) {
+	m.mu.Lock()
+	old := m.own
+	m.own = next
+	m.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+}
+
+// untouched reports whether no other client is known to have written to the znode or to have
+// deleted it.
+func (m *monitor) untouched() bool {
+	m.mu.Lock()
+	own := m.own
+	m.mu.Unlock()
+	if own == nil {
+		return true
+	}
+	st, _ := own.Stat()
+	return own.Event() == 0 && st.Version == 0
+}
+
+// stop ends the monitor, which may be nil. It does not wait for an inspection, which may be its caller.
+func (m *monitor) stop() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	own, trigger := m.own, m.trigger
+	m.over, m.own, m.trigger = true, nil, nil
+	m.mu.Unlock()
+	m.cancel()
+	if trigger != nil {
+		trigger()
+	}
+	if own != nil {
+		own.Close()
+	}
+	if m.hold.OnSuspend {
+		suspensionsOf(m.hold.Client).remove(m.hold)
+	}
+}
+
+// wait waits for the inspection that runs, if any.
+func (m *monitor) wait() {
+	if m != nil {
+		m.running.Wait()
+	}
+}

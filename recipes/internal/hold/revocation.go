@@ -1,0 +1,89 @@
+package hold
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
+)
+
+// RevokeMark is what the znode of a contender holds once another client has asked it to release:
+// Curator's (org.apache.curator.framework.recipes.locks.Revoker).
+const RevokeMark = "__REVOKE__"
+
+// A revocation passes the requests to release a hold on. It belongs to the hold's monitor, of which
+// one inspection runs at a time.
+type revocation struct {
+	hold  *Hold
+	seen  int32         // version of the znode's data that the latest request made
+	calls chan struct{} // capacity 1: requests that come together are one; nil before the first
+}
+
+// observe looks for a request in what a watch has read.
+func (r *revocation) observe(w *framework.Watch) {
+	if r.hold.Revoked == nil {
+		return
+	}
+	st, _ := w.Stat()
+	if st.Version == r.seen || !RequestsRelease(w.Data(), st) {
+		return
+	}
+	r.seen = st.Version
+	r.hold.Hooks.RevocationRequested()
+	if r.calls == nil {
+		r.calls = make(chan struct{}, 1)
+		callsOf(r.hold.Client).Go(func() { r.loop(r.hold.monitor.ctx) })
+	}
+	select {
+	case r.calls <- struct{}{}:
+	default:
+	}
+}
+
+// loop calls the user's function, once per request. The first request starts it; it ends with the
+// hold, and Client.Close waits for it. The hold's release does not: it may wait for that very
+// function, or be called by it.
+func (r *revocation) loop(ctx context.Context) {
+	for {
+		select {
+		case <-r.calls:
+		case <-ctx.Done():
+			return
+		}
+		if oldest := r.hold.oldest(); oldest != nil {
+			usercall.Guard(r.hold.Client.Logger(), "WithRevocation", func() { r.hold.Revoked(oldest) })
+		}
+	}
+}
+
+// oldest returns the oldest share, or nil if the hold has ended.
+func (h *Hold) oldest() *Share {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil || len(h.shares) == 0 {
+		return nil
+	}
+	return h.shares[0]
+}
+
+// RequestsRelease reports whether the data of a contender's znode is a request to release. What the
+// contender itself put there, which has version 0, is none.
+func RequestsRelease(data []byte, st framework.Stat) bool {
+	return st.Version != 0 && string(inflated(data)) == RevokeMark
+}
+
+// inflated returns what data says: a Curator process that compresses, compresses its requests too.
+func inflated(data []byte) []byte {
+	compressed, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return data
+	}
+	plain, err := io.ReadAll(io.LimitReader(compressed, int64(len(RevokeMark))+1))
+	if err != nil {
+		return data
+	}
+	return plain
+}

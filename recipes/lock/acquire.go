@@ -1,0 +1,159 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// A queueLock is one way to hold a lock whose contenders queue: a mutex has one, a read/write lock
+// has two.
+type queueLock struct {
+	owners *owners
+	queue  *queue.Queue
+	kind   string // of its znodes
+	other  string // kind of the lock's other side; "" if there is none
+	path   string // of the lock, as its user gave it
+	full   string // of the lock, in the ensemble
+	cfg    config
+	tel    telemetry.Lock
+}
+
+func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind: q.kind, caller: c} }
+
+// acquire is the way of a call of Lock or TryLock to its lease:
+//
+//   - if the caller holds the lock, the call gets one more lease of its hold;
+//   - if another goroutine of the caller makes an attempt, the call waits for the outcome;
+//   - else the call makes the attempt: see attempt.
+func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctxerr.Of(ctx)
+	}
+	admitted, err := q.admit(ctx, q.key(c), nil, try)
+	if admitted.lease != nil {
+		return admitted.lease, nil // a re-entry, which telemetry costs nothing
+	}
+	ctx, seen := q.tel.Begin(ctx)
+	return observed(ctx, seen, func() (*Lease, error) {
+		for {
+			switch {
+			case err != nil:
+				return nil, err
+			case admitted.lease != nil:
+				seen.Join()
+				return admitted.lease, nil
+			case admitted.outcome == nil:
+				admitted.entry.observe(seen)
+				return q.attempt(ctx, admitted.entry, try)
+			case try && !admitted.trying:
+				q.leave(admitted.entry)
+				return nil, ErrHeld
+			}
+			if err := wait(ctx, admitted.outcome); err != nil {
+				q.leave(admitted.entry)
+				return nil, err
+			}
+			admitted, err = q.admit(ctx, q.key(c), admitted.entry, try)
+		}
+	})
+}
+
+// attempt drives e's attempt. [queue.Attempt.Run] enters the queue, waits until no contender is ahead,
+// and has the session's existence proven after that. If it fails, another goroutine of the caller that
+// waits for the outcome takes the attempt over, with its place in the queue; if there is none, the
+// attempt is withdrawn.
+func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, error) {
+	returned := false
+	defer func() {
+		if !returned { // a function of the user's panicked
+			q.abandon(e)
+		}
+	}()
+	run := e.attempt.Run
+	if try {
+		run = e.attempt.Try
+	}
+	grant, err := run(ctx)
+	returned = true
+	return q.conclude(ctx, e, grant, heldError(err))
+}
+
+// conclude ends the driving of e's attempt: with a lease of the grant, or with err.
+func (q *queueLock) conclude(ctx context.Context, e *entry, grant *queue.Grant, err error) (*Lease, error) {
+	if err == nil && ctx.Err() != nil {
+		err = ctxerr.Of(ctx) // both at once: a caller that has gone gets no lease
+	}
+	if err != nil {
+		q.abandon(e)
+		return nil, err
+	}
+	l := q.cfg.newLease(hold.Options{
+		Client: grant.Client,
+		Path:   q.path,
+		Grant:  &queueGrant{grant, q.path},
+		Znode:  &grant.Znode,
+		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Ended:  func(h *hold.Hold, lost error) { q.owners.ended(e, h, lost) },
+	})
+	e.observe(nil)
+	q.owners.granted(e, grant, lease.ShareOf(l).Hold())
+	return l, nil
+}
+
+// newEntry returns an entry whose attempt has not begun. beside is the caller's entry of the write
+// side, if it holds that and asks for the read side.
+func (q *queueLock) newEntry(key ownerKey, beside *entry) *entry {
+	e := &entry{lock: q, key: key}
+	data := func() []byte { return q.cfg.nodeData(key.caller, e.seen) }
+	if beside != nil {
+		e.attempt = q.queue.NewAttemptBeside(beside.grant, q.kind, data)
+	} else {
+		e.attempt = q.queue.NewAttempt(q.kind, data)
+	}
+	return e
+}
+
+// observe has telemetry follow the attempt that the caller drives; with nil it does not.
+func (e *entry) observe(seen *telemetry.Acquire) {
+	e.seen = seen
+	e.attempt.Observer = observerOf(seen)
+}
+
+// unlock releases the caller's latest lease, or returns ErrNotOwner for the operation. If another
+// goroutine of the owner was faster, it goes on with the lease before.
+func (q *queueLock) unlock(ctx context.Context, op string) error {
+	for {
+		l := q.owners.latest(q.key(callerOf(ctx)))
+		if l == nil {
+			return opError(op, q.path, ErrNotOwner)
+		}
+		if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
+			return err
+		}
+	}
+}
+
+// held returns the caller's lock count.
+func (q *queueLock) held(ctx context.Context) int { return q.owners.count(q.key(callerOf(ctx))) }
+
+// heldError returns ErrHeld for the queue's refusal, with what came along with that.
+func heldError(err error) error {
+	if err == queue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
+		return ErrHeld
+	}
+	if ctxerr.Is(err, queue.ErrBusy) {
+		return fmt.Errorf("%w: %w", ErrHeld, err)
+	}
+	return err
+}
+
+// errPanicked ends the attempt whose driver did not return: a function of the user's panicked in it,
+// or ended the goroutine.
+var errPanicked = errors.New("a function of the user's panicked")

@@ -1,0 +1,267 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A localTest is a Local of one client in a bubble, and a mutex of another at its path.
+type localTest struct {
+	*testing.T
+	srv   *zkserver.Server
+	c     *framework.Client
+	local *lock.Local
+	other *lock.Mutex
+}
+
+func inLocalTest(t *testing.T, max int, test func(localTest), opts ...lock.Option) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/local"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		local := newLocal(t, newMutex(t, c, path, opts...), max)
+		test(localTest{t, srv, c, local, newMutex(t, virtualClient(t, srv), path)})
+	})
+}
+
+// lineUp has n calls wait for l, in that order.
+func (t localTest) lineUp(n int, l lock.Locker) []<-chan result {
+	var queued []<-chan result
+	for range n {
+		queued = append(queued, lockLater(t.Context(), l))
+		synctest.Wait()
+	}
+	return queued
+}
+
+// granted returns the lease that the call was granted by now.
+func (t localTest) granted(done <-chan result) *lock.Lease {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-done:
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		return got.lease
+	default:
+		t.Fatal("the call still waits")
+		return nil
+	}
+}
+
+func (t localTest) mustWait(done <-chan result) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-done:
+		t.Fatalf("a call that has to wait returned %v, %v", got.lease, got.err)
+	default:
+	}
+}
+
+func TestLocalHandsOnInOrderWithoutARequest(t *testing.T) {
+	inLocalTest(t, 2, func(t localTest) {
+		held := mustLock(t, t.local)
+		queued := t.lineUp(3, t.local)
+		elsewhere := lockLater(t.Context(), t.other)
+		synctest.Wait()
+		t.srv.Refuse() // nothing can be asked of the server
+		t.srv.Cut()
+		for _, next := range queued[:2] {
+			mustRelease(t, held)
+			before := held
+			held = t.granted(next)
+			if held.Node() != before.Node() || held.Fence() != before.Fence() {
+				t.Errorf("handed on with node %s, fence %d; want %s, %d", held.Node(), held.Fence(), before.Node(), before.Fence())
+			}
+			if err := before.Err(); !errors.Is(err, lock.ErrReleased) {
+				t.Errorf("lease that was handed on: %v", err)
+			}
+		}
+		t.srv.Accept()
+		if err := t.c.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fence := held.Fence()
+		mustRelease(t, held) // handed on twice by now: it is the other client's turn
+		t.mustWait(queued[2])
+		theirs := granted(t, elsewhere, "the other client's turn") // once that client is connected again
+		mustRelease(t, theirs)
+		last := granted(t, queued[2], "the turn after that")
+		if theirs.Fence() <= fence || last.Fence() <= theirs.Fence() {
+			t.Errorf("fences %d, %d, %d; must grow", fence, theirs.Fence(), last.Fence())
+		}
+		mustRelease(t, last)
+	})
+}
+
+func TestLocalLoss(t *testing.T) {
+	inLocalTest(t, 5, func(t localTest) {
+		held := mustLock(t, t.local)
+		queued := t.lineUp(2, t.local)
+		ctx, cancel := held.Context(t.Context())
+		defer cancel()
+		if err := t.srv.Expire(t.c.Session().ID); err != nil {
+			t.Fatal(err)
+		}
+		<-held.Lost()
+		if <-ctx.Done(); !errors.Is(context.Cause(ctx), lock.ErrLost) {
+			t.Errorf("cause %v, want ErrLost", context.Cause(ctx))
+		}
+		first := t.granted(queued[0])
+		if err := first.Err(); err != nil || first.Node() == held.Node() {
+			t.Errorf("lease %v of %s after the loss of %s", err, first.Node(), held.Node())
+		}
+		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Release of the lost lease: %v", err)
+		}
+		mustRelease(t, first)
+		mustRelease(t, t.granted(queued[1]))
+		mustRelease(t, mustLock(t, t.other))
+	})
+}
+
+func TestLocalWaiterThatLeaves(t *testing.T) {
+	inLocalTest(t, 5, func(t localTest) {
+		held := mustLock(t, t.local)
+		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gone := lockLater(brief, t.local)
+		synctest.Wait()
+		queued := t.lineUp(1, t.local)
+		if got := <-gone; !errors.Is(got.err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded", got.err)
+		}
+		mustRelease(t, held)
+		mustRelease(t, t.granted(queued[0]))
+		mustRelease(t, mustLock(t, t.other))
+		if _, err := t.local.Lock(brief); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Lock with a context that has ended: %v", err)
+		}
+	})
+}
+
+func TestLocalTryLock(t *testing.T) {
+	inLocalTest(t, 5, func(t localTest) {
+		held, err := t.local.TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := t.local.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock beside a holder here: %v, want ErrHeld", err)
+		}
+		mustRelease(t, held)
+		theirs := mustLock(t, t.other)
+		if _, err := t.local.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("TryLock beside a holder elsewhere: %v, want ErrHeld", err)
+		}
+		mustRelease(t, theirs)
+		mustRelease(t, mustLock(t, t.local))
+	})
+}
+
+func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	inLocalTest(t, 5, func(t localTest) {
+		held := mustLock(t, t.local)
+		queued := t.lineUp(1, t.local)
+		theirs := lockLater(t.Context(), t.other)
+		synctest.Wait()
+		if err := lock.Revoke(t.Context(), t.c, held.Node()); err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		mustRelease(t, held)
+		mustRelease(t, t.granted(theirs))
+		mustRelease(t, t.granted(queued[0]))
+	}, lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+}
+
+func TestLocalRevocationGetsThePresentLease(t *testing.T) {
+	asked := make(chan *lock.Lease, 1)
+	inLocalTest(t, 5, func(t localTest) {
+		for range 2 {
+			held := mustLock(t, t.local)
+			if err := lock.Revoke(t.Context(), t.c, held.Node()); err != nil {
+				t.Fatal(err)
+			}
+			if present := <-asked; present != held {
+				t.Errorf("asked to release %p, want the present lease %p", present, held)
+			}
+			mustRelease(t, held)
+		}
+	}, lock.WithRevocation(func(l *lock.Lease) { asked <- l }))
+}
+
+func TestLocalInACrowd(t *testing.T) {
+	inLocalTest(t, 3, func(t localTest) {
+		var working sync.WaitGroup
+		holders, granted := 0, 0
+		for i := range 20 {
+			working.Go(func() {
+				l := []lock.Locker{t.local, t.local, t.other}[i%3]
+				for range 10 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%5)*200*time.Millisecond)
+					lease, err := l.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("worker")))
+					cancel()
+					if err != nil {
+						continue
+					}
+					holders, granted = holders+1, granted+1
+					if holders != 1 {
+						t.Error("two holders at once")
+					}
+					<-time.After(time.Duration(i) * time.Millisecond)
+					holders--
+					mustRelease(t, lease)
+				}
+			})
+		}
+		working.Wait()
+		if granted < 50 {
+			t.Errorf("%d grants", granted)
+		}
+		mustRelease(t, mustLock(t, t.other))
+	})
+}
+
+func TestLocalRefusesBadArguments(t *testing.T) {
+	t.Parallel()
+	_, err := lock.NewLocal(nil, 0)
+	for _, fault := range []string{"mutex: must not be nil", "max 0: must be at least 1"} {
+		if err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("error %v does not name %q", err, fault)
+		}
+	}
+}
+
+func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
+	inLocalTest(t, 5, func(t localTest) {
+		held := mustLock(t, t.local)
+		queued := t.lineUp(1, t.local)
+		await(time.Second) // the znode is watched by now
+		if err := t.c.Delete(t.Context(), held.Node()); err != nil {
+			t.Fatal(err)
+		}
+		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("Release: %v, want ErrNodeDeleted", err)
+		}
+		if next := t.granted(queued[0]); next.Node() == held.Node() {
+			t.Errorf("%s was handed on", held.Node())
+		} else {
+			mustRelease(t, next)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// A multiGrant is the grant of a [Multi]: a lease of each member, in the order of their locking.
+type multiGrant struct{ members []*Lease }
+
+// Node returns "": each member has a znode of its own.
+func (g *multiGrant) Node() string { return "" }
+
+// Fence returns 0: each member has a fence of its own.
+func (g *multiGrant) Fence() int64 { return 0 }
+
+// Guard returns an operation that fails: each member has a guard of its own.
+func (g *multiGrant) Guard() framework.TxnOp { return framework.OpNever(ErrNoGuard) }
+
+// Err returns the loss of a member. One that was released on its own is none.
+func (g *multiGrant) Err() error {
+	for _, l := range g.members {
+		if err := l.Err(); ctxerr.Is(err, ErrLost) {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnLost has fn called with the loss of a member.
+func (g *multiGrant) OnLost(fn func(error)) {
+	for _, l := range g.members {
+		lease.ShareOf(l).OnLost(fn)
+	}
+}
+
+// Release releases what is left of the members, in reverse order.
+func (g *multiGrant) Release(ctx context.Context) error {
+	return releaseAll(ctx, slices.Backward(g.members))
+}
+
+// Discard has what is left of the members released in the background: with one of them lost the
+// others are of no use, and other contenders may wait for them.
+func (g *multiGrant) Discard() { discardAll(g.members) }
+
+// discardAll has the leases released in the background, in reverse order.
+func discardAll(leases []*Lease) {
+	for _, l := range slices.Backward(leases) {
+		lease.ShareOf(l).Discard()
+	}
+}
+
+// releaseAll releases the leases, in the order given: by one transaction those that follow one
+// another and rest on queued znodes of one client. It passes over those that were released before.
+func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
+	var errs []error
+	var run []*hold.Hold // to be released by one transaction
+	flush := func() {
+		errs = append(errs, releaseTogether(ctx, run)...)
+		run = nil
+	}
+	for _, l := range leases {
+		h := lease.ShareOf(l).Hold()
+		_, queued := h.Grant.(*queueGrant)
+		if !queued || len(run) > 0 && ownersOf(run[0].Client) != ownersOf(h.Client) {
+			flush()
+		}
+		if !queued {
+			errs = append(errs, unlessReleased(l.Release(ctx)))
+			continue
+		}
+		last, err := lease.ShareOf(l).Drop()
+		errs = append(errs, unlessReleased(err))
+		if last {
+			run = append(run, h)
+		}
+	}
+	flush()
+	return errors.Join(errs...)
+}
+
+func unlessReleased(err error) error {
+	if ctxerr.Is(err, ErrReleased) {
+		return nil
+	}
+	return err
+}
+
+// releaseTogether releases holds of one client whose last shares were dropped, by one transaction.
+func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
+	grants := make([]*queue.Grant, len(holds))
+	for i, h := range holds {
+		h.EndMonitor()
+		grants[i] = h.Grant.(*queueGrant).Grant
+	}
+	errs := queue.DeleteAll(ctx, grants)
+	for i, h := range holds {
+		errs[i] = h.Grant.(*queueGrant).released(errs[i])
+		h.Hooks.Released(errs[i])
+	}
+	return errs
+}
+
+// sessionOf returns the session that a hold's znode belongs to, 0 if it has none of its own.
+func sessionOf(h *hold.Hold) int64 {
+	if h.Znode == nil {
+		return 0
+	}
+	return h.Znode.Session.Session()
+}

@@ -1,0 +1,176 @@
+package lock
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// owners have the entries of all callers of one client's reentrant locks, so that two values of a
+// lock on one path agree about its holder. What is done under its mutex is short and calls nothing
+// outside this module.
+type owners struct {
+	mu      sync.Mutex
+	entries map[ownerKey]*entry // at most one for each key
+
+	lost map[ownerKey]*hold.Hold // the latest loss of each, for Unlock; at most maxLost
+	aged []ownerKey              // keys of lost, in the order of the losses
+}
+
+// maxLost bounds for how many callers Unlock knows that their leases were lost. A lease itself always
+// knows.
+const maxLost = 1000
+
+// An ownerKey names whose entry it is, of which lock.
+type ownerKey struct {
+	path   string // in the ensemble, so that it means the same in every view
+	kind   string
+	caller caller
+}
+
+// An entry is what one caller has of a lock: an attempt, and then a hold. With owners.mu held:
+//
+//   - an entry is in owners.entries from the start of its attempt until that is withdrawn, or
+//     the hold ends; then a new attempt is independent of it;
+//   - exactly one goroutine drives the attempt, or, for a moment, none: then those that wait for its
+//     outcome have been woken, and one of them takes over;
+//   - hold is set once, with the grant.
+type entry struct {
+	lock *queueLock // whose attempt it began as
+	key  ownerKey
+
+	attempt *queue.Attempt     // only for the goroutine that drives
+	seen    *telemetry.Acquire // what telemetry follows of the attempt; likewise
+
+	// guarded by owners.mu
+	live    bool // it is in owners.entries
+	driven  bool
+	trying  bool          // the attempt waits for no other contender
+	outcome chan struct{} // closed when the driver leaves or the attempt is withdrawn; nil while nobody waits
+	waiting int           // goroutines of the caller that wait for the outcome
+	grant   *queue.Grant  // nil before the grant
+	hold    *hold.Hold    // likewise
+}
+
+type ownersKey struct{}
+
+// ownersOf returns the owners of c's client.
+func ownersOf(c *framework.Client) *owners {
+	return c.Shared(ownersKey{}, func() any {
+		return &owners{entries: make(map[ownerKey]*entry), lost: make(map[ownerKey]*hold.Hold)}
+	}).(*owners)
+}
+
+// outcomeLocked returns a channel that is closed when the driver leaves, or the attempt is withdrawn.
+// It needs owners.mu.
+func (e *entry) outcomeLocked() <-chan struct{} {
+	if e.outcome == nil {
+		e.outcome = make(chan struct{})
+	}
+	return e.outcome
+}
+
+// wakeLocked wakes those that wait for the outcome. It needs owners.mu.
+func (e *entry) wakeLocked() {
+	if e.outcome != nil {
+		close(e.outcome)
+		e.outcome = nil
+	}
+}
+
+// undrivenLocked notes that no goroutine drives the attempt: one that waits for it may take over. It
+// needs owners.mu.
+func (e *entry) undrivenLocked() {
+	e.driven = false
+	e.wakeLocked()
+}
+
+// unwantedLocked takes out e if no goroutine wants its attempt, and reports whether that is so: then
+// the attempt has to be withdrawn. It needs mu.
+func (o *owners) unwantedLocked(e *entry) bool {
+	if e.driven || e.waiting > 0 || e.hold != nil || !e.live {
+		return false
+	}
+	o.removeLocked(e)
+	e.wakeLocked() // for those of the lock's other side
+	return true
+}
+
+// removeLocked takes out e. It needs mu.
+func (o *owners) removeLocked(e *entry) {
+	if e.live {
+		e.live = false
+		delete(o.entries, e.key)
+	}
+}
+
+// ended takes out e, whose hold has ended, and remembers a loss.
+func (o *owners) ended(e *entry, h *hold.Hold, lost error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.removeLocked(e)
+	if lost == nil {
+		return
+	}
+	if o.lost[e.key] == nil {
+		o.aged = append(o.aged, e.key)
+	}
+	o.lost[e.key] = h
+	if len(o.aged) > maxLost {
+		delete(o.lost, o.aged[0])
+		o.aged = slices.Delete(o.aged, 0, 1)
+	}
+}
+
+// latest returns the caller's latest lease, also a lost one, or nil.
+func (o *owners) latest(key ownerKey) *Lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e := o.entries[key]; e != nil && e.hold != nil {
+		if l := lease.Latest(e.hold); l != nil {
+			return l
+		}
+	}
+	if h := o.lost[key]; h != nil {
+		if l := lease.Latest(h); l != nil {
+			return l
+		}
+		delete(o.lost, key)
+		o.aged = slices.DeleteFunc(o.aged, func(k ownerKey) bool { return k == key })
+	}
+	return nil
+}
+
+// count returns the caller's lock count.
+func (o *owners) count(key ownerKey) int {
+	o.mu.Lock()
+	e := o.entries[key]
+	granted := e != nil && e.hold != nil
+	o.mu.Unlock()
+	if !granted {
+		return 0
+	}
+	e.hold.Check()
+	if e.hold.Err() != nil {
+		return 0
+	}
+	n, _ := e.hold.Shares()
+	return n
+}
+
+// granted notes the hold that e's attempt led to, unless that has ended by now.
+func (o *owners) granted(e *entry, grant *queue.Grant, h *hold.Hold) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e.undrivenLocked()
+	if h.Err() == nil {
+		e.grant, e.hold = grant, h
+	} else {
+		o.removeLocked(e)
+	}
+}

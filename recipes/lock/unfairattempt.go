@@ -1,0 +1,228 @@
+package lock
+
+import (
+	"context"
+	crand "crypto/rand"
+	"math/rand/v2"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+)
+
+// An unfairAttempt is one call's way to an unfair mutex, while it has the
+// gate. It is used by one goroutine.
+type unfairAttempt struct {
+	mutex *UnfairMutex
+	gate  *gate
+	data  []byte
+	seen  *telemetry.Acquire // what telemetry follows of the call
+	held  bool               // another holder is known to have had the mutex
+	wakes int                // how often it has woken
+
+	client  *framework.Client // bound to the hold's session
+	session *framework.SessionHold
+	stat    framework.Stat // of the znode that it created in the session; its Czxid is 0 if there is none
+	epoch   int32          // of that znode
+	breaks  int64          // of the connection when the grant was certain
+}
+
+// attemptData returns what the znode of an attempt is to hold. Its id tells the
+// attempt's znode from any other, should the reply to the create be lost. Where
+// the data is to be left alone, the seat does: while somebody has it, the
+// session has no other attempt at the path and no lease of it.
+func (m *UnfairMutex) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
+	return m.cfg.attemptData(shown(ctx), crand.Text(), seen)
+}
+
+// run goes on until the znode is created, ctx ends or there is an error. A try
+// ends where the znode exists. When the session ends it begins anew in the next.
+func (a *unfairAttempt) run(ctx context.Context, try bool) error {
+	if a.held { // by this process: it is to wake no earlier than those elsewhere
+		if err := a.pause(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		err := a.pass(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctxerr.Is(err, framework.ErrSessionEnded):
+			a.unbind()
+		case ctxerr.Is(err, framework.ErrNodeExists) && try:
+			return ErrHeld
+		case ctxerr.Is(err, framework.ErrNodeExists):
+			a.held = true
+		default:
+			return err
+		}
+	}
+}
+
+// pass waits until the lock is free, if it is known to be taken, and tries to
+// create the znode.
+func (a *unfairAttempt) pass(ctx context.Context) error {
+	if err := a.bind(ctx); err != nil {
+		return err
+	}
+	if a.held {
+		if err := a.awaitFree(ctx); err != nil {
+			return err
+		}
+	}
+	opts := []framework.CreateOption{
+		framework.Ephemeral(), framework.KnownByData(), framework.WithParents(), framework.StatTo(&a.stat),
+		framework.WithEpoch(&a.epoch),
+	}
+	if a.mutex.cfg.acl != nil {
+		opts = append(opts, framework.WithACL(a.mutex.cfg.acl...))
+	}
+	if _, err := a.client.Create(ctx, a.mutex.path, a.data, opts...); err != nil {
+		return err
+	}
+	err := a.session.Secure(ctx)
+	a.breaks = a.session.Breaks()
+	return err
+}
+
+func (a *unfairAttempt) bind(ctx context.Context) error {
+	if a.session != nil {
+		return nil
+	}
+	hold, err := a.mutex.client.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	a.session, a.client = hold, a.mutex.client.InSession(hold.Session())
+	return nil
+}
+
+// unbind forgets the session, and with it the znode, if there is one.
+func (a *unfairAttempt) unbind() {
+	if a.session != nil {
+		a.session.Release()
+		a.session, a.client, a.stat = nil, nil, framework.Stat{}
+	}
+}
+
+// giveUp ends the attempt. A znode that it created is deleted in the background, and keeps
+// the gate until then.
+func (a *unfairAttempt) giveUp() {
+	if a.stat.Czxid == 0 {
+		a.gate.leave()
+	} else {
+		a.client.Discard(a.mutex.path, a.grant().which()...)
+	}
+	a.unbind()
+}
+
+// grant returns what the attempt created.
+func (a *unfairAttempt) grant() *unfairGrant {
+	znode := hold.Znode{Client: a.client, Session: a.session, Path: a.mutex.path, Stat: a.stat, Breaks: a.breaks}
+	return &unfairGrant{znode, a.epoch, a.gate}
+}
+
+// lease returns a lease of what the attempt created.
+func (a *unfairAttempt) lease(ctx context.Context) *Lease {
+	m, grant := a.mutex, a.grant()
+	return m.cfg.newLease(hold.Options{
+		Client: grant.Client,
+		Path:   m.path,
+		Grant:  grant,
+		Znode:  &grant.Znode,
+		Hooks:  a.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Ended:  func(*hold.Hold, error) {},
+	})
+}
+
+// awaitFree returns nil when there is no znode. It looks before each create:
+// where many have woken, those who come late are refused by a read of their own
+// server and not by a write through the leader. An outage that the session
+// survives costs nothing but time.
+func (a *unfairAttempt) awaitFree(ctx context.Context) error {
+	for {
+		watch, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
+		switch {
+		case ctxerr.Is(err, framework.ErrNoNode):
+			return nil
+		case err == nil:
+			a.seen.Waits(telemetry.NoQueue)
+			a.seen.Behind(watch.Data())
+			err = a.awaitFired(ctx, watch)
+			watch.Close()
+		case outage(err) && ctx.Err() == nil:
+			err = nil
+		}
+		if err == nil {
+			err = a.pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// outage reports whether err is only for lack of a connection.
+func outage(err error) bool {
+	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
+}
+
+func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
+	slow := time.NewTimer(queue.UntilSlowLook(a.client))
+	defer slow.Stop()
+	for {
+		select {
+		case <-watch.Fired():
+			return nil
+		case <-slow.C:
+			if gone, err := a.slowLook(ctx); gone || err != nil {
+				return err
+			}
+			slow.Reset(queue.UntilSlowLook(a.client))
+		case <-a.session.Lost():
+			return a.session.Err()
+		case <-ctx.Done():
+			return ctxerr.Of(ctx)
+		}
+	}
+}
+
+// slowLook reads the holder's znode, whose deletion the watch may have missed. An outage is no
+// error: it fires the watch.
+func (a *unfairAttempt) slowLook(ctx context.Context) (gone bool, err error) {
+	read, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
+	switch {
+	case ctxerr.Is(err, framework.ErrNoNode):
+		return true, nil
+	case err == nil:
+		read.Close()
+	case outage(err) && ctx.Err() == nil:
+		err = nil
+	}
+	return false, err
+}
+
+// The pause before one that has woken looks again is random, below a bound that
+// doubles with each time, so that those who wake together come one after
+// another, within a moment where they are few.
+const (
+	firstPause = 2 * time.Millisecond
+	maxPause   = 32 * time.Millisecond
+)
+
+func (a *unfairAttempt) pause(ctx context.Context) error {
+	bound := min(firstPause<<min(a.wakes, 10), maxPause)
+	a.wakes++
+	timer := time.NewTimer(rand.N(bound))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctxerr.Of(ctx)
+	}
+}

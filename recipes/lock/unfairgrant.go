@@ -1,0 +1,41 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
+)
+
+// An unfairGrant is the grant of an unfair mutex: the znode at its path, told from the znodes of other
+// holders by its epoch.
+type unfairGrant struct {
+	hold.Znode
+	epoch int32
+	gate  *gate
+}
+
+// Guard returns a check of the epoch, because the znodes of all holders have one name.
+func (g *unfairGrant) Guard() framework.TxnOp { return framework.OpAtEpoch(g.Path, g.epoch) }
+
+// Release deletes the znode.
+func (g *unfairGrant) Release(ctx context.Context) error {
+	err := g.Client.Delete(ctx, g.Path, append(g.which(), framework.Guaranteed())...)
+	g.Session.Release()
+	return opError("release", g.Path, deletionError(g.Path, err))
+}
+
+// Discard has the znode deleted.
+func (g *unfairGrant) Discard() {
+	g.Client.Discard(g.Path, g.which()...)
+	g.Session.Release()
+}
+
+// which tells the granted znode from others at the path. The gate opens when the znode is gone: the
+// client must not create another one while this one exists, because it could not tell the two apart
+// if a reply were lost.
+func (g *unfairGrant) which() []framework.DeleteOption {
+	return []framework.DeleteOption{
+		framework.AtEpoch(g.epoch), framework.CreatedBy(g.Stat.Czxid), framework.WhenOver(g.gate.leave),
+	}
+}
