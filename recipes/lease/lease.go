@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -68,6 +69,11 @@ func (l *Lease) Guards() []framework.TxnOp {
 	}
 	return guards
 }
+
+// Deadline returns until when the lease is certainly held, by what is proven now: no ensemble that keeps
+// time can grant the lock to another client earlier. It moves on while the ensemble proves the session,
+// and never back. A Multi's is the earliest of its members'. After the end of the lease it says nothing.
+func (l *Lease) Deadline() time.Time { return l.share.Hold().Grant.Deadline() }
 
 // Members returns the leases of a Multi's members, in the order of their locking, and nil for the
 // lease of another lock. Each has the fence and the guard of its own lock. One may be released

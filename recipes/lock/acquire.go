@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/queue"
@@ -58,7 +59,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 			}
 			if err := wait(ctx, admitted.outcome); err != nil {
 				q.leave(admitted.entry)
-				return nil, err
+				return nil, waitError(ctx, q.queue.Client, q.path, -1, nil, err)
 			}
 			admitted, err = q.admit(ctx, q.key(c), admitted.entry, try)
 		}
@@ -82,7 +83,24 @@ func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, er
 	}
 	grant, err := run(ctx)
 	returned = true
+	if !try {
+		err = q.waitError(ctx, e, err)
+	}
 	return q.conclude(ctx, e, grant, heldError(err))
+}
+
+// waitError returns the WaitError of an attempt that ctx ended.
+func (q *queueLock) waitError(ctx context.Context, e *entry, err error) error {
+	if err == nil {
+		return nil
+	}
+	ahead, node, data, st := e.attempt.BlockedBy()
+	if ahead < 0 {
+		return waitError(ctx, q.queue.Client, q.path, -1, nil, err)
+	}
+	by := participant(framework.JoinPath(q.queue.Dir, node.Name), data, st)
+	by.Kind, by.Sequence, by.Holder = node.Kind, int64(node.Sequence), ahead == 1
+	return waitError(ctx, q.queue.Client, q.path, ahead, &by, err)
 }
 
 // conclude ends the driving of e's attempt: with a lease of the grant, or with err.

@@ -67,8 +67,9 @@
 //
 // # Errors
 //
-// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [*LostError]; a
-// context's error where it ended a call; and the client's errors, as package framework describes them.
+// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrNoGuard], [*LostError]; a [*WaitError], which
+// wraps the context's error, if that ended a wait, and the context's error if it ended another call; and
+// the client's errors, as package framework describes them.
 //
 // # Nodes
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -230,6 +231,9 @@ func (g *localGrant) Fence() int64 { return g.lease.Fence() }
 
 // Guard returns the guard of the mutex's lease.
 func (g *localGrant) Guard() framework.TxnOp { return g.lease.Guard() }
+
+// Deadline returns the deadline of the mutex's lease.
+func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }
 
 // Err returns why the mutex's lease is over.
 func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -24,6 +25,17 @@ func (g *multiGrant) Fence() int64 { return 0 }
 
 // Guard returns an operation that fails: each member has a guard of its own.
 func (g *multiGrant) Guard() framework.TxnOp { return framework.OpNever(ErrNoGuard) }
+
+// Deadline returns the earliest deadline of the members.
+func (g *multiGrant) Deadline() time.Time {
+	earliest := g.members[0].Deadline()
+	for _, l := range g.members[1:] {
+		if d := l.Deadline(); d.Before(earliest) {
+			earliest = d
+		}
+	}
+	return earliest
+}
 
 // Err returns the loss of a member. One that was released on its own is none.
 func (g *multiGrant) Err() error {

@@ -17,28 +17,38 @@ func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
 	if err != nil {
 		return nil, err
 	}
+	paths := make([]string, len(nodes))
+	for i, node := range nodes {
+		paths[i] = framework.JoinPath(q.Dir, node.Name)
+	}
+	reads, errs := q.Client.GetEach(ctx, paths...)
 	found := make([]Participant, 0, len(nodes))
-	standing := make([]queue.Node, 0, len(nodes))
-	for _, node := range nodes {
-		path := framework.JoinPath(q.Dir, node.Name)
-		data, st, err := q.Client.Get(ctx, path)
-		if ctxerr.Is(err, framework.ErrNoNode) {
+	existing := make([]queue.Node, 0, len(nodes))
+	for i, node := range nodes {
+		switch {
+		case ctxerr.Is(errs[i], framework.ErrNoNode):
 			continue
+		case errs[i] != nil:
+			return nil, errs[i]
 		}
-		if err != nil {
-			return nil, err
-		}
-		p := Participant{Path: path, Kind: node.Kind, Session: st.EphemeralOwner, Sequence: int64(node.Sequence), Data: data}
-		if m, ok := lease.DecodeMetadata(data); ok {
-			p.Metadata, p.Data = m, m.Data
-		}
-		if hold.RequestsRelease(data, st) {
-			p.Revoked, p.Data = true, nil
-		}
-		found, standing = append(found, p), append(standing, node)
+		p := participant(paths[i], reads[i].Data, reads[i].Stat)
+		p.Kind, p.Sequence = node.Kind, int64(node.Sequence)
+		found, existing = append(found, p), append(existing, node)
 	}
 	for i := range found {
-		found[i].Holder = q.Ahead(standing, i, i) < 0
+		found[i].Holder = q.Ahead(existing, i, i) < 0
 	}
 	return found, nil
+}
+
+// participant returns the contender whose znode lies at path.
+func participant(path string, data []byte, st framework.Stat) Participant {
+	p := Participant{Path: path, Session: st.EphemeralOwner, Data: data}
+	if m, ok := lease.DecodeMetadata(data); ok {
+		p.Metadata, p.Data = m, m.Data
+	}
+	if hold.RequestsRelease(data, st) {
+		p.Revoked, p.Data = true, nil
+	}
+	return p
 }

@@ -63,10 +63,28 @@ func (a *semaphoreAttempt) run(ctx context.Context) error {
 	for {
 		err := a.takeInTurn(ctx)
 		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
-			return err
+			return a.waitError(ctx, err)
 		}
 		a.withdraw()
 	}
+}
+
+// waitError returns the WaitError of an attempt that ctx ended. The holder is ahead of the whole queue.
+func (a *semaphoreAttempt) waitError(ctx context.Context, err error) error {
+	m := a.mutex
+	if err == nil {
+		return nil
+	}
+	if a.turn != nil {
+		return waitError(ctx, m.turns.Client, m.path, 1, nil, err)
+	}
+	ahead, node, data, st := a.queue.BlockedBy()
+	if ahead < 0 {
+		return waitError(ctx, m.turns.Client, m.path, -1, nil, err)
+	}
+	by := participant(framework.JoinPath(m.turns.Dir, node.Name), data, st)
+	by.Kind, by.Sequence = node.Kind, int64(node.Sequence)
+	return waitError(ctx, m.turns.Client, m.path, ahead+1, &by, err)
 }
 
 // takeInTurn takes the lock after whoever is ahead.

@@ -16,12 +16,13 @@ import (
 // An unfairAttempt is one call's way to an unfair mutex, while it has the
 // gate. It is used by one goroutine.
 type unfairAttempt struct {
-	mutex *UnfairMutex
-	gate  *gate
-	data  []byte
-	seen  *telemetry.Acquire // what telemetry follows of the call
-	held  bool               // another holder is known to have had the mutex
-	wakes int                // how often it has woken
+	mutex  *UnfairMutex
+	gate   *gate
+	data   []byte
+	seen   *telemetry.Acquire // what telemetry follows of the call
+	held   bool               // another holder is known to have had the mutex
+	holder *Participant       // that it waited for last; nil for none
+	wakes  int                // how often it has woken
 
 	client  *framework.Client // bound to the hold's session
 	session *framework.SessionHold
@@ -152,6 +153,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 		case err == nil:
 			a.seen.Waits(telemetry.NoQueue)
 			a.seen.Behind(watch.Data())
+			a.sees(watch)
 			err = a.awaitFired(ctx, watch)
 			watch.Close()
 		case outage(err) && ctx.Err() == nil:
@@ -164,6 +166,14 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// sees notes the holder, whose znode the watch has read.
+func (a *unfairAttempt) sees(watch *framework.Watch) {
+	st, _ := watch.Stat()
+	p := participant(a.mutex.path, watch.Data(), st)
+	p.Holder = true
+	a.holder = &p
 }
 
 // outage reports whether err is only for lack of a connection.

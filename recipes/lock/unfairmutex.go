@@ -8,7 +8,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // An UnfairMutex is the plainest lock: one ephemeral znode, created or refused.
@@ -102,10 +101,8 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 	if err != nil {
 		return nil, opError("participants of", m.path, err)
 	}
-	p := Participant{Path: m.path, Session: st.EphemeralOwner, Holder: true, Data: data}
-	if md, ok := lease.DecodeMetadata(data); ok {
-		p.Metadata, p.Data = md, md.Data
-	}
+	p := participant(m.path, data, st)
+	p.Holder = true
 	return []Participant{p}, nil
 }
 
@@ -123,7 +120,7 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
 	gate, waited, err := m.gates.take(ctx, m.full, try, seen)
 	if err != nil {
-		return nil, err
+		return nil, waitError(ctx, m.client, m.path, -1, nil, err)
 	}
 	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited}
 	granted := false
@@ -136,6 +133,9 @@ func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try 
 	err = a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
 		err = ctxerr.Of(ctx) // both at once: a caller that has gone gets no lease
+	}
+	if err != nil && !try {
+		err = waitError(ctx, m.client, m.path, -1, a.holder, err)
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"context"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -12,6 +13,7 @@ type Grant interface {
 	Node() string           // path of the znode
 	Fence() int64           // grows from each holder to the next
 	Guard() framework.TxnOp // makes a transaction fail unless the grant is valid
+	Deadline() time.Time    // until when the grant certainly is valid, by what is proven now
 
 	// Err returns why the grant is over, nil while it is valid. It notices a deadline that has just
 	// passed.

@@ -1,6 +1,10 @@
 package hold
 
-import "github.com/docent-go/docent/framework"
+import (
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
 
 // A Znode is an ephemeral znode that was granted, in a session that is bound to its deadline. Whoever
 // has it deletes the znode and ends the session hold.
@@ -23,6 +27,9 @@ func (z *Znode) Fence() int64 { return z.Stat.Czxid }
 func (z *Znode) Guard() framework.TxnOp {
 	return framework.OpCheck(z.Path, framework.AnyVersion)
 }
+
+// Deadline returns the deadline of the session.
+func (z *Znode) Deadline() time.Time { return z.Session.Deadline() }
 
 // Err returns why the session is over, or nil.
 func (z *Znode) Err() error { return z.Session.Err() }

@@ -16,6 +16,7 @@ type waiting struct {
 	own     watched // should an operator delete the node, it is to queue again
 	ahead   watched // the node that it waits for
 	next    watched // the one that it would wait for then; see await
+	place   int     // how many contenders were ahead when it looked last
 }
 
 // waits returns what the attempt has while it waits.
@@ -24,6 +25,18 @@ func (a *Attempt) waits() *waiting {
 		a.wait = &waiting{attempt: a}
 	}
 	return a.wait
+}
+
+// BlockedBy returns how many contenders were ahead of the attempt when it looked last, the one that it
+// waits for, and what that one's znode held when it was read to be watched. ahead is -1 if the attempt
+// saw none. It is for the goroutine that drives the attempt, which has failed.
+func (a *Attempt) BlockedBy() (ahead int, by Node, data []byte, st framework.Stat) {
+	if a.wait == nil || a.wait.ahead.watch == nil {
+		return -1, Node{}, nil, framework.Stat{}
+	}
+	by, _ = parse(a.wait.ahead.name, a.queue.Kinds) // it was listed as a contender
+	st, _ = a.wait.ahead.watch.Stat()
+	return a.wait.place, by, a.wait.ahead.watch.Data(), st
 }
 
 // end gives up what is left, and returns the watch on the own node, if there is one.
@@ -70,6 +83,7 @@ func disconnected(err error) bool {
 // step waits until something happens, and returns the position then: the zero one if nothing is in the
 // way any more. It returns errStale if that takes a listing to know.
 func (w *waiting) step(ctx context.Context, pos position) (position, error) {
+	w.place = pos.place
 	if err := w.arm(ctx, pos); err != nil {
 		return pos, err
 	}

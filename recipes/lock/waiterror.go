@@ -1,0 +1,61 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A WaitError says why a wait for a lock ended without the lock, and what the call waited for: Lock
+// returns it when its context ends. It wraps the context's error and, if and only if the client
+// was not Connected when the wait ended, [framework.ErrNotConnected]: so a service tells "busy"
+// from "ZooKeeper is away", whether the outage began before or during the wait.
+type WaitError struct {
+	Path string // of the lock, as it was given to its constructor
+
+	// Ahead is how many contenders were ahead, as far as the call saw; -1 if it saw none or the lock has
+	// no queue.
+	Ahead int
+	// BlockedBy is the contender whose end the call waited for: the holder, if Ahead is 1. It is nil if
+	// the call saw none. It is as it was when the call began to wait for it.
+	BlockedBy *Participant
+
+	Err error // wraps the context's error
+}
+
+// Error says behind whom the call waited, and why the wait ended.
+func (e *WaitError) Error() string {
+	var text strings.Builder
+	text.WriteString("wait ended")
+	if e.Ahead > 0 {
+		fmt.Fprintf(&text, " behind %d", e.Ahead)
+	}
+	if b := e.BlockedBy; b != nil {
+		fmt.Fprintf(&text, " (blocked by %s", b.Path)
+		if m := b.Metadata; m != nil {
+			fmt.Fprintf(&text, ", process %d on %s", m.PID, m.Host)
+		}
+		text.WriteString(")")
+	}
+	return text.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// waitError returns the WaitError of a wait that ctx ended, and err itself if it ended otherwise.
+func waitError(
+	ctx context.Context, c *framework.Client, path string, ahead int, by *Participant, err error,
+) error {
+	if ctx.Err() == nil || !ctxerr.Is(err, ctx.Err()) {
+		return err
+	}
+	ended := ctxerr.Of(ctx)
+	if state := c.State(); state != framework.Connected {
+		ended = fmt.Errorf("%w: %w (%v)", ended, framework.ErrNotConnected, state)
+	}
+	return &WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
+}

@@ -1,0 +1,84 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// TestWaitError ends waits for a held lock by their context: while the client is connected, in an outage
+// that began before the wait or during it, and after one.
+func TestWaitError(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]struct {
+		newLocker func(testing.TB, *framework.Client) lock.Locker
+		ahead     int
+		shown     bool // the blocker
+	}{
+		"Mutex":          {func(t testing.TB, c *framework.Client) lock.Locker { return newMutex(t, c, "/wait") }, 1, true},
+		"Write":          {func(t testing.TB, c *framework.Client) lock.Locker { return newReadWrite(t, c, "/wait").Write() }, 1, true},
+		"SemaphoreMutex": {func(t testing.TB, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/wait") }, 1, false},
+		"UnfairMutex":    {func(t testing.TB, c *framework.Client) lock.Locker { return newExclusive(t, c, "/wait") }, -1, true},
+		"Multi":          {func(t testing.TB, c *framework.Client) lock.Locker { return newMulti(t, newMutex(t, c, "/wait")) }, 1, true},
+		"Local":          {func(t testing.TB, c *framework.Client) lock.Locker { return newLocal(t, newMutex(t, c, "/wait"), 3) }, 1, true},
+	}
+	const second = time.Second
+	for _, c := range []struct {
+		name                     string
+		refuseAt, acceptAt, wait time.Duration // since the wait began; 0 for never
+		before                   bool          // the outage begins before the wait
+		connected                bool
+	}{
+		{name: "connected", wait: second, connected: true},
+		{name: "outage before", before: true, wait: second},
+		{name: "outage during", refuseAt: second, wait: 3 * second},
+		{name: "outage over", refuseAt: second, acceptAt: 2 * second, wait: 20 * second, connected: true},
+	} {
+		for name, kind := range kinds {
+			t.Run(name+" "+c.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t)
+					mustLock(t, kind.newLocker(t, virtualClient(t, srv)))
+					l := kind.newLocker(t, virtualClient(t, srv))
+					outage := func() { srv.Refuse(); srv.Cut() }
+					if c.before {
+						outage()
+						synctest.Wait()
+					}
+					if c.refuseAt > 0 {
+						defer time.AfterFunc(c.refuseAt, outage).Stop()
+					}
+					if c.acceptAt > 0 {
+						defer time.AfterFunc(c.acceptAt, srv.Accept).Stop()
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), c.wait)
+					defer cancel()
+					_, err := l.Lock(ctx)
+					srv.Accept()
+					var wait *lock.WaitError
+					if !errors.As(err, &wait) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Fatalf("Lock: %v, want a WaitError of the deadline", err)
+					}
+					if errors.Is(err, framework.ErrNotConnected) == c.connected {
+						t.Errorf("Lock: %v; connected %v", err, c.connected)
+					}
+					if c.before {
+						return
+					}
+					if wait.Ahead != kind.ahead {
+						t.Errorf("%d ahead, want %d", wait.Ahead, kind.ahead)
+					}
+					if kind.shown && (wait.BlockedBy == nil || !wait.BlockedBy.Holder || wait.BlockedBy.Metadata == nil) {
+						t.Errorf("blocked by %+v, want the holder", wait.BlockedBy)
+					}
+				})
+			})
+		}
+	}
+}
