@@ -76,7 +76,7 @@ endif
 .PHONY: sim
 sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
 	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -count=1 -v -timeout=30m \
-		-run='^(TestSimulation|TestEveryRequest)$$' ./testing/sim
+		-run='^(TestSimulation|TestEveryRequest)$$' ./testing/internal/sim
 
 .PHONY: guards
 guards: fmt-check vet tidy-check imports ## The checks that take seconds
@@ -116,7 +116,7 @@ $(LINT):
 bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick)
 	@scripts/setup-interop || echo "*** NO CURATOR OR NO KAZOO: what is missing is NOT MEASURED, and listed"
 	@mkdir -p .cache/bench
-	go build -o .cache/bench/bench ./testing/bench
+	go build -o .cache/bench/bench ./testing/internal/bench
 	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md $(BENCHFLAGS)
 
 .PHONY: microbench
@@ -138,15 +138,15 @@ cover: ## Coverage by all tests, per line in .cache/cover.html; fails below 90 %
 .PHONY: interop
 interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 	scripts/setup-interop
-	ZK_TEST=required $(go_test) -race ./testing/interop
+	ZK_TEST=required $(go_test) -race ./testing/internal/interop
 
 .PHONY: chaos
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
-	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/chaos
+	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/internal/chaos
 
 .PHONY: soak
 soak: ## Keep one client at work under faults for SOAK_SECONDS, measure it each second, and draw what was measured
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/soak
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/internal/soak
 	go -C scripts/plot run . -columns 'goroutines,heap KiB,descriptors,faults' <.cache/soak/soak.csv >.cache/soak/soak.svg
 
 .PHONY: spec

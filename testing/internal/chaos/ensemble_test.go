@@ -1,0 +1,71 @@
+package chaos_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/internal/history"
+)
+
+// connect returns a client that is not part of the run, and is closed with the test.
+func connect(t testing.TB, addr string) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ephemerals returns the ephemeral znodes below a path, and the path itself if it is one.
+func ephemerals(ctx context.Context, c *framework.Client, path string) ([]string, error) {
+	stat, ok, err := c.Exists(ctx, path)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if stat.EphemeralOwner != 0 {
+		return []string{path}, nil
+	}
+	children, _, err := c.Children(ctx, path)
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return nil, err
+	}
+	var all []string
+	for _, child := range children {
+		below, err := ephemerals(ctx, c, path+"/"+child)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}
+
+// writeLines writes records as lines of JSON.
+func writeLines(path string, records []history.Record) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(file)
+	lines := json.NewEncoder(w)
+	for _, r := range records {
+		if err := lines.Encode(r); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	return errors.Join(w.Flush(), file.Close())
+}

@@ -1,0 +1,241 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/internal/history"
+)
+
+// workerVariable makes a run of the test binary a worker: it has the workerConfig.
+const workerVariable = "CHAOS_WORKER"
+
+// A workerConfig is what a worker is told at its start.
+type workerConfig struct {
+	Name    string
+	Connect string // of the proxies in front of the ensemble
+	Store   string // where the store that heeds fences listens
+	Seed    uint64
+	Session time.Duration // its session timeout
+}
+
+// epochLength is how long workers use one set of paths. Histories of one path that are
+// short are checked quickly, and directories come and go.
+const epochLength = 10 * time.Second
+
+// guardedEpoch is that of the lock whose holders are stopped: longer, so that there is
+// somebody who takes it from them.
+const guardedEpoch = time.Minute
+
+// Session timeouts are drawn between the least that servers with ticks of two seconds grant, and
+// one that is short enough for some sessions to end within a run.
+const shortestSession, longestSession = 4 * time.Second, 10 * time.Second
+
+// A worker is a process with one client, whose goroutines use locks of all kinds.
+type worker struct {
+	workerConfig
+	client   *framework.Client
+	recorder *history.Recorder
+	store    *storeConn
+
+	mu  sync.Mutex // guards following
+	out io.Writer
+}
+
+// runWorker works until the end of standard input, and returns the process's exit code.
+func runWorker(config string) int {
+	var w worker
+	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
+		return complain(err)
+	}
+	w.out = os.Stdout
+	w.recorder = history.NewRecorder(w.Name, history.Monotonic, w.emit)
+	var err error
+	if w.store, err = dialStore(w.Store); err != nil {
+		return complain(err)
+	}
+	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session))
+	if err != nil {
+		return complain(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	w.work(ctx)
+	if err := w.client.Close(); err != nil {
+		return complain(err)
+	}
+	return 0
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "chaos worker:", err)
+	return 1
+}
+
+// emit writes a record at once: what has not been written when the process is killed has
+// not happened.
+func (w *worker) emit(r history.Record) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.out.Write(append(line, '\n')) // whoever reads may be gone, and ends this process
+}
+
+// A task is one goroutine of a worker.
+type task struct {
+	owner string // its name in the history; two that are one owner have one
+	rand  *rand.Rand
+}
+
+// work runs all errands until ctx ends.
+func (w *worker) work(ctx context.Context) {
+	pair := lock.NewOwner(w.Name + "/pair")
+	const short, long = 25 * time.Millisecond, 250 * time.Millisecond
+	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
+	var all sync.WaitGroup
+	type errand struct {
+		owner string
+		run   func(context.Context, task)
+		rest  time.Duration
+	}
+	errands := []errand{
+		{"guarded", w.guarded, short},
+		{"exclusive", w.exclusive, short},
+		{"semaphore", w.semaphore, short},
+		{"reentrant", w.reentrant, short},
+		{"pair", paired, long}, // together they may keep others waiting for ever
+		{"pair", paired, long},
+		{"writer", w.writer, short},
+		{"reader 1", w.reader, short},
+		{"reader 2", w.reader, short},
+		{"multi 1", w.multi, short},
+		{"multi 2", w.multi, short},
+	}
+	for n := range steadyLocks {
+		name := strconv.Itoa(n)
+		errands = append(errands, errand{"steady " + name, w.steady(name), long})
+	}
+	for i, errand := range errands {
+		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				errand.run(ctx, t)
+				pause(ctx, t.between(errand.rest/10, errand.rest))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// path returns the present path for locks of a kind.
+func (w *worker) path(kind string) string { return "/chaos/" + kind + "/" + epoch(epochLength) }
+
+// epoch returns the number of the present epoch.
+func epoch(length time.Duration) string {
+	return strconv.FormatInt(history.Monotonic()/int64(length), 10)
+}
+
+func (w *worker) entry(m history.Model, group string, t task) history.Entry {
+	return history.Entry{
+		Model: m, Group: group, Owner: t.owner,
+		Session: func() int64 { return w.client.Session().ID },
+	}
+}
+
+// patience bounds a wait: longer than a dead holder's session lasts.
+const patience = 3 * longestSession
+
+// lingers is the note of a hold that is long enough for a fault to hit it.
+const lingers = "lingers"
+
+// take attempts to get the lock, in one of several ways.
+func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locker) (*history.Hold, error) {
+	limit := patience
+	acquire := l.Lock
+	switch t.rand.IntN(10) {
+	case 0, 1:
+		acquire = l.TryLock
+	case 2, 3:
+		limit = t.between(5*time.Millisecond, 300*time.Millisecond)
+	case 4, 5, 6: // so that a dead holder's lock does not keep everybody
+		limit = t.between(500*time.Millisecond, 4*time.Second)
+	}
+	if t.rand.IntN(12) == 0 {
+		e.Note = lingers
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return w.recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
+		lease, err := acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return lease, nil
+	})
+}
+
+// hold keeps a lease for a moment, looking at it, and reports whether it still stands.
+func (w *worker) hold(h *history.Hold, t task) bool {
+	end := time.Now().Add(t.between(2*time.Millisecond, 12*time.Millisecond))
+	if h.Note() == lingers {
+		end = time.Now().Add(t.between(300*time.Millisecond, 900*time.Millisecond))
+	}
+	for time.Now().Before(end) && h.Check() == nil {
+		pause(context.Background(), t.between(time.Millisecond, 4*time.Millisecond))
+	}
+	if h.Note() == lingers {
+		w.insist(h)
+	}
+	return h.Check() == nil
+}
+
+// insist keeps a lease until a server has answered, or it is lost: a holder that is cut
+// off in the middle of its work.
+func (w *worker) insist(h *history.Hold) {
+	for h.Check() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		_, _, err := w.client.Exists(ctx, "/")
+		cancel()
+		if err == nil {
+			return
+		}
+		pause(context.Background(), 10*time.Millisecond)
+	}
+}
+
+// releaseLimit bounds a release. What is left then goes on in the background.
+const releaseLimit = 2 * time.Second
+
+func release(h *history.Hold) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+	defer cancel()
+	_ = h.Release(ctx) // a loss is in the record, and a connection may be missing
+}
+
+func (t task) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(t.rand.Int64N(int64(most-least)))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,110 @@
+package sim_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A bug is something that is broken on purpose, from outside: nothing of it is in what
+// users get. The zero value breaks nothing.
+type bug struct {
+	locker   func(k *worker, f *framework.Client, h *handle) lock.Locker
+	fence    func(*world, *lock.Lease) int64
+	read     func(k *worker, f *framework.Client, h *handle) lock.Locker // who has the write side takes the read side by it
+	guards   func(*lock.Lease) []framework.TxnOp
+	dialed   func(net.Conn) net.Conn
+	listener func(func(framework.StateChange)) func(framework.StateChange)
+	err      func(error) error
+	harm     func(*world)
+	end      func()
+	plan     func(*plan) // what else each schedule has
+}
+
+// A wrapped locker asks another one its own way.
+type wrapped struct {
+	lock, try func(context.Context) (*lock.Lease, error)
+}
+
+func (l wrapped) Lock(ctx context.Context) (*lock.Lease, error)    { return l.lock(ctx) }
+func (l wrapped) TryLock(ctx context.Context) (*lock.Lease, error) { return l.try(ctx) }
+
+// A deliberate bug is one that a validator has to find.
+type deliberate struct {
+	guarantee guarantee
+	what      string
+	says      string // is in the validator's report
+	make      func() bug
+}
+
+// seedsToFind are the schedules within which a deliberate bug has to show.
+const seedsToFind = 60
+
+// TestEveryValidatorFindsItsBug breaks something for each validator: a check that
+// can't fail is no check.
+func TestEveryValidatorFindsItsBug(t *testing.T) {
+	for _, g := range guarantees() {
+		if !slices.ContainsFunc(bugs, func(b deliberate) bool { return b.guarantee == g }) {
+			t.Errorf("there is no bug for the validator of %s", g)
+		}
+	}
+	for _, b := range bugs {
+		t.Run(string(b.guarantee)+": "+b.what, func(t *testing.T) {
+			for seed := uint64(1); seed <= seedsToFind; seed++ {
+				bug, p := b.make(), newPlan(seed)
+				if bug.plan != nil {
+					bug.plan(p)
+				}
+				w := simulate(t, newWorld(p, bug))
+				if w.reports(b.guarantee, b.says) {
+					t.Logf("found with seed %d, by %v", seed, w.found())
+					return
+				}
+			}
+			t.Errorf("%d schedules, and no validator of %s reports that something %s", seedsToFind, b.guarantee, b.says)
+		})
+	}
+}
+
+// insist adds fates of the kind with the name to the plan, at regular intervals.
+func (p *plan) insist(name string, interval, span time.Duration) {
+	i := slices.IndexFunc(fateKinds(), func(k *fateKind) bool { return k.name == name })
+	if i < 0 {
+		return
+	}
+	for at := interval / 2; at < p.horizon; at += interval {
+		p.fates = append(p.fates, fate{kind: fateKinds()[i], at: at, span: span, dice: uint64(at)})
+	}
+	slices.SortStableFunc(p.fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+}
+
+// reports returns whether a validator of the guarantee has reported what contains the text.
+func (w *world) reports(g guarantee, text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.violations, func(v violation) bool {
+		return v.guarantee == g && strings.Contains(v.text, text)
+	})
+}
+
+// TestThePageNamesTheBugs holds docs/simulation.md against the deliberate bugs.
+func TestThePageNamesTheBugs(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/simulation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bugs {
+		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
+			t.Errorf("docs/simulation.md lacks the row %q", row)
+		}
+	}
+}
