@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -17,7 +17,7 @@ import (
 // has two.
 type queueLock struct {
 	owners *owners
-	queue  *queue.Queue
+	queue  *waitqueue.Queue
 	kind   string // of its znodes
 	other  string // kind of the lock's other side; "" if there is none
 	path   string // of the lock, as its user gave it
@@ -66,7 +66,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	})
 }
 
-// attempt drives e's attempt. [queue.Attempt.Run] enters the queue, waits until no contender is ahead,
+// attempt drives e's attempt. [waitqueue.Attempt.Run] enters the queue, waits until no contender is ahead,
 // and has the session's existence proven after that. If it fails, another goroutine of the caller that
 // waits for the outcome takes the attempt over, with its place in the queue; if there is none, the
 // attempt is withdrawn.
@@ -104,7 +104,7 @@ func (q *queueLock) waitError(ctx context.Context, e *entry, err error) error {
 }
 
 // conclude ends the driving of e's attempt: with a lease of the grant, or with err.
-func (q *queueLock) conclude(ctx context.Context, e *entry, grant *queue.Grant, err error) (*Lease, error) {
+func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Grant, err error) (*Lease, error) {
 	if err == nil && ctx.Err() != nil {
 		err = ctxerr.Of(ctx) // both at once: a caller that has gone gets no lease
 	}
@@ -163,10 +163,10 @@ func (q *queueLock) held(ctx context.Context) int { return q.owners.count(q.key(
 
 // heldError returns ErrHeld for the queue's refusal, with what came along with that.
 func heldError(err error) error {
-	if err == queue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
+	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
 		return ErrHeld
 	}
-	if ctxerr.Is(err, queue.ErrBusy) {
+	if ctxerr.Is(err, waitqueue.ErrBusy) {
 		return fmt.Errorf("%w: %w", ErrHeld, err)
 	}
 	return err

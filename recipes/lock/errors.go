@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -30,7 +30,7 @@ var (
 	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side when the
 	// caller has the write side, and the counter of the lock's directory has come to its end
 	// (2147483647): other znodes may have the read side's number. Release the write side first.
-	ErrCounterEnd = queue.ErrCounterEnd
+	ErrCounterEnd = waitqueue.ErrCounterEnd
 	// ErrNoGuard is the reason of a transaction's failure that was to be guarded by the lease of a
 	// [Multi] as a whole: its members have a guard each.
 	ErrNoGuard = lease.ErrNoGuard

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -108,12 +108,12 @@ func unlessReleased(err error) error {
 
 // releaseTogether releases holds of one client whose last shares were dropped, by one transaction.
 func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
-	grants := make([]*queue.Grant, len(holds))
+	grants := make([]*waitqueue.Grant, len(holds))
 	for i, h := range holds {
 		h.EndMonitor()
 		grants[i] = h.Grant.(*queueGrant).Grant
 	}
-	errs := queue.DeleteAll(ctx, grants)
+	errs := waitqueue.DeleteAll(ctx, grants)
 	for i, h := range holds {
 		errs[i] = h.Grant.(*queueGrant).released(errs[i])
 		h.Hooks.Released(errs[i])

@@ -8,8 +8,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // step enters the queues of the members by one transaction, keeps those up to
@@ -24,14 +24,14 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 		return a.lock(ctx, members[0])
 	}
 	attempts := attemptsOf(batch)
-	if err := queue.EnterAll(ctx, attempts); err != nil {
+	if err := waitqueue.EnterAll(ctx, attempts); err != nil {
 		if ctxerr.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
 			a.limit = len(batch) / 2
 			return a.quit(ctx, batch, nil)
 		}
 		return a.quit(ctx, batch, a.opError(a.name, err))
 	}
-	grants, err := queue.GrantAll(ctx, attempts)
+	grants, err := waitqueue.GrantAll(ctx, attempts)
 	busy := len(batch) // index of the first that is not granted
 	if err != nil {
 		busy = slices.IndexFunc(batch, func(e batchMember) bool { return e.entry != nil && e.entry.attempt == attempts[len(grants)] })
@@ -76,8 +76,8 @@ func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember
 	return batch, nil
 }
 
-func attemptsOf(batch []batchMember) []*queue.Attempt {
-	var attempts []*queue.Attempt
+func attemptsOf(batch []batchMember) []*waitqueue.Attempt {
+	var attempts []*waitqueue.Attempt
 	for _, e := range batch {
 		if e.entry != nil {
 			attempts = append(attempts, e.entry.attempt)
@@ -88,7 +88,7 @@ func attemptsOf(batch []batchMember) []*queue.Attempt {
 
 // settle takes the grants, which are those of the batch before busy, leaves the
 // queues behind it, and waits for it.
-func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*queue.Grant, busy int) error {
+func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
 	for i, e := range batch[:busy] {
 		lease := e.lease
 		if e.entry != nil {
@@ -126,9 +126,9 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 // the session ended or a node of the caller's was deleted.
 func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy batchMember, err error) error {
 	switch {
-	case queue.Anew(err):
+	case waitqueue.Anew(err):
 		err = nil
-	case ctxerr.Is(err, queue.ErrBusy):
+	case ctxerr.Is(err, waitqueue.ErrBusy):
 		err = a.opError(busy.member.name, ErrHeld)
 		endAcquire(ctx, busy.seen, nil, ErrHeld)
 	default:
@@ -145,7 +145,7 @@ func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) 
 		return err
 	}
 	o := batch[0].member.owners
-	var unwanted []*queue.Attempt
+	var unwanted []*waitqueue.Attempt
 	var leases []*Lease
 	var seen []*telemetry.Acquire
 	o.mu.Lock()
@@ -161,7 +161,7 @@ func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) 
 		}
 	}
 	o.mu.Unlock()
-	undone := queue.WithdrawAll(ctx, unwanted)
+	undone := waitqueue.WithdrawAll(ctx, unwanted)
 	for _, acquire := range seen {
 		acquire.Withdraw(ctx, err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A Mutex is a fair, reentrant lock: Curator's InterProcessMutex, with which it
@@ -31,8 +31,8 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	}
 	return &Mutex{queueLock{
 		owners: ownersOf(c),
-		queue: &queue.Queue{
-			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: queue.Next, Place: cfg.position,
+		queue: &waitqueue.Queue{
+			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: waitqueue.Next, Place: cfg.position,
 		},
 		kind: mutexKind,
 		path: path,

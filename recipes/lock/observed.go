@@ -3,8 +3,8 @@ package lock
 import (
 	"context"
 
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // observed calls get, which is the rest of an acquire, and reports its end.
@@ -29,7 +29,7 @@ func endAcquire(ctx context.Context, seen *telemetry.Acquire, lease *Lease, err 
 }
 
 // observerOf returns what a queue reports an attempt's waiting to; nil for nobody.
-func observerOf(seen *telemetry.Acquire) queue.Observer {
+func observerOf(seen *telemetry.Acquire) waitqueue.Observer {
 	if seen == nil {
 		return nil
 	}

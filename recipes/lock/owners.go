@@ -6,8 +6,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -44,17 +44,17 @@ type entry struct {
 	lock *queueLock // whose attempt it began as
 	key  ownerKey
 
-	attempt *queue.Attempt     // only for the goroutine that drives
+	attempt *waitqueue.Attempt // only for the goroutine that drives
 	seen    *telemetry.Acquire // what telemetry follows of the attempt; likewise
 
 	// guarded by owners.mu
 	live    bool // it is in owners.entries
 	driven  bool
-	trying  bool          // the attempt waits for no other contender
-	outcome chan struct{} // closed when the driver leaves or the attempt is withdrawn; nil while nobody waits
-	waiting int           // goroutines of the caller that wait for the outcome
-	grant   *queue.Grant  // nil before the grant
-	hold    *hold.Hold    // likewise
+	trying  bool             // the attempt waits for no other contender
+	outcome chan struct{}    // closed when the driver leaves or the attempt is withdrawn; nil while nobody waits
+	waiting int              // goroutines of the caller that wait for the outcome
+	grant   *waitqueue.Grant // nil before the grant
+	hold    *hold.Hold       // likewise
 }
 
 type ownersKey struct{}
@@ -164,7 +164,7 @@ func (o *owners) count(key ownerKey) int {
 }
 
 // granted notes the hold that e's attempt led to, unless that has ended by now.
-func (o *owners) granted(e *entry, grant *queue.Grant, h *hold.Hold) {
+func (o *owners) granted(e *entry, grant *waitqueue.Grant, h *hold.Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e.undrivenLocked()

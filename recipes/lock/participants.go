@@ -6,13 +6,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
 // participants returns the contenders of q in order. One that leaves while the
 // list is made is not in it.
-func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
+func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error) {
 	nodes, err := q.List(ctx)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func participants(ctx context.Context, q *queue.Queue) ([]Participant, error) {
 	}
 	reads, errs := q.Client.GetEach(ctx, paths...)
 	found := make([]Participant, 0, len(nodes))
-	existing := make([]queue.Node, 0, len(nodes))
+	existing := make([]waitqueue.Node, 0, len(nodes))
 	for i, node := range nodes {
 		switch {
 		case ctxerr.Is(errs[i], framework.ErrNoNode):

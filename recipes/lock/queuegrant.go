@@ -5,12 +5,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A queueGrant is the grant of a lock whose contenders queue: the first znode of the queue.
 type queueGrant struct {
-	*queue.Grant
+	*waitqueue.Grant
 	path string // of the lock
 }
 

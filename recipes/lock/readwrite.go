@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // An RWMutex is a fair, reentrant lock with two sides: any number of owners may
@@ -39,7 +39,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	}
 	read := queueLock{
 		owners: ownersOf(c),
-		queue: &queue.Queue{
+		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl, Ahead: readWriteAhead, Place: cfg.position,
 			Heirs: writersHeirs,
 		},
@@ -61,7 +61,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 // writer of a reader's own number is its owner's: that had the write side when it
 // took the read side. At the end of the counter a number says nothing, and no owner of the
 // write side gets the read side.
-func readWriteAhead(nodes []queue.Node, own, before int) int {
+func readWriteAhead(nodes []waitqueue.Node, own, before int) int {
 	if nodes[own].Kind == writeKind {
 		return before - 1
 	}
@@ -78,7 +78,7 @@ func readWriteAhead(nodes []queue.Node, own, before int) int {
 // number, and keeps that when the writer's goes, so another writer behind it has to
 // look again. A reader need not: it shares the lock with that one. And no node of a
 // writer is ever made so.
-func writersHeirs(gone, waiting queue.Node) bool {
+func writersHeirs(gone, waiting waitqueue.Node) bool {
 	return gone.Kind == writeKind && waiting.Kind == writeKind
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A semaphoreAttempt is one call's way to a semaphore mutex. It gets its turn in
@@ -22,11 +22,11 @@ type semaphoreAttempt struct {
 	mutex *SemaphoreMutex
 	data  []byte
 	seen  *telemetry.Acquire // what telemetry follows of the call
-	queue *queue.Attempt
+	queue *waitqueue.Attempt
 	place int // that was told last
 
-	turn  *queue.Grant     // of the queue; nil while there is none
-	grant *queue.Grant     // the znode among the leases, granted or not; nil if there is none
+	turn  *waitqueue.Grant // of the queue; nil while there is none
+	grant *waitqueue.Grant // the znode among the leases, granted or not; nil if there is none
 	own   *framework.Watch // on the queue's znode, since it began to wait
 }
 
@@ -225,7 +225,7 @@ func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
 
 // awaitFired returns nil when a watch has fired, or may have missed something.
 func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	slow := time.NewTimer(queue.UntilSlowLook(a.turn.Client))
+	slow := time.NewTimer(waitqueue.UntilSlowLook(a.turn.Client))
 	defer slow.Stop()
 	select {
 	case <-slow.C:

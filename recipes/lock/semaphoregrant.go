@@ -5,7 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A semaphoreGrant is the grant of a semaphore mutex: a znode among the leases, and the rest of the
@@ -31,7 +31,7 @@ type rest struct {
 
 // leave deletes the turn's znode. It is started with the grant, ends with the answer to the
 // deletion, at the latest with the client or the session, and the release waits for it.
-func (r *rest) leave(turn *queue.Grant) {
+func (r *rest) leave(turn *waitqueue.Grant) {
 	defer close(r.gone)
 	// Where this fails, the client goes on by itself until the znode is gone.
 	err := turn.Client.Delete(context.Background(), turn.Path, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now

@@ -5,8 +5,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A SemaphoreMutex is a fair lock without owners: whoever has the lease may
@@ -20,8 +20,8 @@ type SemaphoreMutex struct {
 	full   string // in the ensemble
 	cfg    config
 	tel    telemetry.Lock
-	turns  *queue.Queue // those who ask for the lease; the first of them takes it next
-	leases *queue.Queue // for Participants
+	turns  *waitqueue.Queue // those who ask for the lease; the first of them takes it next
+	leases *waitqueue.Queue // for Participants
 }
 
 // The directories below the lock's path, and what precedes the number in the
@@ -42,9 +42,9 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	if err != nil {
 		return nil, err
 	}
-	dir := func(name, kind string) *queue.Queue {
-		return &queue.Queue{
-			Client: c, Dir: framework.JoinPath(path, name), Kinds: []string{kind}, ACL: cfg.acl, Ahead: queue.Next,
+	dir := func(name, kind string) *waitqueue.Queue {
+		return &waitqueue.Queue{
+			Client: c, Dir: framework.JoinPath(path, name), Kinds: []string{kind}, ACL: cfg.acl, Ahead: waitqueue.Next,
 		}
 	}
 	return &SemaphoreMutex{

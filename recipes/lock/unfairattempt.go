@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/queue"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // An unfairAttempt is one call's way to an unfair mutex, while it has the
@@ -182,7 +182,7 @@ func outage(err error) bool {
 }
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	slow := time.NewTimer(queue.UntilSlowLook(a.client))
+	slow := time.NewTimer(waitqueue.UntilSlowLook(a.client))
 	defer slow.Stop()
 	for {
 		select {
@@ -192,7 +192,7 @@ func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) 
 			if gone, err := a.slowLook(ctx); gone || err != nil {
 				return err
 			}
-			slow.Reset(queue.UntilSlowLook(a.client))
+			slow.Reset(waitqueue.UntilSlowLook(a.client))
 		case <-a.session.Lost():
 			return a.session.Err()
 		case <-ctx.Done():

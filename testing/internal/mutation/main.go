@@ -47,7 +47,7 @@ type settings struct {
 
 func main() {
 	s := settings{out: os.Stdout}
-	of := flag.String("of", "recipes/lock,recipes/internal/queue", "what is broken: directories, or patterns of files, separated by commas")
+	of := flag.String("of", "recipes/lock,recipes/internal/waitqueue", "what is broken: directories, or patterns of files, separated by commas")
 	flag.IntVar(&s.sample, "sample", 30, "how many mutants are tried; 0 for all")
 	flag.Uint64Var(&s.seed, "seed", 1, "which ones")
 	flag.IntVar(&s.factor, "factor", 5, "a stage hangs that takes so many times as long as with nothing broken, and the slack")

@@ -1,4 +1,4 @@
-package queue
+package waitqueue
 
 import "github.com/docent-go/docent/recipes/internal/hold"
 

@@ -1,4 +1,4 @@
-package queue
+package waitqueue
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // errGone means that the attempt's node is not in the queue any more.
-var errGone = errors.New("queue: own node is gone")
+var errGone = errors.New("waitqueue: own node is gone")
 
 // enter makes sure that there is a node of a session that stands.
 func (a *Attempt) enter(ctx context.Context) error {

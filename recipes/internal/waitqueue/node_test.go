@@ -1,10 +1,10 @@
-package queue_test
+package waitqueue_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/docent-go/docent/recipes/internal/queue"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 func TestSort(t *testing.T) {
@@ -53,9 +53,9 @@ func TestSort(t *testing.T) {
 			listed := append(slices.Clone(tt.left), tt.names...)
 			slices.Reverse(listed)
 			var got []string
-			for i, node := range queue.Sort(listed, tt.kinds...) {
+			for i, node := range waitqueue.Sort(listed, tt.kinds...) {
 				got = append(got, node.Name)
-				if queue.Index(queue.Sort(listed, tt.kinds...), node.Name) != i {
+				if waitqueue.Index(waitqueue.Sort(listed, tt.kinds...), node.Name) != i {
 					t.Errorf("Index of %s is not %d", node.Name, i)
 				}
 			}
@@ -64,7 +64,7 @@ func TestSort(t *testing.T) {
 			}
 		})
 	}
-	if i := queue.Index(queue.Sort([]string{"lock-0000000001"}, "lock-"), "lock-0000000002"); i != -1 {
+	if i := waitqueue.Index(waitqueue.Sort([]string{"lock-0000000001"}, "lock-"), "lock-0000000002"); i != -1 {
 		t.Errorf("Index of a missing node: %d, want -1", i)
 	}
 }

@@ -1,4 +1,4 @@
-package queue
+package waitqueue
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func (w *waiting) end() (own *framework.Watch) {
 }
 
 // errStale means that only a new listing tells where the attempt stands.
-var errStale = errors.New("queue: what was listed is out of date")
+var errStale = errors.New("waitqueue: what was listed is out of date")
 
 // await returns nil when nobody is ahead. An outage that the session survives
 // costs time and not the place.

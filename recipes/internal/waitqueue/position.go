@@ -1,4 +1,4 @@
-package queue
+package waitqueue
 
 // A position is where a node is in a queue.
 type position struct {

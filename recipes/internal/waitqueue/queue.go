@@ -1,4 +1,4 @@
-// Package queue is the queue of ephemeral sequential znodes that fair locks
+// Package waitqueue is the queue of ephemeral sequential znodes that fair locks
 // stand in: who has the lowest number has the lock, and each waiter watches the
 // one that it waits for. Formats and order are Apache Curator's
 // (org.apache.curator.framework.recipes.locks.LockInternals and
@@ -6,7 +6,7 @@
 // ours; what it leaves open is settled here: whose session a node belongs to,
 // that it stands at the moment of the grant, and that it goes when nobody wants
 // it any more.
-package queue
+package waitqueue
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type Queue struct {
 func Next(_ []Node, _, before int) int { return before - 1 }
 
 // ErrBusy is returned by [Attempt.Try] when somebody else has the lock.
-var ErrBusy = errors.New("queue: busy")
+var ErrBusy = errors.New("waitqueue: busy")
 
 // List returns the contenders in order, none if the directory does not exist.
 func (q *Queue) List(ctx context.Context) ([]Node, error) {
