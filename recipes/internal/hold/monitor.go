@@ -42,8 +42,8 @@ func newMonitor(h *Hold) *monitor {
 // start begins to watch: at once if requests to release count, and else once the znode has been
 // held for a while, or when the watch fires that the hold began with.
 func (m *monitor) start() {
-	if m.hold.OnSuspend {
-		suspensionsOf(m.hold.Client).add(m.hold)
+	if m.hold.OnSuspend && !m.awaitSuspension() {
+		return
 	}
 	if own := m.hold.Znode.Own; own != nil {
 		m.revocation.observe(own) // a request that came while the holder waited
@@ -55,6 +55,25 @@ func (m *monitor) start() {
 		return
 	}
 	m.after(ownWatchDelay)
+}
+
+// awaitSuspension has the hold lost at the next break. It reports false if the hold has ended by now.
+func (m *monitor) awaitSuspension() bool {
+	suspensions := suspensionsOf(m.hold.Client)
+	m.mu.Lock()
+	over := m.over
+	if !over {
+		suspensions.add(m.hold)
+	}
+	m.mu.Unlock()
+	if over {
+		return false
+	}
+	if z := m.hold.Znode; z.Session.Breaks() != z.Breaks { // before the listener was told of the hold
+		m.hold.lose(ErrSuspended)
+		return false
+	}
+	return true
 }
 
 // after has the znode inspected after the delay.

@@ -17,21 +17,18 @@ type suspensions struct {
 type suspensionsKey struct{}
 
 func suspensionsOf(c *framework.Client) *suspensions {
-	return c.Shared(suspensionsKey{}, func() any {
+	s := c.Shared(suspensionsKey{}, func() any {
 		return &suspensions{holds: make(map[*Hold]struct{})}
 	}).(*suspensions)
+	s.listens.Do(func() { c.OnState(s.onState) })
+	return s
 }
 
-// add has h lost at the next break. If the connection broke after the grant was certain, h is lost at
-// once: the listener may have been told of that before.
+// add has h lost at the next break.
 func (s *suspensions) add(h *Hold) {
-	s.listens.Do(func() { h.Client.OnState(s.onState) })
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.holds[h] = struct{}{}
-	s.mu.Unlock()
-	if h.Znode.Session.Breaks() != h.Znode.Breaks {
-		h.lose(ErrSuspended)
-	}
 }
 
 func (s *suspensions) remove(h *Hold) {

@@ -1,0 +1,164 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
+)
+
+var errOver = errors.New("session ended")
+
+// A fakeGrant is a grant without a client. It is not for concurrent use, but for lose.
+type fakeGrant struct {
+	err                 error
+	onLost              func(error)
+	released, discarded int
+}
+
+func (g *fakeGrant) Node() string                  { return "/a" }
+func (g *fakeGrant) Fence() int64                  { return 5 }
+func (g *fakeGrant) Guard() framework.TxnOp        { return framework.OpCheck("/a", framework.AnyVersion) }
+func (g *fakeGrant) Deadline() time.Time           { return time.Time{} }
+func (g *fakeGrant) Err() error                    { return g.err }
+func (g *fakeGrant) OnLost(fn func(error))         { g.onLost = fn }
+func (g *fakeGrant) Discard()                      { g.discarded++ }
+func (g *fakeGrant) Release(context.Context) error { g.released++; return nil }
+
+// A fixture is a hold with one share, and what became of it.
+type fixture struct {
+	grant *fakeGrant
+	first hold.Share
+	ended []error
+	*hold.Hold
+}
+
+func newFixture(err error) *fixture {
+	f := &fixture{grant: &fakeGrant{err: err}}
+	hold.New(hold.Options{
+		Path:  "/lock",
+		Grant: f.grant,
+		Hooks: hold.NoHooks{},
+		Lost:  func(cause error) error { return fmt.Errorf("lost: %w", cause) },
+		Ended: func(_ *hold.Hold, lost error) { f.ended = append(f.ended, lost) },
+	}, &f.first)
+	f.Hold = f.first.Hold()
+	return f
+}
+
+func (f *fixture) mustHaveEnded(t *testing.T, lost error, released, discarded int) {
+	t.Helper()
+	if len(f.ended) != 1 || !errors.Is(f.ended[0], lost) || (lost == nil) != (f.ended[0] == nil) {
+		t.Errorf("ended %v, want once with %v", f.ended, lost)
+	}
+	if f.grant.released != released || f.grant.discarded != discarded {
+		t.Errorf("released %d times, discarded %d times; want %d, %d", f.grant.released, f.grant.discarded, released, discarded)
+	}
+	if f.Join(new(hold.Share)) {
+		t.Error("a share joined after the end")
+	}
+}
+
+func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	var second hold.Share
+	if !f.Join(&second) {
+		t.Fatal("the second share did not join")
+	}
+	ctx, cancel := f.first.Context(t.Context())
+	defer cancel()
+	if err := f.first.Release(t.Context()); err != nil || f.grant.released != 0 || len(f.ended) != 0 {
+		t.Errorf("release of one of two: %v, grant released %d times, ended %v", err, f.grant.released, f.ended)
+	}
+	if !errors.Is(context.Cause(ctx), hold.ErrReleased) || !errors.Is(f.first.Err(), hold.ErrReleased) || second.Err() != nil {
+		t.Errorf("after the first release: context %v, shares %v, %v", context.Cause(ctx), f.first.Err(), second.Err())
+	}
+	if err := f.first.Release(t.Context()); !errors.Is(err, hold.ErrReleased) {
+		t.Errorf("second release of a share: %v", err)
+	}
+	if err := second.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.mustHaveEnded(t, nil, 1, 0)
+	f.grant.onLost(errOver)
+	if err := second.Err(); !errors.Is(err, hold.ErrReleased) {
+		t.Errorf("a release that a loss followed: %v", err)
+	}
+	f.mustHaveEnded(t, nil, 1, 0)
+}
+
+func TestHoldIsLostOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	var second hold.Share
+	f.Join(&second)
+	ctx, cancel := second.Context(t.Context())
+	defer cancel()
+	var passedOn []error
+	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) })
+	f.grant.onLost(errOver)
+	f.grant.onLost(errors.New("another cause"))
+	for _, s := range []*hold.Share{&f.first, &second} {
+		select {
+		case <-s.Lost():
+		default:
+			t.Error("Lost is open")
+		}
+		if err := s.Err(); !errors.Is(err, errOver) {
+			t.Errorf("share: %v", err)
+		}
+	}
+	if !errors.Is(context.Cause(ctx), errOver) || len(passedOn) != 1 || !errors.Is(passedOn[0], errOver) {
+		t.Errorf("context %v, passed on %v", context.Cause(ctx), passedOn)
+	}
+	late, cancelLate := second.Context(t.Context())
+	defer cancelLate()
+	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}) {
+		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
+	}
+	if err := second.Release(t.Context()); !errors.Is(err, errOver) {
+		t.Errorf("release after the loss: %v", err)
+	}
+	f.mustHaveEnded(t, errOver, 0, 1)
+}
+
+func TestHoldOfAGrantThatIsOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(errOver)
+	if err := f.first.Err(); !errors.Is(err, errOver) {
+		t.Errorf("share: %v", err)
+	}
+	f.mustHaveEnded(t, errOver, 0, 1)
+}
+
+func TestHoldDiscarded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	f.first.Discard()
+	f.first.Discard()
+	f.mustHaveEnded(t, nil, 0, 1)
+}
+
+// TestHoldReleaseAndLossAtOnce has one of the two end the hold, and the other find that.
+func TestHoldReleaseAndLossAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		f := newFixture(nil)
+		var racing sync.WaitGroup
+		var err error
+		racing.Go(func() { f.grant.onLost(errOver) })
+		racing.Go(func() { err = f.first.Release(t.Context()) })
+		racing.Wait()
+		if lost := errors.Is(err, errOver); lost {
+			f.mustHaveEnded(t, errOver, 0, 1)
+		} else {
+			f.mustHaveEnded(t, nil, 1, 0)
+		}
+	}
+}
