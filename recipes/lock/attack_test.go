@@ -231,9 +231,14 @@ func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/takeover"
 		srv := virtualServer(t)
-		m := newMutex(t, virtualClient(t, srv), path)
+		c := virtualClient(t, srv)
+		m := newMutex(t, c, path)
 		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
-		slow := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply, Skip: 2})
+		// The directory exists, so it is listed once before the znode is created and once behind it.
+		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		slow := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply, Skip: 1})
 		first, cancel := context.WithCancel(owner)
 		var all sync.WaitGroup
 		all.Go(func() {
