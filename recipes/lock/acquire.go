@@ -125,13 +125,13 @@ func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Gra
 	return l, nil
 }
 
-// newEntry returns an entry whose attempt has not begun. beside is the caller's entry of the write
-// side, if it holds that and asks for the read side.
-func (q *queueLock) newEntry(key ownerKey, beside *entry) *entry {
+// newEntry returns an entry whose attempt has not begun. For a downgrade, write is the caller's entry
+// of the write side, which it holds; otherwise write is nil.
+func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 	e := &entry{lock: q, key: key}
 	data := func() []byte { return q.cfg.nodeData(key.caller, e.seen) }
-	if beside != nil {
-		e.attempt = q.queue.NewAttemptBeside(beside.grant, q.kind, data)
+	if write != nil {
+		e.attempt = q.queue.NewDowngrade(write.grant, q.kind, data)
 	} else {
 		e.attempt = q.queue.NewAttempt(q.kind, data)
 	}

@@ -14,7 +14,7 @@ type admission struct {
 	lease   *Lease
 	outcome <-chan struct{}
 	trying  bool   // the attempt waits for no other contender
-	upgrade *entry // a read hold that the write side is asked beside
+	upgrade *entry // of the read side, which the caller holds while it asks for the write side
 }
 
 // admit finds what the call has to do. awaited is the entry that it has waited for, if any. It

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// step enters the queues of the members by one transaction, keeps those up to
-// the first that somebody else has, leaves the queues behind that one, and waits for it.
+// step enters the queues of the members by one transaction. It keeps the grants up to the first
+// member that another client holds, leaves the queues after that one, and waits for it.
 func (a *acquisition) step(ctx context.Context, members []member) error {
 	batch, err := a.join(ctx, members)
 	a.batch = batch
@@ -24,14 +24,14 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 		return a.lock(ctx, members[0])
 	}
 	attempts := attemptsOf(batch)
-	if err := waitqueue.EnterAll(ctx, attempts); err != nil {
+	if err := waitqueue.Enqueue(ctx, attempts); err != nil {
 		if ctxerr.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
 			a.limit = len(batch) / 2
 			return a.quit(ctx, batch, nil)
 		}
 		return a.quit(ctx, batch, a.opError(a.name, err))
 	}
-	grants, err := waitqueue.GrantAll(ctx, attempts)
+	grants, err := waitqueue.TryGrant(ctx, attempts)
 	busy := len(batch) // index of the first that is not granted
 	if err != nil {
 		busy = slices.IndexFunc(batch, func(e batchMember) bool { return e.entry != nil && e.entry.attempt == attempts[len(grants)] })
@@ -102,7 +102,7 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 		}
 		a.leases, a.batch = append(a.leases, lease), batch[i+1:]
 		if e.entry != nil && !a.try {
-			e.entry.attempt.Arrive()
+			e.entry.attempt.ReportGranted()
 		}
 	}
 	if busy == len(batch) {
@@ -126,7 +126,7 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 // the session ended or a node of the caller's was deleted.
 func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy batchMember, err error) error {
 	switch {
-	case waitqueue.Anew(err):
+	case waitqueue.Restartable(err):
 		err = nil
 	case ctxerr.Is(err, waitqueue.ErrBusy):
 		err = a.opError(busy.member.name, ErrHeld)

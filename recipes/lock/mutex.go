@@ -32,7 +32,8 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	return &Mutex{queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl, Ahead: waitqueue.Next, Place: cfg.position,
+			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl,
+			Predecessor: waitqueue.ExclusivePredecessor, OnPosition: cfg.position,
 		},
 		kind: mutexKind,
 		path: path,

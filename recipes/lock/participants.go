@@ -36,7 +36,7 @@ func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error
 		found, existing = append(found, p), append(existing, node)
 	}
 	for i := range found {
-		found[i].Holder = q.Ahead(existing, i, i) < 0
+		found[i].Holder = q.Predecessor(existing, i, i) < 0
 	}
 	return found, nil
 }

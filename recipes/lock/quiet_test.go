@@ -45,7 +45,7 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(t *testing.T, c *framework.Client) lock.Locker
 		more int // requests of one that has waited, once it has the lock: the watch on its znode
-		slow int // reads of a slow look
+		slow int // reads of a recheck
 	}{
 		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newExclusive(t, c, "/quiet/a") }, 1, 1},
 		"mutex":     {func(t *testing.T, c *framework.Client) lock.Locker { return newMutex(t, c, "/quiet/a") }, 0, 2},

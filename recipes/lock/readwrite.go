@@ -40,8 +40,8 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	read := queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl, Ahead: readWriteAhead, Place: cfg.position,
-			Heirs: writersHeirs,
+			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl,
+			Predecessor: readWritePredecessor, OnPosition: cfg.position, MayReplace: writerMayReplace,
 		},
 		kind:  readKind,
 		other: writeKind,
@@ -56,29 +56,27 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
 }
 
-// readWriteAhead says who waits for whom: a writer for whoever is before it,
-// a reader for the nearest writer ahead, and never for one that comes later. A
-// writer of a reader's own number is its owner's: that had the write side when it
-// took the read side. At the end of the counter a number says nothing, and no owner of the
-// write side gets the read side.
-func readWriteAhead(nodes []waitqueue.Node, own, before int) int {
+// readWritePredecessor returns the predecessor of a node. A writer waits for the node before it. A
+// reader waits for the nearest writer ahead. A writer of the reader's own number has the same
+// owner, who held the write side when it took the read side. At the end of the counter several nodes
+// have one number, and no owner of the write side gets the read side.
+func readWritePredecessor(nodes []waitqueue.Node, own, before int) int {
 	if nodes[own].Kind == writeKind {
 		return before - 1
 	}
 	for i := before - 1; i >= 0; i-- {
-		if nodes[i].Kind == writeKind && (nodes[i].Sequence != nodes[own].Sequence || nodes[i].Uncounted()) {
+		if nodes[i].Kind == writeKind && (nodes[i].Sequence != nodes[own].Sequence || nodes[i].Overflowed()) {
 			return i
 		}
 	}
 	return -1
 }
 
-// writersHeirs says where a contender can come to stand ahead of others that
-// stand already. A writer that takes the read side gets a node of the writer's own
-// number, and keeps that when the writer's goes, so another writer behind it has to
-// look again. A reader need not: it shares the lock with that one. And no node of a
-// writer is ever made so.
-func writersHeirs(gone, waiting waitqueue.Node) bool {
+// writerMayReplace reports whether a new node may have taken the place of gone, ahead of waiting. A
+// downgrade creates a read node with the number of the write node, and keeps it when the write node
+// is deleted, so a writer behind it has to list again. A reader behind it need not, because readers
+// share the lock. No write node is created like that.
+func writerMayReplace(gone, waiting waitqueue.Node) bool {
 	return gone.Kind == writeKind && waiting.Kind == writeKind
 }
 

@@ -21,7 +21,7 @@ func TestSemaphoreMutexTurnIsDeleted(t *testing.T) {
 		operator, holder, c := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
 		held := mustLock(t, newSemaphoreMutex(t, holder, path))
 		waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
-		await(time.Second) // all watches are set, long before a slow look
+		await(time.Second) // all watches are set, long before a recheck
 		before := ephemeralsOf(t, srv, c.Session().ID)
 		if len(before) != 2 {
 			t.Fatalf("the waiter has %q, want its turn and its lease", before)

@@ -34,7 +34,7 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire
 	a := &semaphoreAttempt{mutex: m, data: m.cfg.nodeData(shown(ctx), seen), seen: seen, place: -1}
 	turns := *m.turns
 	if m.cfg.position != nil {
-		turns.Place = func(ahead int) {
+		turns.OnPosition = func(ahead int) {
 			if ahead > 0 { // else it has its turn, and looks for a holder next
 				a.tell(ahead + 1)
 			}
@@ -161,7 +161,7 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error) {
 	dir := a.mutex.leases.Dir
 	if a.grant == nil {
-		a.grant, names, err = a.turn.Also(ctx, a.mutex.leases, a.data)
+		a.grant, names, err = a.turn.AddNode(ctx, a.mutex.leases, a.data)
 		if err != nil || names != nil {
 			return names, err
 		}
@@ -225,10 +225,10 @@ func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
 
 // awaitFired returns nil when a watch has fired, or may have missed something.
 func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	slow := time.NewTimer(waitqueue.UntilSlowLook(a.turn.Client))
-	defer slow.Stop()
+	recheck := time.NewTimer(waitqueue.RecheckDelay(a.turn.Client))
+	defer recheck.Stop()
 	select {
-	case <-slow.C:
+	case <-recheck.C:
 		closeWatch(a.own)
 		a.own = nil // to be read again
 		return nil
@@ -268,7 +268,7 @@ func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
 		err = nil
 	}
-	busy := a.queue.GiveUp(ctx)
+	busy := a.queue.Cancel(ctx)
 	if err != nil {
 		busy = fmt.Errorf("%w: %w", busy, err)
 	}

@@ -44,7 +44,8 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	}
 	dir := func(name, kind string) *waitqueue.Queue {
 		return &waitqueue.Queue{
-			Client: c, Dir: framework.JoinPath(path, name), Kinds: []string{kind}, ACL: cfg.acl, Ahead: waitqueue.Next,
+			Client: c, Dir: framework.JoinPath(path, name), Kinds: []string{kind}, ACL: cfg.acl,
+			Predecessor: waitqueue.ExclusivePredecessor,
 		}
 	}
 	return &SemaphoreMutex{

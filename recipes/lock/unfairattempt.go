@@ -182,17 +182,17 @@ func outage(err error) bool {
 }
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	slow := time.NewTimer(waitqueue.UntilSlowLook(a.client))
-	defer slow.Stop()
+	recheck := time.NewTimer(waitqueue.RecheckDelay(a.client))
+	defer recheck.Stop()
 	for {
 		select {
 		case <-watch.Fired():
 			return nil
-		case <-slow.C:
-			if gone, err := a.slowLook(ctx); gone || err != nil {
+		case <-recheck.C:
+			if gone, err := a.recheck(ctx); gone || err != nil {
 				return err
 			}
-			slow.Reset(waitqueue.UntilSlowLook(a.client))
+			recheck.Reset(waitqueue.RecheckDelay(a.client))
 		case <-a.session.Lost():
 			return a.session.Err()
 		case <-ctx.Done():
@@ -201,9 +201,9 @@ func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) 
 	}
 }
 
-// slowLook reads the holder's znode, whose deletion the watch may have missed. An outage is no
+// recheck reads the holder's znode, whose deletion the watch may have missed. An outage is no
 // error: it fires the watch.
-func (a *unfairAttempt) slowLook(ctx context.Context) (gone bool, err error) {
+func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
 	read, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
 	switch {
 	case ctxerr.Is(err, framework.ErrNoNode):

@@ -6,22 +6,21 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
-// An Attempt is one contender's way through the queue: it gets a node in the
-// client's session, waits, and is granted or withdraws. When its session ends or
-// somebody deletes its node, it queues again. One goroutine at a time may drive
-// it; another may take over where one gave up.
+// An Attempt is one contender's way through the queue: it creates a node in the client's session,
+// waits, and is granted or withdraws. If its session ends, or another client deletes its node, it
+// queues again. One goroutine at a time may drive it. If that goroutine fails, another one may
+// take the attempt over.
 type Attempt struct {
 	queue *Queue
 	kind  string
 	data  func() []byte
 
-	Observer Observer // of its waiting; nil for nobody. Whoever drives may set it
+	Observer Observer // of its waiting; may be nil. The goroutine that drives may set it
 
-	beside *Grant // to enter beside; nil if the attempt queues as others do
-	place  int    // that was told last; -1 for none
+	write    *Grant // of a downgrade; nil if the attempt queues as others do
+	reported int    // how many contenders ahead OnPosition was called with last; -1 for none
 
 	client *framework.Client // bound to the hold's session
 	hold   *framework.SessionHold
@@ -33,21 +32,17 @@ type Attempt struct {
 	breaks int64    // of the connection when the grant was certain
 	listed []string // what was listed along with the creation of the node; nil once used
 	fresh  bool     // the node has not been listed yet
-	wait   *waiting // since it began to wait
+	waiter *waiter  // since it began to wait
 }
 
-// NewAttempt returns an attempt that has not entered the queue yet. data is
-// called for what its node is to hold, when that is made.
+// NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
+// returns the node's data.
 func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
-	return &Attempt{queue: q, kind: kind, data: data, place: -1}
+	return &Attempt{queue: q, kind: kind, data: data, reported: -1}
 }
 
-// Entered reports whether the attempt has a node. It is for who drives it.
-func (a *Attempt) Entered() bool { return a.node != "" }
-
-// Run drives the attempt until it is granted, ctx ends or there is an error.
-// With an error the attempt keeps what it has, its place included: Run again, or
-// Withdraw.
+// Run drives the attempt until it is granted, ctx ends or a request fails. With an error the
+// attempt keeps what it has, its node included: Run again, or Withdraw.
 func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 	for {
 		if err := a.enter(ctx); err != nil {
@@ -59,9 +54,9 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 		}
 		switch {
 		case err == nil:
-			a.tell(0)
+			a.ReportGranted()
 			return a.grant(), nil
-		case Anew(err):
+		case Restartable(err):
 			a.restart(err)
 		default:
 			return nil, err
@@ -69,14 +64,13 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 	}
 }
 
-// Try makes one attempt and waits for nobody: it is granted, or returns
-// [ErrBusy] with its node gone. It does not even enter where somebody else
-// can be seen to be there. An attempt whose session ends or whose node somebody
-// deletes begins anew.
+// Try waits for no other contender: it returns a grant, or [ErrBusy] with its node deleted. If it
+// finds a predecessor before it has a node, it does not create one. If its session ends, or
+// another client deletes its node, Try starts again.
 func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
 	for {
 		grant, err := a.try(ctx)
-		if !Anew(err) {
+		if !Restartable(err) {
 			return grant, err
 		}
 		a.restart(err)
@@ -84,20 +78,20 @@ func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
 }
 
 func (a *Attempt) try(ctx context.Context) (*Grant, error) {
-	if a.beside == nil && a.node == "" {
-		if err := a.lookAhead(ctx); err != nil {
+	if a.write == nil && a.node == "" {
+		if err := a.checkFree(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if err := a.enter(ctx); err != nil {
 		return nil, err
 	}
-	pos, err := a.look(ctx)
+	pos, err := a.position(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case pos.ahead != "":
-		return nil, a.GiveUp(ctx)
+	case pos.predecessor != "":
+		return nil, a.Cancel(ctx)
 	}
 	if err := a.secure(ctx); err != nil {
 		return nil, err
@@ -105,12 +99,12 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	return a.grant(), nil
 }
 
-// lookAhead returns ErrBusy if there is somebody that the attempt would have to
-// wait for. What it sees at first may be old: the client's server may lag behind
-// the one that a release went to. So it looks again before it refuses. That does
-// not help where the server is the leader itself, which answers a sync before it has applied
-// all that it has committed: then it refuses who comes a moment after a release.
-func (a *Attempt) lookAhead(ctx context.Context) error {
+// checkFree returns ErrBusy if the attempt would have a predecessor. The first listing may be old,
+// because the client's server may lag behind the server that processed a release. So checkFree
+// syncs and lists again before it refuses. A leader answers a sync before it has applied all that
+// it has committed, so an attempt that is connected to the leader may be refused right after a
+// release.
+func (a *Attempt) checkFree(ctx context.Context) error {
 	for _, synced := range []bool{false, true} {
 		if synced {
 			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
@@ -121,7 +115,7 @@ func (a *Attempt) lookAhead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if own := len(nodes); a.queue.Ahead(append(nodes, a.last(nodes)), own, own) < 0 {
+		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
 			return nil
 		}
 	}
@@ -137,16 +131,19 @@ func (a *Attempt) last(nodes []Node) Node {
 	return n
 }
 
-// tell tells the attempt's place in the queue, if it is another than before.
-func (a *Attempt) tell(place int) {
-	if a.queue.Place != nil && place != a.place {
-		a.place = place
-		a.queue.Place(place)
+// ReportGranted reports that no contender is ahead of the attempt any more.
+func (a *Attempt) ReportGranted() { a.report(0) }
+
+// report calls OnPosition if the number of contenders ahead has changed.
+func (a *Attempt) report(ahead int) {
+	if a.queue.OnPosition != nil && ahead != a.reported {
+		a.reported = ahead
+		a.queue.OnPosition(ahead)
 	}
 }
 
-// Withdraw gives the attempt up: its node is deleted in the background until it
-// is gone or its session has ended.
+// Withdraw ends the attempt. Its node is deleted in the background, until it is gone or its
+// session has ended.
 func (a *Attempt) Withdraw() {
 	if a.node != "" {
 		a.client.Discard(a.node)
@@ -154,9 +151,26 @@ func (a *Attempt) Withdraw() {
 	a.leave()
 }
 
-// restart leaves the queue because of err, to enter it again. A node that is not
-// seen to contend may stand all the same, as where it stands beside another that
-// has gone.
+// Cancel deletes the node of an attempt that has a predecessor, and returns ErrBusy. It waits for
+// the deletion, because the next Try must not find this node. If the deletion is not confirmed,
+// the error says why.
+func (a *Attempt) Cancel(ctx context.Context) error {
+	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
+	a.leave()
+	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+		return ErrBusy
+	}
+	return fmt.Errorf("%w: %w", ErrBusy, err)
+}
+
+// Restartable reports whether an attempt that failed with err has to enter the queue again: its
+// session has ended, or another client deleted its node.
+func Restartable(err error) bool {
+	return ctxerr.Is(err, errGone) || ctxerr.Is(err, framework.ErrSessionEnded)
+}
+
+// restart leaves the queue because of err, so that the attempt can enter it again. A node that does
+// not contend may exist nevertheless: that of a downgrade whose write node is gone.
 func (a *Attempt) restart(err error) {
 	if ctxerr.Is(err, errGone) {
 		a.Withdraw()
@@ -167,8 +181,8 @@ func (a *Attempt) restart(err error) {
 
 // leave forgets the node and the session.
 func (a *Attempt) leave() {
-	if a.wait != nil {
-		if own := a.wait.end(); own != nil {
+	if a.waiter != nil {
+		if own := a.waiter.end(); own != nil {
 			own.Close()
 		}
 	}
@@ -176,38 +190,5 @@ func (a *Attempt) leave() {
 		a.hold.Release()
 	}
 	a.hold, a.client = nil, nil
-	a.node, a.listed, a.beside, a.wait = "", nil, nil, nil
-}
-
-// secure makes the grant certain. Breaks of the connection count from then on, also while a
-// function of the user's is told of the grant.
-func (a *Attempt) secure(ctx context.Context) error {
-	err := a.hold.Secure(ctx)
-	a.breaks = a.hold.Breaks()
-	return err
-}
-
-// grant turns the attempt into what it was for.
-func (a *Attempt) grant() *Grant {
-	g := &Grant{
-		Znode:  hold.Znode{Client: a.client, Session: a.hold, Path: a.node, Stat: a.stat, Breaks: a.breaks},
-		Beside: a.beside,
-	}
-	if w := a.wait; w != nil {
-		g.Own = w.end()
-		a.wait = nil
-	}
-	return g
-}
-
-// GiveUp deletes the node that came second, and returns ErrBusy. The next Try is
-// not to find this one's node, so it waits for the deletion; what keeps that from being
-// confirmed is added to the error.
-func (a *Attempt) GiveUp(ctx context.Context) error {
-	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
-	a.leave()
-	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
-		return ErrBusy
-	}
-	return fmt.Errorf("%w: %w", ErrBusy, err)
+	a.node, a.listed, a.write, a.waiter = "", nil, nil, nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// errGone means that the attempt's node is not in the queue any more.
+// errGone means that the attempt's node is no longer in the queue.
 var errGone = errors.New("waitqueue: own node is gone")
 
-// enter makes sure that there is a node of a session that stands.
+// enter makes sure that the attempt has a node of a session that has not ended.
 func (a *Attempt) enter(ctx context.Context) error {
 	if a.hold != nil && a.hold.Err() != nil {
 		a.leave()
@@ -35,7 +35,7 @@ func (a *Attempt) bind(ctx context.Context) error {
 	switch {
 	case a.hold != nil:
 		return nil
-	case a.beside != nil && a.besideNode().Uncounted():
+	case a.write != nil && a.writeNode().Overflowed():
 		return ErrCounterEnd
 	}
 	session, err := a.queue.Client.HoldSession(ctx)
@@ -45,13 +45,13 @@ func (a *Attempt) bind(ctx context.Context) error {
 	a.hold = session
 	a.client = a.queue.Client.InSession(session.Session())
 	a.key = listingKey{session.Session(), a.client.AbsolutePath(a.queue.Dir), a.queue.Kinds[0]}
-	if a.beside != nil && a.beside.Session.Session() != session.Session() {
-		a.beside = nil
+	if a.write != nil && a.write.Session.Session() != session.Session() {
+		a.write = nil
 	}
 	return nil
 }
 
-// create creates the node, and lists along with that if not too many others do.
+// create creates the node. It lists along with the creation if not too many other attempts do.
 func (a *Attempt) create(ctx context.Context) error {
 	along, end := listingsOf(a.client).begin(a.key)
 	defer end()
@@ -76,10 +76,10 @@ func (a *Attempt) creation(along bool) *creation {
 	c.opts = []framework.CreateOption{
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat),
 	}
-	if a.beside == nil {
+	if a.write == nil {
 		c.opts = append(c.opts, framework.Sequential())
 	} else {
-		c.name += a.besideNode().digits()
+		c.name += a.writeNode().digits()
 	}
 	if along {
 		c.opts = append(c.opts, framework.ListTo(&c.names))
@@ -90,7 +90,7 @@ func (a *Attempt) creation(along bool) *creation {
 	return c
 }
 
-// created takes over the node that the creation made, at the path.
+// created notes the node that the creation has made at the path.
 func (a *Attempt) created(path string, c *creation) {
 	_, name := framework.SplitPath(path)
 	a.node, a.fresh, a.listed = path, true, c.names

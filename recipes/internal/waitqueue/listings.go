@@ -8,18 +8,18 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// listings are what the attempts of one client share of their requests: the listings that are on
-// their way. A listing that contains a znode was made while that znode existed, so it shows
-// all that can be ahead of it; no watch on the directory is needed for that. Nothing is kept of a
-// listing that nobody waits for.
+// listings are the listings on their way that the attempts of one client share. A listing that
+// contains a znode was made while that znode existed, so it shows all contenders that can be ahead
+// of it, without a watch on the directory. A listing is dropped when no attempt waits for it.
 //
-// An attempt can do without: it lists along with each creation, and for itself while it waits.
+// Sharing is an optimisation: without it, an attempt would list along with each creation, and for
+// itself while it waits.
 type listings struct {
 	mu  sync.Mutex // guards following; never held across a request
 	all map[listingKey]*underway
 }
 
-// A listingKey names what the attempts have in common that share listings.
+// A listingKey is what attempts that share listings have in common.
 type listingKey struct {
 	session   int64
 	dir, kind string // in the ensemble; the first of the queue's kinds
@@ -43,8 +43,40 @@ type sharedListing struct {
 	cancel  context.CancelFunc
 	waiting int           // attempts; guarded by listings.mu
 	done    chan struct{} // closed with nodes and err set
-	nodes   []Node        // nobody changes them
+	nodes   []Node        // never changed
 	err     error
+}
+
+// position returns where the attempt's node is. A node that is not listed is gone: the listing is
+// no older than the node, because the session that created the node has read it.
+func (a *Attempt) position(ctx context.Context) (position, error) {
+	nodes, err := a.list(ctx)
+	if err != nil {
+		return position{}, err
+	}
+	own := Index(nodes, a.self.Name)
+	switch {
+	case own < 0:
+		return position{}, errGone
+	case a.write != nil:
+		return position{ahead: own}, a.checkWriteNode(nodes)
+	}
+	return a.queue.position(nodes, own), nil
+}
+
+// list returns the queue, as listed along with the creation of the node, or by a listing that the
+// attempt shares. The first shared listing may have been on its way before, if it contains the
+// node. Later ones are sent after the event that made the attempt list again.
+func (a *Attempt) list(ctx context.Context) ([]Node, error) {
+	fresh, names := a.fresh, a.listed
+	a.fresh, a.listed = false, nil
+	if names != nil {
+		return a.queue.ordered(ctx, a.client, names)
+	}
+	ask := func(ctx context.Context) ([]Node, error) { return a.queue.list(ctx, a.client) }
+	return listingsOf(a.client).list(ctx, a.key, ask, func(nodes []Node) bool {
+		return fresh && Index(nodes, a.self.Name) >= 0
+	})
 }
 
 type listingsKey struct{}
@@ -55,8 +87,8 @@ func listingsOf(c *framework.Client) *listings {
 	}).(*listings)
 }
 
-// begin reports whether an attempt is to list along with its creation. The attempt calls end once
-// the creation has been answered, or has failed.
+// begin reports whether an attempt has to list along with its creation. The attempt calls end when
+// the creation has been answered or has failed.
 func (ls *listings) begin(key listingKey) (along bool, end func()) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -89,9 +121,9 @@ func (ls *listings) forgetLocked(key listingKey) {
 	}
 }
 
-// list returns the nodes by the listing that is on its way, if enough says that it will do, and
-// else by the next one, which is sent after list was called. ctx bounds the wait: the request goes
-// on as long as any attempt waits for it.
+// list returns the nodes of the listing that is on its way, if enough accepts them. Otherwise it
+// returns those of the next listing, which is sent after list was called. If ctx ends first, the
+// request goes on as long as another attempt waits for it.
 func (ls *listings) list(
 	ctx context.Context, key listingKey, ask request, enough func([]Node) bool,
 ) ([]Node, error) {

@@ -2,6 +2,7 @@ package waitqueue
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,22 @@ func (n Node) digits() string {
 	return n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]
 }
 
-// sequenceDigits is the least length of a sequence number: the server pads it to
-// ten, the sign of a negative one included.
+// lastSequence is where a directory's counter ends. The creations that are outstanding together at
+// that moment get this number, then the least negative one, and so on upwards. All later creations
+// get this number again. A directory that is never empty is never removed. At 1,000 contenders a
+// second its counter ends after 25 days.
+const lastSequence = math.MaxInt32
+
+// Overflowed reports whether the number is one from the end of the directory's counter. Such a node
+// comes after all others, and its number does not give its order among the overflowed ones.
+func (n Node) Overflowed() bool { return n.Sequence == lastSequence || n.Sequence < 0 }
+
+// sequenceDigits is the least length of a sequence number: the server pads it to ten characters,
+// which include the sign of a negative number.
 const sequenceDigits = 10
 
-// parse returns the contender that name means. The kind is what stands before
-// the number, wherever the name begins: Curator sorts by what follows the last
-// occurrence of the kind, so whoever made the node, it contends. Everything else
-// in the directory is none of the queue's business.
+// parse returns the contender that name means. Curator sorts by what follows the last occurrence of
+// the kind, so a name contends however it begins. Other children of the directory are ignored.
 func parse(name string, kinds []string) (Node, bool) {
 	for rank, kind := range kinds {
 		i := strings.LastIndex(name, kind)
@@ -48,10 +57,9 @@ func parse(name string, kinds []string) (Node, bool) {
 	return Node{}, false
 }
 
-// Sort returns the contenders among the names of a directory's children, in the
-// order of their numbers, those that are [Node.Uncounted] last: these end
-// in no certain order, but for Queue.settle. Nodes of one number (see
-// [Queue.NewAttemptBeside]) come in the order of the kinds.
+// Sort returns the contenders among the names of a directory's children, in the order of their
+// numbers. Nodes that are [Node.Overflowed] come last; Queue.orderOverflowed puts them in order.
+// Nodes of one number (see [Queue.NewDowngrade]) are in the order of their kinds.
 func Sort(names []string, kinds ...string) []Node {
 	nodes := make([]Node, 0, len(names))
 	for _, name := range names {
@@ -68,7 +76,7 @@ func compare(a, b Node) int {
 	return cmp.Or(cmp.Compare(uint32(a.Sequence), uint32(b.Sequence)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
 }
 
-// Index returns where the node with the name stands, or -1.
+// Index returns the index of the node with the name, or -1.
 func Index(nodes []Node, name string) int {
 	return slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
 }

@@ -3,7 +3,6 @@ package waitqueue
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sync"
 
@@ -12,28 +11,20 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// lastSequence is where a directory's counter ends. The creations that are outstanding together at
-// that moment get this number, then the least negative one, and so on upwards; all later ones get
-// this number again. A directory that is never empty, so never removed, gets there in 25 days at
-// 1,000 contenders a second.
-const lastSequence = math.MaxInt32
-
 // ErrCounterEnd is returned to a writer that asks for the read side, too, and whose znode has a
 // number from the end of the directory's counter: other znodes may have the same.
 var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
 	"it begins again once the directory has been empty and removed", "counter_end")
 
-// Uncounted reports whether the number is one from the end of the directory's counter: it comes
-// after all others, and says nothing of the order among its like.
-func (n Node) Uncounted() bool { return n.Sequence == lastSequence || n.Sequence < 0 }
+// maxStats is the maximum number of Stats that are requested at one time.
+const maxStats = 64
 
-// statsAtOnce is how many Stats are asked for at one time.
-const statsAtOnce = 64
-
-// settle puts the uncounted nodes, which end the sorted nodes, in the order of their creation, which
-// their Stats tell. It leaves those out that have gone meanwhile.
-func (q *Queue) settle(ctx context.Context, c *framework.Client, nodes []Node) ([]Node, error) {
-	first := slices.IndexFunc(nodes, Node.Uncounted)
+// orderOverflowed puts the overflowed nodes, which end the sorted nodes, in the order of their
+// creation, which it reads from their Stats. It leaves out nodes that are gone by then.
+func (q *Queue) orderOverflowed(
+	ctx context.Context, c *framework.Client, nodes []Node,
+) ([]Node, error) {
+	first := slices.IndexFunc(nodes, Node.Overflowed)
 	if first < 0 || first == len(nodes)-1 {
 		return nodes, nil
 	}
@@ -41,7 +32,7 @@ func (q *Queue) settle(ctx context.Context, c *framework.Client, nodes []Node) (
 	if err != nil {
 		return nil, err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return n.Uncounted() && created[n.Name] == 0 })
+	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return n.Overflowed() && created[n.Name] == 0 })
 	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b Node) int {
 		return cmp.Compare(created[a.Name], created[b.Name])
 	})
@@ -53,7 +44,7 @@ func (q *Queue) created(
 	ctx context.Context, c *framework.Client, nodes []Node,
 ) (map[string]int64, error) {
 	czxids, errs := make([]int64, len(nodes)), make([]error, len(nodes))
-	slots := make(chan struct{}, statsAtOnce)
+	slots := make(chan struct{}, maxStats)
 	var wg sync.WaitGroup
 	for i, node := range nodes {
 		slots <- struct{}{}

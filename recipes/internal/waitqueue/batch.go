@@ -11,11 +11,10 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// EnterAll gives a node to each of the attempts that has none, by one
-// transaction: all or none. They have different directories and are of one client,
-// whatever their views of it. With an error each attempt is as it was, or without
-// a node.
-func EnterAll(ctx context.Context, attempts []*Attempt) error {
+// Enqueue creates a node for each of the attempts that has none, by one transaction: all or none.
+// The attempts have different directories and belong to one client, whose views may differ. With an
+// error each attempt is as it was, or has no node.
+func Enqueue(ctx context.Context, attempts []*Attempt) error {
 	for {
 		outside, err := bindAll(ctx, attempts)
 		switch {
@@ -89,12 +88,11 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	return nil
 }
 
-// GrantAll looks for the attempts, which have entered, all at once, and returns
-// the grants of those from the first on that nobody is ahead of. err is nil if
-// that is all of them; otherwise it says what stands against the next one:
-// [ErrBusy], or why it can't be told. Those behind that one keep their places, free or
-// not. Call [Attempt.Arrive] for the grants that are taken.
-func GrantAll(ctx context.Context, attempts []*Attempt) (grants []*Grant, err error) {
+// TryGrant lists the queues of the attempts, which have nodes, all at once. It returns the grants
+// of the attempts before the first that is not granted. If all are granted, err is nil; otherwise
+// it is [ErrBusy] if that attempt has a predecessor, or the error of a request. That attempt and
+// those after it keep their nodes. Call [Attempt.ReportGranted] for each grant that is used.
+func TryGrant(ctx context.Context, attempts []*Attempt) (grants []*Grant, err error) {
 	obstacles := make([]error, len(attempts))
 	var wg sync.WaitGroup
 	for i, a := range attempts {
@@ -114,32 +112,23 @@ func GrantAll(ctx context.Context, attempts []*Attempt) (grants []*Grant, err er
 	return grants, nil
 }
 
-// Arrive tells that there is nobody ahead of the attempt any more.
-func (a *Attempt) Arrive() { a.tell(0) }
-
-// obstacle looks once and returns what stands against a grant.
+// obstacle lists once and returns what keeps the attempt from its grant; nil for nothing.
 func (a *Attempt) obstacle(ctx context.Context) error {
-	pos, err := a.look(ctx)
-	if err == nil && pos.ahead != "" {
+	pos, err := a.position(ctx)
+	if err == nil && pos.predecessor != "" {
 		return ErrBusy
 	}
 	return err
 }
 
-// Anew reports whether an attempt that failed with err has to begin anew: its
-// session has ended, or somebody deleted its node.
-func Anew(err error) bool {
-	return ctxerr.Is(err, errGone) || ctxerr.Is(err, framework.ErrSessionEnded)
-}
-
-// WithdrawAll gives the attempts up: it deletes their nodes by one transaction
-// and waits for that. What keeps it from being confirmed is returned; then the
-// deletion goes on in the background until they are gone or their session has ended.
+// WithdrawAll ends the attempts: it deletes their nodes by one transaction and waits for that. If
+// the deletion is not confirmed, WithdrawAll returns why. The deletion then goes on in the
+// background, until the nodes are gone or their session has ended.
 func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
-	var nodes []standing
+	var nodes []ownedNode
 	for _, a := range attempts {
 		if a.node != "" {
-			nodes = append(nodes, standing{a.client, a.node})
+			nodes = append(nodes, ownedNode{a.client, a.node})
 		}
 	}
 	errs := deleteAll(ctx, nodes)
@@ -152,25 +141,25 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 	return errors.Join(errs...)
 }
 
-// DeleteAll deletes the nodes of grants, of one client, by one transaction, and
-// returns an error for each as [framework.Client.Delete] with Guaranteed would.
+// DeleteAll deletes the nodes of grants of one client, by one transaction. It returns an error for
+// each node, as [framework.Client.Delete] with Guaranteed does.
 func DeleteAll(ctx context.Context, grants []*Grant) []error {
-	nodes := make([]standing, len(grants))
+	nodes := make([]ownedNode, len(grants))
 	for i, g := range grants {
-		nodes[i] = standing{g.Client, g.Path}
+		nodes[i] = ownedNode{g.Client, g.Path}
 	}
 	return deleteAll(ctx, nodes)
 }
 
-// A standing is a node that stands in a queue.
-type standing struct {
+// An ownedNode is the node of an attempt or a grant.
+type ownedNode struct {
 	client *framework.Client // bound to its session
 	node   string
 }
 
-// deleteAll deletes nodes of one client. If the transaction fails, as when one of
-// them is gone already, each is deleted for itself.
-func deleteAll(ctx context.Context, nodes []standing) []error {
+// deleteAll deletes nodes of one client by one transaction. If that fails, for example because one
+// node is gone already, each node is deleted by a request of its own.
+func deleteAll(ctx context.Context, nodes []ownedNode) []error {
 	errs := make([]error, len(nodes))
 	var failed error
 	if len(nodes) > 1 {
@@ -183,17 +172,17 @@ func deleteAll(ctx context.Context, nodes []standing) []error {
 		}
 	}
 	var wg sync.WaitGroup
-	var stood atomic.Bool // one of them was deleted only now, so the transaction deleted none
+	var existed atomic.Bool // one node existed until now, so the transaction deleted none
 	for i, n := range nodes {
 		wg.Go(func() {
 			errs[i] = n.client.Delete(ctx, n.node, framework.Guaranteed())
 			if errs[i] == nil {
-				stood.Store(true)
+				existed.Store(true)
 			}
 		})
 	}
 	wg.Wait()
-	if ctxerr.Is(failed, framework.ErrUnknownOutcome) && !stood.Load() {
+	if ctxerr.Is(failed, framework.ErrUnknownOutcome) && !existed.Load() {
 		for i, err := range errs {
 			if ctxerr.Is(err, framework.ErrNoNode) {
 				errs[i] = nil // by the transaction

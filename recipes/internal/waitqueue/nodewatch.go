@@ -1,0 +1,90 @@
+package waitqueue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// A nodeWatch is the node with the name, "" for none, and a watch on it. It is a data watch, as
+// Curator's, because that leaves nothing at the server if the node does not exist.
+type nodeWatch struct {
+	name  string
+	watch *framework.Watch // nil while there is none
+	gone  bool             // the node was gone when the watch was to be set
+}
+
+// deleted reports whether the node is known to be gone.
+func (w *nodeWatch) deleted() bool {
+	return w.gone || w.watch.Event() == framework.EventDeleted
+}
+
+// fired returns a channel that is closed when the watch fires; nil if there is no watch.
+func (w *nodeWatch) fired() <-chan struct{} {
+	if w.watch == nil {
+		return nil
+	}
+	return w.watch.Fired()
+}
+
+// retarget makes w the watch of the node with the name, and reports whether that watch has to be
+// set. A watch of the same node is kept if it has not fired, or has fired for the node's deletion.
+func (w *nodeWatch) retarget(name string) (missing bool) {
+	if w.name == name && w.watch != nil && (w.watch.Event() == 0 || w.watch.Event() == framework.EventDeleted) {
+		return false
+	}
+	w.close()
+	w.name = name
+	return name != ""
+}
+
+// set takes over the watch, or the error of the request for it. A node that is gone is no error.
+func (w *nodeWatch) set(watch *framework.Watch, err error) error {
+	if ctxerr.Is(err, framework.ErrNoNode) {
+		w.gone = true
+		return nil
+	}
+	if err == nil {
+		w.watch = watch
+	}
+	return err
+}
+
+func (w *nodeWatch) close() {
+	if w.watch != nil {
+		w.watch.Close()
+	}
+	*w = nodeWatch{}
+}
+
+// RecheckDelay returns how long a waiter relies on its watches before it checks whether they have
+// missed an event: one to two session timeouts. If the session may not read the znode at the moment
+// of an event, a server may drop the event together with the watch (ZooKeeper 3.8.4, 3.9.2).
+func RecheckDelay(c *framework.Client) time.Duration {
+	timeout := c.Session().Timeout
+	if timeout <= 0 {
+		timeout = framework.DefaultSessionTimeout // there is no session at the moment
+	}
+	return timeout + rand.N(timeout)
+}
+
+// recheck reads the own node and the predecessor. It returns nil if both exist, and errStale if one
+// does not. If the session may no longer read one of them, recheck returns an error that names it,
+// because the event of its deletion would be lost.
+func (w *waiter) recheck(ctx context.Context) error {
+	for _, name := range []string{w.own.name, w.predecessor.name} {
+		path := framework.JoinPath(w.attempt.queue.Dir, name)
+		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
+		switch {
+		case ctxerr.Is(err, framework.ErrNoNode):
+			return errStale
+		case err != nil:
+			return err
+		}
+		read.Close()
+	}
+	return nil
+}

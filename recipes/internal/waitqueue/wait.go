@@ -1,0 +1,181 @@
+package waitqueue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
+type Observer interface {
+	// Waits is called with the number of contenders ahead, after each listing that shows some.
+	Waits(ahead int)
+	// Behind is called after that with the data of the predecessor's znode, which the request
+	// that sets the watch has read.
+	Behind(data []byte)
+}
+
+// A waiter is what an attempt has while it waits: watches on its own node, on its predecessor and
+// on the predecessor after that.
+type waiter struct {
+	attempt     *Attempt
+	own         nodeWatch // if an operator deletes the node, the attempt queues again
+	predecessor nodeWatch // the node that it waits for
+	next        nodeWatch // the node that it would wait for then; see await
+	ahead       int       // how many contenders the last listing showed ahead
+}
+
+// waits returns what the attempt has while it waits.
+func (a *Attempt) waits() *waiter {
+	if a.waiter == nil {
+		a.waiter = &waiter{attempt: a}
+	}
+	return a.waiter
+}
+
+// BlockedBy returns how many contenders the last listing showed ahead of the attempt, its
+// predecessor, and the data and Stat that the predecessor's znode had when it was read to be
+// watched. ahead is -1 if there was none. It is for the goroutine that drives the attempt, once
+// that has failed.
+func (a *Attempt) BlockedBy() (ahead int, by Node, data []byte, st framework.Stat) {
+	if a.waiter == nil || a.waiter.predecessor.watch == nil {
+		return -1, Node{}, nil, framework.Stat{}
+	}
+	predecessor := a.waiter.predecessor
+	by, _ = parse(predecessor.name, a.queue.Kinds) // it was listed as a contender
+	st, _ = predecessor.watch.Stat()
+	return a.waiter.ahead, by, predecessor.watch.Data(), st
+}
+
+// end closes the watches, but for the watch on the own node, which it returns if there is one.
+func (w *waiter) end() (own *framework.Watch) {
+	w.predecessor.close()
+	w.next.close()
+	return w.own.watch
+}
+
+// errStale means that the attempt has to list again to know its position.
+var errStale = errors.New("waitqueue: what was listed is out of date")
+
+// await returns nil when no contender is ahead. If an outage ends before the session does, it
+// costs time, and the attempt keeps its node.
+//
+// If the last listing showed only one node ahead, its deletion grants the lock, because no
+// contender can get ahead of a node that exists, but for [Queue.MayReplace]. The watch on the own
+// node shows that this node exists, since a server sends events in the order of the changes. As
+// long as there are more nodes ahead, the attempt watches the next predecessor as well. When only
+// the predecessor is left, the listing is then up to date, and its deletion needs no request.
+func (a *Attempt) await(ctx context.Context) error {
+	for {
+		pos, err := a.position(ctx)
+		for err == nil && pos.predecessor != "" {
+			a.report(pos.ahead)
+			if a.Observer != nil {
+				a.Observer.Waits(pos.ahead)
+			}
+			pos, err = a.waits().step(ctx, pos)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case err == errStale: //nolint:errorlint // it is never wrapped
+		case ctx.Err() != nil || !disconnected(err):
+			return err
+		}
+	}
+}
+
+// disconnected reports whether err is only for lack of a connection.
+func disconnected(err error) bool {
+	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
+}
+
+// step waits for the next event and returns the position after it: the zero position if there is no
+// predecessor any more. It returns errStale if only a listing shows the position.
+func (w *waiter) step(ctx context.Context, pos position) (position, error) {
+	w.ahead = pos.ahead
+	if err := w.setWatches(ctx, pos); err != nil {
+		return pos, err
+	}
+	if w.predecessor.gone || w.next.gone {
+		return w.predecessorGone(pos)
+	}
+	recheck := time.NewTimer(RecheckDelay(w.attempt.client))
+	defer recheck.Stop()
+	for {
+		select {
+		case <-w.predecessor.watch.Fired():
+			return w.predecessorGone(pos)
+		case <-w.next.fired():
+			return w.predecessorGone(pos)
+		case <-w.own.watch.Fired():
+			return pos, errStale
+		case <-recheck.C:
+			if err := w.recheck(ctx); err != nil {
+				return pos, err
+			}
+			recheck.Reset(RecheckDelay(w.attempt.client))
+		case <-w.attempt.hold.Lost():
+			return pos, w.attempt.hold.Err()
+		case <-ctx.Done():
+			return pos, ctxerr.Of(ctx)
+		}
+	}
+}
+
+// predecessorGone returns the position after an event of the predecessor or of the next one. It
+// returns errStale if the last listing does not show that position.
+func (w *waiter) predecessorGone(pos position) (position, error) {
+	switch {
+	case pos.last && w.predecessor.deleted() && w.own.watch.Valid():
+		return position{}, nil
+	case pos.both && w.next.deleted() && !w.predecessor.deleted():
+		return pos.withoutNext(), nil
+	}
+	return pos, errStale
+}
+
+// setWatches sets the watches that are missing, within one round trip.
+func (w *waiter) setWatches(ctx context.Context, pos position) error {
+	var missing []*nodeWatch
+	var paths []string
+	for _, one := range []struct {
+		slot *nodeWatch
+		name string
+	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.next, pos.next}} {
+		if one.slot.retarget(one.name) {
+			missing = append(missing, one.slot)
+			paths = append(paths, framework.JoinPath(w.attempt.queue.Dir, one.name))
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	watches, errs := w.attempt.client.WatchEach(ctx, framework.WatchData, paths...)
+	var fault error
+	for i, one := range missing {
+		if err := one.set(watches[i], errs[i]); err != nil {
+			fault = err
+		}
+	}
+	if observer := w.attempt.Observer; observer != nil && w.predecessor.watch != nil {
+		observer.Behind(w.predecessor.watch.Data())
+	}
+	if fault == nil && !w.ownExists() {
+		return errGone
+	}
+	return fault
+}
+
+// ownExists reports whether the watch on the own node found that node. Another client may have
+// deleted it and created another node at its path.
+func (w *waiter) ownExists() bool {
+	if w.own.gone {
+		return false
+	}
+	st, _ := w.own.watch.Stat()
+	return st.Czxid == w.attempt.stat.Czxid
+}
