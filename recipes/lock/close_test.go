@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -65,4 +67,50 @@ func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoLeaseIsHeldWhileItsClientCloses withholds the request that ends the session, and asks the
+// leases of all kinds meanwhile.
+func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		rw := newReadWrite(t, c, "/closing/rw")
+		leases := map[string]*lock.Lease{
+			"mutex":     mustLock(t, newMutex(t, c, "/closing/mutex")),
+			"write":     mustLock(t, rw.Write()),
+			"read":      mustLock(t, rw.Read()),
+			"semaphore": mustLock(t, newSemaphoreMutex(t, c, "/closing/semaphore")),
+			"unfair":    mustLock(t, newExclusive(t, c, "/closing/unfair")),
+			"multi":     mustLock(t, newMulti(t, newMutexes(t, c, "/closing/a", "/closing/b")...)),
+			"local":     mustLock(t, newLocal(t, newMutex(t, c, "/closing/local"), 3)),
+		}
+		ends := make(map[string]<-chan struct{})
+		for name, l := range leases {
+			ctx, cancel := l.Context(t.Context())
+			defer cancel()
+			ends[name] = ctx.Done()
+		}
+		held := srv.Rules().Add(fault.Rule{Op: fault.CloseSession, Action: fault.HoldRequest})
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		<-held.Hit()
+		for name, l := range leases {
+			if err := l.Err(); !errors.Is(err, framework.ErrClosed) {
+				t.Errorf("%s: %v while the client closes, want ErrClosed", name, err)
+			}
+			for what, done := range map[string]<-chan struct{}{"Lost": l.Lost(), "a context": ends[name]} {
+				select {
+				case <-done:
+				default:
+					t.Errorf("%s: %s has not ended while the client closes", name, what)
+				}
+			}
+		}
+		held.Release()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
 }
