@@ -56,11 +56,7 @@ func TestTheChineseREADMESaysTheSame(t *testing.T) {
 // report, and leaves nothing behind.
 func TestTheProgramOfTheREADME(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := zkserver.Run(t)
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,7 @@ import (
 // and one stopped before it.
 func TestAfterFireCallsUnlessStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/after", "1")

@@ -19,16 +19,12 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told, early, ended atomic.Bool
-		srv, err := zkserver.Start(zkserver.WithObserver(func(x zkserver.Transaction) {
+		srv := zkserver.Run(t, zkserver.WithObserver(func(x zkserver.Transaction) {
 			if x.Ended != 0 {
 				ended.Store(true)
 				early.Store(!told.Load())
 			}
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
 		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
 		h, released := mustHold(t, c), mustHold(t, c)
 		h.OnLost(func(cause error) {

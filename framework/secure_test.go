@@ -19,11 +19,7 @@ import (
 func TestSecureWaitsAsLongAsTheSessionCanStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(session),
 			framework.WithLeaseMargin(margin), framework.WithConnectTimeout(time.Second))
 		defer c.Close()

@@ -17,16 +17,7 @@ import (
 func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start(opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := srv.Close(); err != nil {
-				t.Errorf("close of the server: %v", err)
-			}
-		})
-		fn(t, srv)
+		fn(t, zkserver.Run(t, opts...))
 	})
 }
 

@@ -17,11 +17,7 @@ import (
 // doesn't, where every reply takes a second, and the first try is cut off.
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
@@ -51,11 +47,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 
 func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
@@ -80,11 +72,7 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 // TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
 func TestParentsHoldAnEmptyArray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
@@ -100,11 +88,7 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 // read refused if there were one, and one more when both have returned.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
@@ -144,11 +128,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 // and the znode be created meanwhile that the read has not found.
 func TestWatchEachGoesOnWhereAnotherGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer srv.Close()
+		srv := zkserver.Run(t)
 		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each", "")

@@ -65,11 +65,7 @@ func (l *link) reads() float64 {
 // links returns clients with the lock /sizing/lock, in a bubble.
 func links(t *testing.T, n int) []*link {
 	t.Helper()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := zkserver.Run(t)
 	var all []*link
 	for range n {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {

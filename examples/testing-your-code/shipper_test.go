@@ -29,7 +29,7 @@ import (
 //   - the code under test waits by package time, channels and contexts.
 func TestSessionExpiresInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := startServer(t)
+		server := zkserver.Run(t)
 		network := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			return server.Dial(ctx, "tcp", server.ConnectString())
 		})
@@ -96,16 +96,6 @@ func newTestShipper(t *testing.T, dial framework.Dialer, connect string, dock in
 		t.Fatal(err)
 	}
 	return s
-}
-
-func startServer(t *testing.T) *zkserver.Server {
-	t.Helper()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return server
 }
 
 // An event is what happened to a parcel at a dock.

@@ -25,16 +25,7 @@ import (
 // virtualServer starts a server that is closed at the end of the test.
 func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
 	t.Helper()
-	srv, err := zkserver.Start(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := srv.Close(); err != nil {
-			t.Errorf("close of the server: %v", err)
-		}
-	})
-	return srv
+	return zkserver.Run(t, opts...)
 }
 
 // virtualClient returns a connected client of srv.

@@ -29,11 +29,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 func counterAtItsEnd(t *testing.T, k kind) {
 	t.Helper()
 	const path, contenders, rounds = "/exhausted", 8, 20
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := zkserver.Run(t)
 	operator := newClient(t, server.ConnectString(), framework.WithDialer(server.Dial))
 	if _, err := operator.Create(t.Context(), path, nil); err != nil {
 		t.Fatal(err)

@@ -58,11 +58,7 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 // restricted returns a mutex of each of two clients that have the permissions in its directory.
 func restricted(t *testing.T, perms framework.Permission) (first, second *lock.Mutex) {
 	t.Helper()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := zkserver.Run(t)
 	connect := func(user, password string) *framework.Client {
 		c, err := framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial),
 			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password)))
@@ -73,7 +69,7 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 		return c
 	}
 	operator := connect("operator", "secret")
-	_, err = operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", framework.PermAll)))
+	_, err := operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", framework.PermAll)))
 	if err == nil {
 		_, err = operator.Create(t.Context(), "/locks/report", nil,
 			framework.WithACL(digest("operator", "secret", framework.PermAll), digest("service", "word", perms)))

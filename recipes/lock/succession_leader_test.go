@@ -17,11 +17,7 @@ func TestLossBeforeSuccessionOnIsolatedEmbeddedLeader(t *testing.T) {
 	const leader = 2
 	for phase := range 8 {
 		synctest.Test(t, func(t *testing.T) {
-			srv, err := zkserver.Start(zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer srv.Close()
+			srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))
 			client := func(i int, timeout time.Duration) *framework.Client {
 				c, err := framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
 					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime))

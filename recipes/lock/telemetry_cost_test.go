@@ -14,15 +14,7 @@ import (
 // what gets a client there.
 func serverInProcess(t testing.TB) (string, framework.Option) {
 	t.Helper()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := zkserver.Run(t)
 	return server.ConnectString(), framework.WithDialer(server.Dial)
 }
 

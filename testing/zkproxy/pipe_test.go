@@ -32,11 +32,7 @@ func inBubble(t *testing.T, body func(t *testing.T, b bubble)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := zkserver.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() })
+		server := zkserver.Run(t)
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			return server.Dial(ctx, "tcp", server.ConnectString())
 		})

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -12,11 +13,11 @@ import (
 // delete, one after the other.
 func BenchmarkLockCycle(b *testing.B) {
 	b.Run("pipe", func(b *testing.B) {
-		srv := start(b)
+		srv := zkserver.Run(b)
 		lockCycles(b, func() (net.Conn, error) { return srv.Dial(context.Background(), "", "") })
 	})
 	b.Run("TCP", func(b *testing.B) {
-		addr, err := start(b).Listen("127.0.0.1:0")
+		addr, err := zkserver.Run(b).Listen("127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
 		}

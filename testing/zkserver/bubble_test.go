@@ -18,7 +18,7 @@ func TestGoZooKeeperIdlesForADay(t *testing.T) {
 	}
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		conn, _ := goZK(t, srv)
 		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -53,13 +53,13 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 	}{
 		{"over pipes in a bubble", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn, _ := goZK(t, start(t))
+				conn, _ := goZK(t, zkserver.Run(t))
 				exercise(t, conn)
 			})
 		}},
 		{"over pipes in a bubble with its own resolver", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t)
+				srv := zkserver.Run(t)
 				conn, _, err := zk.Connect([]string{srv.ConnectString()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}))
 				if err != nil {
 					t.Fatal(err)
@@ -69,11 +69,11 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 			})
 		}},
 		{"over pipes outside", func(t *testing.T) {
-			conn, _ := goZK(t, start(t))
+			conn, _ := goZK(t, zkserver.Run(t))
 			exercise(t, conn)
 		}},
 		{"over TCP", func(t *testing.T) {
-			addr, err := start(t).Listen("127.0.0.1:0")
+			addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func exercise(t *testing.T, conn *zk.Conn) {
 func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(3))
+		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		conn, _ := goZK(t, srv)
 		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func TestMalformedFrameClosesTheConnection(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := start(t)
+			srv := zkserver.Run(t)
 			c := connect(t, srv)
 			go c.nc.Write(tt.frame)
 			c.closed(t)
@@ -57,7 +57,7 @@ func TestPacketLimit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := start(t)
+			srv := zkserver.Run(t)
 			c := connect(t, srv)
 			overhead := len(body(1, create, "/x", []byte{}, open(), 0))
 			data := make([]byte, tt.bytes-overhead)
@@ -74,7 +74,7 @@ func TestPacketLimit(t *testing.T) {
 func TestUnknownOperationIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, op := range []int32{16, 20, 99, -10} {
-		c := connect(t, start(t))
+		c := connect(t, zkserver.Run(t))
 		c.fails(t, errUnimplemented, op, "whatever")
 		c.closed(t)
 	}
@@ -82,14 +82,14 @@ func TestUnknownOperationIsRefused(t *testing.T) {
 
 func TestAuthenticationThatFailsEndsTheConnection(t *testing.T) {
 	t.Parallel()
-	c := connect(t, start(t))
+	c := connect(t, zkserver.Run(t))
 	c.fails(t, errAuthFailed, auth, 0, "nosuch", []byte("x"))
 	c.closed(t)
 }
 
 func TestAccessListsAreEnforced(t *testing.T) {
 	t.Parallel()
-	srv := start(t)
+	srv := zkserver.Run(t)
 	owner, stranger := connect(t, srv), connect(t, srv)
 	owner.do(t, auth, 0, "digest", []byte("ann:secret"))
 	owner.do(t, create, "/p", []byte("s"), []entry{{31, "auth", ""}}, 0)
@@ -130,7 +130,7 @@ func FuzzDecode(f *testing.F) {
 
 func TestFourLetterWords(t *testing.T) {
 	t.Parallel()
-	srv := start(t)
+	srv := zkserver.Run(t)
 	c := connect(t, srv)
 	c.node(t, "/e", 1)
 	c.do(t, exists, "/e", true)

@@ -43,7 +43,7 @@ func TestDifferential(t *testing.T) {
 		seed = rand.Uint64() >> 32
 	}
 	t.Logf("seed %d: go test -run TestDifferential -zkserver.diffseed=%d -zkserver.diffops=%d", seed, seed, *diffOps)
-	srv := start(t)
+	srv := zkserver.Run(t)
 	d := &differential{
 		t:   t,
 		gen: &generator{rng: rand.New(rand.NewPCG(seed, 1))},
@@ -289,19 +289,4 @@ func (d *differential) exchange(s *side, who int, batch []request, sorted bool) 
 	}
 	slices.Sort(events)
 	return append(events, lines...)
-}
-
-// start starts a server that ends with the test.
-func start(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
-	t.Helper()
-	srv, err := zkserver.Start(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return srv
 }

@@ -2,12 +2,11 @@
 // wire protocol, starts at once, runs in a testing/synctest bubble, and does on demand
 // what goes wrong in production.
 //
-//	srv, err := zkserver.Start()
-//	...
-//	defer srv.Close()
+//	srv := zkserver.Run(t)
 //	client, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial))
 //
-// [Server.Dialer] is for clients of go-zookeeper's, and [Server.Listen] for those that come
+// [Run] closes the server when the test has ended; without a test, use [Start] and
+// [Server.Close]. [Server.Dialer] is for clients of go-zookeeper's, and [Server.Listen] for those that come
 // by TCP, in any language.
 //
 // # What it is not

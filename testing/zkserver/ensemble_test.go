@@ -35,7 +35,7 @@ const (
 // runEmbedded starts an embedded ensemble.
 func runEmbedded(t testing.TB, opts ...zkserver.Option) ensemble {
 	t.Helper()
-	srv := start(t, append([]zkserver.Option{
+	srv := zkserver.Run(t, append([]zkserver.Option{
 		zkserver.WithFrontends(members), zkserver.WithLeader(members - 1), zkserver.WithTick(ticks), zkserver.WithSyncLimit(syncTicks),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, time.Minute),
 		zkserver.WithReapInterval(zktest.DefaultContainerInterval),

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // An event whose node the watcher may not read at that moment is dropped, and the watch
@@ -45,7 +47,7 @@ func TestEventsThatMayNotBeReadAreLost(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t)
+				srv := zkserver.Run(t)
 				owner, watcher := connect(t, srv), connect(t, srv)
 				owner.do(t, auth, 0, "digest", []byte("u1:p1"))
 				owner.node(t, "/p", 0)

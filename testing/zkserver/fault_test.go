@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // hits reports whether a rule has hit.
@@ -23,7 +24,7 @@ func hits(h *fault.Handle) bool {
 func TestFaultCutBeforeLosesTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		other, c := connect(t, srv), connect(t, srv)
 		h := srv.Rules().Add(fault.Rule{Session: c.session, Op: fault.Create, Path: "/x*", Action: fault.CutBefore})
 		c.node(t, "/y", 0)
@@ -39,7 +40,7 @@ func TestFaultCutBeforeLosesTheRequest(t *testing.T) {
 func TestFaultDropReplyCarriesOutTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		other, c := connect(t, srv), connect(t, srv)
 		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
 		c.send(exists, "/", false)
@@ -58,7 +59,7 @@ func TestFaultDropReplyCarriesOutTheRequest(t *testing.T) {
 func TestFaultHoldRequestHoldsBackWhatFollows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		other, c := connect(t, srv), connect(t, srv)
 		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldRequest})
 		c.send(create, "/x", []byte(nil), open(), 0)
@@ -80,7 +81,7 @@ func TestFaultHoldRequestHoldsBackWhatFollows(t *testing.T) {
 func TestFaultHoldReplyHoldsBackWhatFollows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		other, c := connect(t, srv), connect(t, srv)
 		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
 		c.send(create, "/x", []byte(nil), open(), 0)
@@ -113,7 +114,7 @@ func TestFaultDelays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t)
+				srv := zkserver.Run(t)
 				other, c := connect(t, srv), connect(t, srv)
 				srv.Rules().Add(fault.Rule{Op: fault.Create, Action: tt.action, Delay: 3 * time.Second})
 				began := time.Now()
@@ -136,7 +137,7 @@ func TestFaultDelays(t *testing.T) {
 func TestFaultsOfEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c, w := connect(t, srv), connect(t, srv)
 		for _, path := range []string{"/dropped", "/late", "/held", "/cut"} {
 			w.do(t, getChildren, "/", false)
@@ -186,7 +187,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t)
+				srv := zkserver.Run(t)
 				h := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: tt.action})
 				nc := dial(t, srv, "")
 				if _, err := nc.Write(connectFrame); err != nil {
@@ -222,7 +223,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 func TestFaultIsGivenBackWhenItsConnectionEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		a, b := connect(t, srv), connect(t, srv)
 		held := srv.Rules().Add(fault.Rule{Session: a.session, Op: fault.Delete, Action: fault.HoldRequest})
 		drop := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
@@ -244,7 +245,7 @@ func TestFaultIsGivenBackWhenItsConnectionEnds(t *testing.T) {
 func TestFaultIsGivenBackWhenItsRequestIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		a, b := connect(t, srv), connect(t, srv)
 		drop := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
 		srv.Freeze()

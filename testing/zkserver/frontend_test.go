@@ -15,7 +15,7 @@ import (
 func TestLaggingFrontendAnswersFromThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(2))
+		srv := zkserver.Run(t, zkserver.WithFrontends(2))
 		now, behind := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		now.node(t, "/a", 0)
 		behind.do(t, getChildren, "/", true)
@@ -47,7 +47,7 @@ func TestLaggingFrontendAnswersFromThePast(t *testing.T) {
 func TestFrontendLagsByAFixedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(2))
+		srv := zkserver.Run(t, zkserver.WithFrontends(2))
 		now, behind := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		srv.Frontend(1).LagBy(time.Second)
 		now.node(t, "/a", 0)
@@ -74,7 +74,7 @@ func TestFrontendLagsByAFixedTime(t *testing.T) {
 func TestIsolatedFrontendAnswersReadsWhileItsSessionsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(3))
+		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		other, cut := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		cut.node(t, "/lock", 1)
 		other.do(t, exists, "/lock", true)
@@ -107,7 +107,7 @@ func TestIsolatedFrontendAnswersReadsWhileItsSessionsExpire(t *testing.T) {
 func TestHealedFrontendCarriesOutWhatWaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(2))
+		srv := zkserver.Run(t, zkserver.WithFrontends(2))
 		other, cut, gone := connectTo(t, srv, 0), connectTo(t, srv, 1), connectTo(t, srv, 1)
 		srv.Frontend(1).Isolate()
 		cut.send(create, "/late", []byte(nil), open(), 0)
@@ -147,7 +147,7 @@ func TestHealedFrontendCarriesOutWhatWaited(t *testing.T) {
 func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(2))
+		srv := zkserver.Run(t, zkserver.WithFrontends(2))
 		other, c := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		c.node(t, "/e", 1)
 		srv.Frontend(1).Freeze()
@@ -168,7 +168,7 @@ func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
 func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		srv.Freeze()
 		for range 3 {
@@ -186,7 +186,7 @@ func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 
 func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 	t.Parallel()
-	srv := start(t)
+	srv := zkserver.Run(t)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 
 func TestDialKnowsItsFrontends(t *testing.T) {
 	t.Parallel()
-	srv := start(t, zkserver.WithFrontends(2))
+	srv := zkserver.Run(t, zkserver.WithFrontends(2))
 	_, err := srv.Dial(t.Context(), "tcp", "192.0.2.3:2181")
 	if want := "dial pipe 192.0.2.3:2181: connection refused"; !errors.Is(err, syscall.ECONNREFUSED) || err.Error() != want {
 		t.Errorf("an address that nobody has: %v, want %s", err, want)
@@ -228,7 +228,7 @@ func TestDialKnowsItsFrontends(t *testing.T) {
 
 func TestClosedServerRefusesEverything(t *testing.T) {
 	t.Parallel()
-	srv := start(t)
+	srv := zkserver.Run(t)
 	c := connect(t, srv)
 	srv.Close()
 	c.closed(t)

@@ -15,7 +15,7 @@ const limit = zkserver.DefaultSyncLimit * zkserver.DefaultTick
 // led starts an ensemble of three whose front end 0 leads.
 func led(t *testing.T, opts ...zkserver.Option) *zkserver.Server {
 	t.Helper()
-	return start(t, append([]zkserver.Option{zkserver.WithFrontends(3), zkserver.WithLeader(0)}, opts...)...)
+	return zkserver.Run(t, append([]zkserver.Option{zkserver.WithFrontends(3), zkserver.WithLeader(0)}, opts...)...)
 }
 
 // unanswered sends a request and expects no answer for d.

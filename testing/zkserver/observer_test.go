@@ -13,7 +13,7 @@ func TestObserverSeesEveryDecision(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var seen []zkserver.Transaction
-		srv := start(t, zkserver.WithObserver(func(x zkserver.Transaction) { seen = append(seen, x) }))
+		srv := zkserver.Run(t, zkserver.WithObserver(func(x zkserver.Transaction) { seen = append(seen, x) }))
 		c, dying := connect(t, srv), connect(t, srv)
 		c.node(t, "/a", 0)
 		dying.node(t, "/e", 1)
@@ -64,7 +64,7 @@ func TestObserverSeesEveryDecision(t *testing.T) {
 func TestShiftClockMovesTimesAndAgesNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithReapInterval(time.Second))
+		srv := zkserver.Run(t, zkserver.WithReapInterval(time.Second))
 		c := connect(t, srv)
 		c.do(t, createTTL, "/ttl", []byte(nil), open(), 5, ttl(time.Hour))
 		c.idle(t, 2*time.Second)

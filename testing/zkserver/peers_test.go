@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // Clients that others wrote work with the server. Each peer's program prints what it
@@ -62,7 +64,7 @@ func TestPeers(t *testing.T) {
 					t.Skipf("PEER NOT TESTED: no %s: apt-get install %s", filepath.Base(file), tt.name)
 				}
 			}
-			addr, err := start(t).Listen("127.0.0.1:0")
+			addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

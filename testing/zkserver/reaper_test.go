@@ -14,7 +14,7 @@ func ttl(d time.Duration) int64 { return d.Milliseconds() }
 func TestContainerGoesWithItsLastChild(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		c.do(t, createContainer, "/outer", []byte(nil), open(), 4)
 		c.do(t, createContainer, "/outer/inner", []byte(nil), open(), 4)
@@ -49,7 +49,7 @@ func TestContainerGoesWithItsLastChild(t *testing.T) {
 func TestTTLNodeGoesWhenItIsNotChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithReapInterval(time.Second))
+		srv := zkserver.Run(t, zkserver.WithReapInterval(time.Second))
 		c := connect(t, srv)
 		c.do(t, createTTL, "/short", []byte(nil), open(), 5, ttl(1500*time.Millisecond))
 		c.do(t, createTTL, "/parent", []byte(nil), open(), 5, ttl(time.Second))
@@ -78,7 +78,7 @@ func TestTTLNodeGoesWhenItIsNotChanged(t *testing.T) {
 // Outside a bubble two readings of the clock differ.
 func TestContainerIsReapedInRealTime(t *testing.T) {
 	t.Parallel()
-	srv := start(t, zkserver.WithReapInterval(10*time.Millisecond))
+	srv := zkserver.Run(t, zkserver.WithReapInterval(10*time.Millisecond))
 	c := connect(t, srv)
 	c.do(t, createContainer, "/c", []byte(nil), open(), 4)
 	c.node(t, "/c/child", 0)
@@ -90,6 +90,6 @@ func TestContainerIsReapedInRealTime(t *testing.T) {
 
 func TestTTLNodesCanBeDisabled(t *testing.T) {
 	t.Parallel()
-	c := connect(t, start(t, zkserver.WithoutTTL()))
+	c := connect(t, zkserver.Run(t, zkserver.WithoutTTL()))
 	c.fails(t, errUnimplemented, createTTL, "/ttl", []byte(nil), open(), 5, int64(1))
 }

@@ -34,7 +34,7 @@ func TestFaultRefuseIsAnsweredByTheFollowerAlone(t *testing.T) {
 		t.Run(tt.code.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
+				srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
 				other, c := connectTo(t, srv, 2), connectTo(t, srv, 0)
 				refused := srv.Rules().Add(fault.Rule{Op: fault.OpOf(tt.op), Path: pathOf(tt.fields), Action: fault.Refuse, Code: tt.code})
 				before, _ := c.send(create, "/before", []byte(nil), open(), 0)
@@ -71,7 +71,7 @@ func pathOf(fields []any) string {
 func TestFaultRefuseNeedsNoLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
+		srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
 		c := connectTo(t, srv, 0)
 		srv.Frontend(0).Isolate()
 		srv.Rules().Add(fault.Rule{Action: fault.Refuse, Code: fault.Throttled, Times: 2})

@@ -32,7 +32,7 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := start(t, tt.opts...)
+			srv := zkserver.Run(t, tt.opts...)
 			c := connect(t, srv)
 			c.node(t, "/p", 0)
 			if err := srv.SetNextSequence("/p", tt.next); err != nil {
@@ -57,7 +57,7 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 10 * time.Millisecond
-		srv := start(t, zkserver.WithCommitTime(delay))
+		srv := zkserver.Run(t, zkserver.WithCommitTime(delay))
 		c, other := connect(t, srv), connect(t, srv)
 		c.node(t, "/p", 0)
 		if err := srv.SetNextSequence("/p", math.MaxInt32-1); err != nil {
@@ -118,7 +118,7 @@ func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
 func TestReadsWaitForOutstandingWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithCommitTime(time.Second))
+		srv := zkserver.Run(t, zkserver.WithCommitTime(time.Second))
 		c, other := connect(t, srv), connect(t, srv)
 		c.send(create, "/a", []byte(nil), open(), 0)
 		if other.has(t, "/a") {
@@ -152,7 +152,7 @@ func TestReadsWaitForOutstandingWrites(t *testing.T) {
 
 func TestSetNextSequenceReportsANodeThatIsNone(t *testing.T) {
 	t.Parallel()
-	err := start(t).SetNextSequence("/nowhere", 1)
+	err := zkserver.Run(t).SetNextSequence("/nowhere", 1)
 	if want := "zkserver: set next sequence of /nowhere: zkserver: no such node"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// A Server is a ZooKeeper in this process. Make one with [Start] and end it with
-// Close. All methods may be called concurrently.
+// A Server is a ZooKeeper in this process. Make one with [Run], or with
+// [Start] and end it with Close. All methods may be called concurrently.
 type Server struct {
 	config    config       // immutable
 	rules     *fault.Rules // immutable

@@ -11,7 +11,7 @@ import (
 func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		watcher, dying := connect(t, srv), connect(t, srv)
 		dying.node(t, "/dying", 1)
 		watcher.do(t, exists, "/dying", true)
@@ -33,7 +33,7 @@ func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
 func TestSessionIsKeptAliveByAnyRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		for range 5 {
 			pass(T - time.Nanosecond)
@@ -59,7 +59,7 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := start(t, tt.opts...)
+			srv := zkserver.Run(t, tt.opts...)
 			c, err := handshake(dial(t, srv, ""), tt.asked, 0, 0, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 func TestSessionResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
 		again, err := resumeOn(t, srv, 0, c)
@@ -106,7 +106,7 @@ func TestSessionIsNotResumedBy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := start(t)
+				srv := zkserver.Run(t)
 				c := connect(t, srv)
 				tt.change(srv, c)
 				again, err := resumeOn(t, srv, 0, c)
@@ -125,7 +125,7 @@ func TestSessionIsNotResumedBy(t *testing.T) {
 func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
 			t.Error("a client that has seen zxid 1 was let in at zxid 0")
 		}
@@ -135,7 +135,7 @@ func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
 func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		watcher, c := connect(t, srv), connect(t, srv)
 		c.node(t, "/mine", 1)
 		watcher.do(t, exists, "/mine", true)
@@ -150,7 +150,7 @@ func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
 
 func TestExpireReportsASessionThatIsNone(t *testing.T) {
 	t.Parallel()
-	srv := start(t)
+	srv := zkserver.Run(t)
 	err := srv.Expire(7)
 	if want := "zkserver: expire session 0x7: zkserver: no such session"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -160,7 +160,7 @@ func TestExpireReportsASessionThatIsNone(t *testing.T) {
 func TestFrozenServerExpiresOverdueSessionsWhenItThaws(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t)
+		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
 		srv.Freeze()
@@ -178,7 +178,7 @@ func TestFrozenServerExpiresOverdueSessionsWhenItThaws(t *testing.T) {
 func TestElectionBeginsAnEpochAndRenewsSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(3))
+		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		c := connect(t, srv)
 		if got := srv.Frontend(2).Zxid(); got != 1<<32+1 {
 			t.Errorf("zxid %#x after the first session, want %#x", got, int64(1)<<32+1)

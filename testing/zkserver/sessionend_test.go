@@ -29,7 +29,7 @@ func TestSessionEndOrderFollowsSeed(t *testing.T) {
 // endOrder returns the paths of a session's nodes as a watcher hears of their end.
 func endOrder(t *testing.T, seed uint64) (order []string) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithSeed(seed))
+		srv := zkserver.Run(t, zkserver.WithSeed(seed))
 		watcher, dying := connect(t, srv), connect(t, srv)
 		for i := range 5 {
 			watcher.do(t, exists, dying.node(t, fmt.Sprintf("/%d", i), 1), true)

@@ -18,7 +18,7 @@ import (
 func TestConcurrentClientsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := start(t, zkserver.WithFrontends(3))
+		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		connect(t, srv).node(t, "/q", 0)
 		var taken sync.Map
 		var running sync.WaitGroup

@@ -35,11 +35,7 @@ func converse(t *testing.T, name string, lines ...string) []contender.Answer {
 
 func TestWhatCannotBeDoneIsAnErrorAndNotTheEnd(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := zkserver.Run(t)
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +59,7 @@ func TestWhatCannotBeDoneIsAnErrorAndNotTheEnd(t *testing.T) {
 // A queue that is released too early would measure who comes, not who waits.
 func TestAQueueWaitsForGo(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := zkserver.Run(t)
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
