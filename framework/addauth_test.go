@@ -185,7 +185,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		refusing := srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed, Times: fault.Forever})
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithAuth("digest", digest(secret)))
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithAuth("digest", digest(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		sleep(time.Minute) // pauses take seconds by now
 		start := time.Now()
@@ -213,7 +213,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 func TestAddAuth_tells_that_the_client_is_refused_all_the_same(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithAuth("nosuchscheme", digest(secret)))
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithAuth("nosuchscheme", digest(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(renewed)), framework.ErrAuthFailed)
 		if c.State() != framework.AuthFailed {

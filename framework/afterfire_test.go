@@ -14,7 +14,7 @@ import (
 func TestAfterFireCallsUnlessStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/after", "1")
 		watch := func() *framework.Watch {

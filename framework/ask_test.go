@@ -104,7 +104,7 @@ func TestEphemerals(t *testing.T) {
 func TestAnOldServerIsAskedOnce(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		old := &oldServer{dial: srv.Dial, unknown: []uint32{103, 107}}
-		c := connect(t, srv.ConnectString(), framework.WithDialer(old.Dial))
+		c := connect(t, srv.Addr(), framework.WithDialer(old.Dial))
 		for range 3 {
 			_, err := c.WhoAmI(t.Context())
 			wantErr(t, "WhoAmI", err, framework.ErrUnsupported)

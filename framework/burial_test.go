@@ -146,8 +146,8 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 		}
 	})
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.ConnectString()) })
-		c := connect(t, srv.ConnectString(), framework.WithDialer(proxy.Dial))
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		h := mustHold(t, c)
 		if err := srv.Expire(c.Session().ID); err != nil {
 			t.Fatal(err)

@@ -86,7 +86,7 @@ func TestARefusedCredentialIsTriedAgainAtAPaceThatSlowsDown(t *testing.T) {
 		proxy := newProxy(t, srv)
 		opts := append(twoCredentials(), framework.WithAuth("nosuchscheme", []byte(secret)),
 			framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span), framework.WithStateListener(seen.add))
-		c := newClient(t, srv.ConnectString(), opts...)
+		c := newClient(t, srv.Addr(), opts...)
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		sleep(time.Minute)
 		dials := sentAt(proxy, fault.Connect)

@@ -58,7 +58,7 @@ func TestCuratorFirstStateIsConnected(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Refuse()
 		var seen trail
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial),
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial),
 			framework.WithRetry(retry.Forever(time.Second)), framework.WithStateListener(seen.add))
 		created := make(chan error, 1)
 		go func() {

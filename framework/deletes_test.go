@@ -17,8 +17,8 @@ func TestBackgroundDeletionsAreSentSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const orphans, roundTrip, atMost = 1000, 20 * time.Millisecond, time.Second
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.ConnectString()) })
-		c := connect(t, srv.ConnectString(), framework.WithDialer(proxy.Dial))
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		var paths []string
 		for range orphans {
 			paths = append(paths, mustCreate(t, c, "/orphans/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents()))

@@ -14,7 +14,7 @@ import (
 // exampleClient returns a client of a server within the process.
 func exampleClient() (client *framework.Client, server *zkserver.Server, closeAll func()) {
 	server, dialer := exampleServer()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		panic(err)
 	}

@@ -25,7 +25,7 @@ func exampleServer() (*zkserver.Server, framework.Option) {
 func ExampleNewClient() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString()+"/shop",
+	client, err := framework.NewClient(server.Addr()+"/shop",
 		framework.WithSessionTimeout(10*time.Second),
 		framework.WithRetry(retry.BoundedExponential(50*time.Millisecond, time.Second, 5)),
 		dialer)
@@ -53,7 +53,7 @@ func ExampleNewClient() {
 func ExampleClient_Watch() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func ExampleClient_Watch() {
 func ExampleClient_Txn() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func ExampleClient_Txn() {
 func ExampleClient_HoldSession() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ExampleClient_HoldSession() {
 func ExampleClient_States() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func ExampleClient_States() {
 func ExampleCircuitBreaking() {
 	server, dialer := exampleServer()
 	defer server.Close()
-	client, err := framework.NewClient(server.ConnectString(), dialer)
+	client, err := framework.NewClient(server.Addr(), dialer)
 	if err != nil {
 		log.Fatal(err)
 	}

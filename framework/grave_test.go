@@ -39,9 +39,9 @@ type grave struct {
 func digGrave(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *grave {
 	t.Helper()
 	g := &grave{srv: srv}
-	g.proxy = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.ConnectString()) })
+	g.proxy = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 	opts = append(opts, framework.WithDialer(g.dial), framework.WithSessionTimeout(mourned))
-	g.client = connect(t, srv.ConnectString(), opts...)
+	g.client = connect(t, srv.Addr(), opts...)
 	g.ghost, g.secret = framework.SessionSecret(g.client)
 	h := mustHold(t, g.client)
 	mustCreate(t, g.client, "/locks/node", "", framework.Ephemeral())

@@ -32,12 +32,12 @@ func proxied(t *testing.T, srv *zkserver.Server, opts ...framework.Option) (*fra
 	t.Helper()
 	proxy := newProxy(t, srv)
 	opts = append([]framework.Option{framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span)}, opts...)
-	return connect(t, srv.ConnectString(), opts...), proxy
+	return connect(t, srv.Addr(), opts...), proxy
 }
 
 func newProxy(t *testing.T, srv *zkserver.Server) *zkproxy.Proxy {
 	t.Helper()
-	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.ConnectString()) })
+	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 }
 
 // sleep waits in virtual time, and until everybody else waits, too.
@@ -138,7 +138,7 @@ func TestADeadlineIsWhatThePaceLeaves(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				proxy := newProxy(t, srv)
 				proxy.SetLatency(5 * time.Millisecond)
-				c := connect(t, srv.ConnectString(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(tc.timeout))
+				c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(tc.timeout))
 				h := mustHold(t, c)
 				sleep(3 * tc.timeout)
 				proxy.ResetRequests()

@@ -17,7 +17,7 @@ func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Refuse()
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		const limit = 5500 * time.Millisecond // longer than an operation waits for a connection
 		start := time.Now()
 		_, err := c.HoldSession(within(t, limit))
@@ -105,7 +105,7 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 func TestSecureAsksAtAPace(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
 		sleep(2 * span)
 		h := mustTakeHold(t, c)
 		shed := srv.Rules().Add(throttled(fault.Multi))
@@ -183,7 +183,7 @@ func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, fre
 		conn, err := srv.Dial(ctx, network, addr)
 		return clogged{conn, freed}, err
 	}
-	c = connect(t, srv.ConnectString(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
+	c = connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
 	t.Cleanup(free)
 	return c, free
 }

@@ -25,7 +25,7 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 				early.Store(!told.Load())
 			}
 		}))
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		h, released := mustHold(t, c), mustHold(t, c)
 		h.OnLost(func(cause error) {
 			if !errors.Is(cause, framework.ErrClosed) || !errors.Is(h.Err(), framework.ErrClosed) {
@@ -52,7 +52,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		unstick, goOn := make(chan struct{}), make(chan struct{})
 		var stuck atomic.Bool
-		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span),
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span),
 			framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := srv.Dial(ctx, network, addr)
 				return &stickyConn{Conn: conn, stuck: &stuck, unstick: unstick}, err

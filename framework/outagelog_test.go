@@ -25,7 +25,7 @@ func TestALongOutageIsRetriedWithPausesAndLoggedSeldom(t *testing.T) {
 			return srv.Dial(ctx, network, addr)
 		}
 		var rec record
-		c := connect(t, srv.ConnectString(), framework.WithDialer(dial), framework.WithLogger(rec.logger()),
+		c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(rec.logger()),
 			framework.WithRetry(retry.Forever(time.Millisecond)))
 		srv.Refuse()
 		srv.Cut()

@@ -26,7 +26,7 @@ func TestCloseTakesASecondAtTheMost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
+				c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
 				if trouble != nil {
 					if err := c.AwaitConnected(t.Context()); err != nil {
 						t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAFrozenFrontEndCostsTheConnectTimeoutAndASecond(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				order := srv.Frontends()
 				d := frontDialer{srv: srv, order: order}
-				c := connect(t, srv.ConnectString(), framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
+				c := connect(t, srv.Addr(), framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
 				id, held := c.Session().ID, mustHold(t, c)
 				trouble(srv, order[0], order[1])
 				start := time.Now()

@@ -44,7 +44,7 @@ func resumeQuorum(srv *zkserver.Server) { resume(srv.Frontends()[:2]...) }
 // readOnlyClient returns a client that reads from servers without a quorum.
 func readOnlyClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return newClient(t, srv.ConnectString(), append([]framework.Option{framework.WithDialer(srv.Dial),
+	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial),
 		framework.WithSessionTimeout(readOnlyTimeout), framework.WithReadOnly()}, opts...)...)
 }
 
@@ -177,7 +177,7 @@ func TestReadOnlyServerIsAFailedAttempt(t *testing.T) {
 				sleep(time.Minute)
 				for range 10 {
 					var seen trail
-					c := connect(t, srv.ConnectString(), append(opts,
+					c := connect(t, srv.Addr(), append(opts,
 						framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))...)
 					sleep(time.Minute)
 					seen.await(t, connecting, connected)
@@ -190,7 +190,7 @@ func TestReadOnlyServerIsAFailedAttempt(t *testing.T) {
 		t.Parallel()
 		withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
 			stopQuorum(srv)
-			c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
+			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 			sleep(time.Minute)
 			if c.State() != connecting {
 				t.Errorf("state %v", c.State())

@@ -13,7 +13,7 @@ func TestReadOnlyOfARealServer(t *testing.T) {
 	e := zktest.RunEnsemble(t, 3, zktest.WithJVMFlags("-Dreadonlymode.enabled=true"),
 		zktest.WithSetting("localSessionsEnabled", "true"), zktest.WithSetting("localSessionsUpgradingEnabled", "true"))
 	var seen trail
-	c := newClient(t, e.ConnectString(), framework.WithSessionTimeout(40*time.Second), framework.WithReadOnly(),
+	c := newClient(t, e.Addr(), framework.WithSessionTimeout(40*time.Second), framework.WithReadOnly(),
 		framework.WithStateListener(seen.add))
 	path := mustCreate(t, c, fresh(t), "data", framework.Ephemeral())
 	h := mustHold(t, c)

@@ -20,7 +20,7 @@ func TestSecureWaitsAsLongAsTheSessionCanStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(session),
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(session),
 			framework.WithLeaseMargin(margin), framework.WithConnectTimeout(time.Second))
 		defer c.Close()
 		time.Sleep(session) //nolint:forbidigo // virtual: the handshake is old by then

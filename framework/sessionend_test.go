@@ -152,7 +152,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
 		if !strings.Contains(err.Error(), "not a ZooKeeper handshake") {

@@ -21,7 +21,7 @@ func throttled(op fault.Op) fault.Rule {
 func TestALeaseIsLostInTimeWhenTheServerThrottlesEverything(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, srv.ConnectString(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
 		sleep(2 * span)
 		h := mustTakeHold(t, c)
 		if err := h.Secure(t.Context()); err != nil {
@@ -59,7 +59,7 @@ func TestABackgroundDeletionThatPausesHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const refusedOnes, soon = 100, 50 * time.Millisecond // less than the pause
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		orphan := func(parent string) string {
 			return mustCreate(t, c, parent+"/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents())
 		}
@@ -89,7 +89,7 @@ func TestABackgroundDeletionOutlastsARefusal(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const refusals = 3
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		orphan := mustCreate(t, c, "/outlasting/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents())
 		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.NotReadOnly, Times: refusals})
 		c.InSession(c.Session().ID).Discard(orphan)

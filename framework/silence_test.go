@@ -125,7 +125,7 @@ func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
 func TestARefusedCredentialKeepsTrackingFromSpinning(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stands still while a goroutine spins
-		c := newClient(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
 			framework.WithAuth("nosuchscheme", []byte(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		sleep(time.Minute)

@@ -44,7 +44,7 @@ func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				var open atomic.Int64
-				c := newClient(t, srv.ConnectString(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
+				c := newClient(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
 					framework.WithConnectTimeout(time.Minute))
 				if before {
 					if err := c.AwaitConnected(t.Context()); err != nil {
@@ -76,7 +76,7 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var open atomic.Int64
-		c := connect(t, srv.ConnectString(), countedDialer(srv, &open), framework.WithSessionTimeout(span))
+		c := connect(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span))
 		for range 3 {
 			h := mustHold(t, c)
 			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})

@@ -20,7 +20,7 @@ func ExampleWithTracerProvider() {
 	defer server.Close()
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	client, err := framework.NewClient(server.ConnectString()+"/shop", dialer, framework.WithTracerProvider(provider))
+	client, err := framework.NewClient(server.Addr()+"/shop", dialer, framework.WithTracerProvider(provider))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func ExampleWithSlog() {
 		}
 		return a
 	}})
-	client, err := framework.NewClient(server.ConnectString(), dialer, framework.WithSlog(slog.New(handler)))
+	client, err := framework.NewClient(server.Addr(), dialer, framework.WithSlog(slog.New(handler)))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func secured(t *testing.T, srv *zkserver.Server, ca *authority, shown map[string
 		}
 		// The proxy takes in what is sent, as TCP does and a bare pipe does not.
 		hosts[host] = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			upstream, err := srv.Dial(ctx, "tcp", srv.ConnectString())
+			upstream, err := srv.Dial(ctx, "tcp", srv.Addr())
 			if err != nil {
 				return nil, err
 			}
@@ -210,7 +210,7 @@ func TestCertificatesAndRootsAreReloaded(t *testing.T) {
 		var server tlsServer
 		server.set(pair(before, "zk.test"), pool(before))
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			upstream, err := srv.Dial(ctx, "tcp", srv.ConnectString())
+			upstream, err := srv.Dial(ctx, "tcp", srv.Addr())
 			if err != nil {
 				return nil, err
 			}

@@ -198,7 +198,7 @@ func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
 func TestWatchTree_of_an_old_server(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		old := &oldServer{dial: srv.Dial, unknown: []uint32{106}}
-		c := connect(t, srv.ConnectString(), framework.WithDialer(old.Dial))
+		c := connect(t, srv.Addr(), framework.WithDialer(old.Dial))
 		for range 3 {
 			_, err := c.WatchTree(t.Context(), "/a")
 			wantErr(t, "WatchTree", err, framework.ErrUnsupported)

@@ -24,7 +24,7 @@ func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts .
 // virtual returns a connected client of srv.
 func virtual(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return connect(t, srv.ConnectString(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+	return connect(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
 }
 
 func TestAReconnectionIsNotMadeToWait(t *testing.T) {

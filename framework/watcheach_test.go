@@ -18,7 +18,7 @@ import (
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
 		mustCreate(t, c, "/each/b", "2")
@@ -48,7 +48,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
 			t.Error("an invalid path was accepted")
@@ -73,7 +73,7 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 func TestParentsHoldAnEmptyArray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
 		for _, path := range []string{"/parents", "/parents/of"} {
@@ -89,7 +89,7 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: time.Second})
@@ -129,7 +129,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 func TestWatchEachGoesOnWhereAnotherGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		c := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each", "")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
@@ -149,7 +149,7 @@ func TestWatchEachGoesOnWhereAnotherGivesUp(t *testing.T) {
 				t.Error(errs[0])
 			}
 		})
-		other := connect(t, srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		other := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer other.Close()
 		mustCreate(t, other, "/each/a", "1")
 		both.Wait()

@@ -63,7 +63,7 @@ func costClients(b *testing.B, e *zktest.Ensemble) []*framework.Client {
 	b.Helper()
 	var clients []*framework.Client
 	for range costSessions {
-		c, err := framework.NewClient(e.ConnectString())
+		c, err := framework.NewClient(e.Addr())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -69,10 +69,10 @@ func links(t *testing.T, n int) []*link {
 	var all []*link
 	for range n {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			return server.Dial(ctx, "tcp", server.ConnectString())
+			return server.Dial(ctx, "tcp", server.Addr())
 		})
 		proxy.SetLatency(time.Millisecond)
-		c, err := framework.NewClient(server.ConnectString(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(reference.timeout))
+		c, err := framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(reference.timeout))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func run(ctx context.Context, connect string) (err error) {
 			return startErr
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
-		connect = server.ConnectString()
+		connect = server.Addr()
 		opts = append(opts, framework.WithDialer(server.Dial))
 	}
 	client, err := framework.NewClient(connect, opts...)

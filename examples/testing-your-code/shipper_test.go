@@ -31,14 +31,14 @@ func TestSessionExpiresInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t)
 		network := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			return server.Dial(ctx, "tcp", server.ConnectString())
+			return server.Dial(ctx, "tcp", server.Addr())
 		})
 		var (
 			shipments log
 			running   sync.WaitGroup
 		)
 		for dock, dial := range []framework.Dialer{network.Dial, server.Dial} {
-			s := newTestShipper(t, dial, server.ConnectString(), dock, &shipments)
+			s := newTestShipper(t, dial, server.Addr(), dock, &shipments)
 			running.Go(func() {
 				if err := s.run(t.Context()); err != nil {
 					t.Errorf("dock %d: %v", dock, err)

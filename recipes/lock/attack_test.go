@@ -31,7 +31,7 @@ func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
 // virtualClient returns a connected client of srv.
 func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return newClient(t, srv.ConnectString(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
 }
 
 // znodesBelow returns the znodes below path, as the server has them.

@@ -23,7 +23,7 @@ func TestAServerThatBeganAnewIsListed(t *testing.T) {
 			var serves atomic.Pointer[zkserver.Server]
 			before := virtualServer(t)
 			serves.Store(before)
-			c := newClient(t, before.ConnectString(), framework.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			c := newClient(t, before.Addr(), framework.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 				return serves.Load().Dial(ctx, network, address)
 			}))
 			if _, err := c.Create(t.Context(), path, nil); err != nil {

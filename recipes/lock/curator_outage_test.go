@@ -240,7 +240,7 @@ func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
 		var clients [2]*framework.Client
 		var waiting [2]<-chan result
 		for i := range clients {
-			c, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second)))
+			c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ func exampleClient() (client *framework.Client, closeAll func()) {
 	if err != nil {
 		panic(err)
 	}
-	client, err = framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial))
+	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
 	if err != nil {
 		panic(err)
 	}

@@ -30,7 +30,7 @@ func counterAtItsEnd(t *testing.T, k kind) {
 	t.Helper()
 	const path, contenders, rounds = "/exhausted", 8, 20
 	server := zkserver.Run(t)
-	operator := newClient(t, server.ConnectString(), framework.WithDialer(server.Dial))
+	operator := newClient(t, server.Addr(), framework.WithDialer(server.Dial))
 	if _, err := operator.Create(t.Context(), path, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func counterAtItsEnd(t *testing.T, k kind) {
 	var wg sync.WaitGroup
 	inside := make(chan struct{}, 1)
 	for range contenders {
-		c := newClient(t, server.ConnectString(), framework.WithDialer(server.Dial))
+		c := newClient(t, server.Addr(), framework.WithDialer(server.Dial))
 		l, err := k.make(c, path)
 		if err != nil {
 			t.Fatal(err)

@@ -178,7 +178,7 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 			srv := virtualServer(t)
 			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 			way := &line{srv: srv, conns: map[*lineConn]struct{}{}}
-			c := newClient(t, srv.ConnectString(), framework.WithDialer(way.dial), framework.WithSessionTimeout(session))
+			c := newClient(t, srv.Addr(), framework.WithDialer(way.dial), framework.WithSessionTimeout(session))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := lockLater(ctx, newMutex(t, c, path))

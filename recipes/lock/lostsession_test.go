@@ -21,7 +21,7 @@ func TestNobodyWaitsForASessionThatItsClientGaveUp(t *testing.T) {
 				const path = "/given-up"
 				srv := virtualServer(t)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-					return srv.Dial(ctx, "tcp", srv.ConnectString())
+					return srv.Dial(ctx, "tcp", srv.Addr())
 				})
 				holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
 				next := holder

@@ -60,7 +60,7 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 	t.Helper()
 	server := zkserver.Run(t)
 	connect := func(user, password string) *framework.Client {
-		c, err := framework.NewClient(server.ConnectString(), framework.WithDialer(server.Dial),
+		c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
 			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password)))
 		if err != nil {
 			t.Fatal(err)

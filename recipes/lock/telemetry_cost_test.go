@@ -15,7 +15,7 @@ import (
 func serverInProcess(t testing.TB) (string, framework.Option) {
 	t.Helper()
 	server := zkserver.Run(t)
-	return server.ConnectString(), framework.WithDialer(server.Dial)
+	return server.Addr(), framework.WithDialer(server.Dial)
 }
 
 // TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is

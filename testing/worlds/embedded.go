@@ -35,7 +35,7 @@ func newEmbedded(t testing.TB, kind Kind) host {
 	return embedded{server}
 }
 
-func (e embedded) connect() string { return e.server.ConnectString() }
+func (e embedded) connect() string { return e.server.Addr() }
 
 func (e embedded) member(i int) string { return e.server.Frontend(i).Addr() }
 

@@ -34,7 +34,7 @@ func inBubble(t *testing.T, body func(t *testing.T, b bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t)
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			return server.Dial(ctx, "tcp", server.ConnectString())
+			return server.Dial(ctx, "tcp", server.Addr())
 		})
 		conn, events, err := zk.Connect([]string{proxy.Addr()}, bubbleSession, zk.WithLogger(quietLogger{}),
 			zk.WithDialer(func(network, addr string, _ time.Duration) (net.Conn, error) {

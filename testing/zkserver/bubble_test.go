@@ -60,7 +60,7 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 		{"over pipes in a bubble with its own resolver", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t)
-				conn, _, err := zk.Connect([]string{srv.ConnectString()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}))
+				conn, _, err := zk.Connect([]string{srv.Addr()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}))
 				if err != nil {
 					t.Fatal(err)
 				}

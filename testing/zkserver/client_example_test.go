@@ -17,7 +17,7 @@ func ExampleStart() {
 		return
 	}
 	defer srv.Close()
-	client, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial))
+	client, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,7 +3,7 @@
 // what goes wrong in production.
 //
 //	srv := zkserver.Run(t)
-//	client, err := framework.NewClient(srv.ConnectString(), framework.WithDialer(srv.Dial))
+//	client, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
 //
 // [Run] closes the server when the test has ended; without a test, use [Start] and
 // [Server.Close]. [Server.Dialer] is for clients of go-zookeeper's, and [Server.Listen] for those that come

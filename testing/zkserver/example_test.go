@@ -12,7 +12,7 @@ import (
 
 // exampleClient connects a client to a server, over pipes.
 func exampleClient(srv *zkserver.Server) *zk.Conn {
-	conn, _, err := zk.Connect([]string{srv.ConnectString()}, 10*time.Second,
+	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second,
 		zk.WithDialer(srv.Dialer()), zk.WithLogInfo(false))
 	if err != nil {
 		panic(err)
@@ -28,7 +28,7 @@ func Example() {
 	}
 	defer srv.Close()
 
-	conn, _, err := zk.Connect([]string{srv.ConnectString()}, 10*time.Second,
+	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second,
 		zk.WithDialer(srv.Dialer()), zk.WithLogInfo(false))
 	if err != nil {
 		fmt.Println(err)

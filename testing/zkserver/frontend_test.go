@@ -221,8 +221,8 @@ func TestDialKnowsItsFrontends(t *testing.T) {
 	if _, err := srv.Dial(ended, "tcp", srv.Frontend(0).Addr()); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v, want %v", err, context.Canceled)
 	}
-	if got, want := srv.ConnectString(), "192.0.2.1:2181,192.0.2.2:2181"; got != want {
-		t.Errorf("connect string %s, want %s", got, want)
+	if got, want := srv.Addr(), "192.0.2.1:2181,192.0.2.2:2181"; got != want {
+		t.Errorf("Addr() = %s, want %s", got, want)
 	}
 }
 

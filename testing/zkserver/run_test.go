@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 		t.Parallel()
 		var srv *zkserver.Server
 		t.Run("test", func(t *testing.T) { srv = zkserver.Run(t) })
-		if conn, err := srv.Dial(t.Context(), "tcp", srv.ConnectString()); err == nil {
+		if conn, err := srv.Dial(t.Context(), "tcp", srv.Addr()); err == nil {
 			conn.Close()
 			t.Error("the server accepts connections after its test")
 		}

@@ -121,9 +121,9 @@ func (s *Server) Frontend(i int) *Frontend { return s.frontends[i] }
 // Frontends returns all front ends.
 func (s *Server) Frontends() []*Frontend { return slices.Clone(s.frontends) }
 
-// ConnectString returns the addresses of all front ends, separated by commas, for a
-// client that dials with [Server.Dial].
-func (s *Server) ConnectString() string {
+// Addr returns the addresses of all front ends, separated by commas, for a client that dials with
+// [Server.Dial].
+func (s *Server) Addr() string {
 	addrs := make([]string, len(s.frontends))
 	for i, f := range s.frontends {
 		addrs[i] = f.Addr()

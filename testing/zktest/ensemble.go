@@ -116,8 +116,8 @@ func (e *Ensemble) each(do func(i int, s *Server) error) error {
 	return errors.Join(errs...)
 }
 
-// ConnectString returns all members' addresses, separated by commas.
-func (e *Ensemble) ConnectString() string {
+// Addr returns the addresses of all members, separated by commas.
+func (e *Ensemble) Addr() string {
 	addrs := make([]string, len(e.Servers))
 	for i, s := range e.Servers {
 		addrs[i] = s.Addr()

@@ -123,8 +123,8 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 		}()
 		_ = e.Isolate(stranger)
 	}()
-	if got, want := strings.Count(e.ConnectString(), ","), 2; got != want {
-		t.Errorf("ConnectString() = %s; want three addresses", e.ConnectString())
+	if got, want := strings.Count(e.Addr(), ","), 2; got != want {
+		t.Errorf("Addr() = %s; want three addresses", e.Addr())
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func (e *Ensemble) Leader(ctx context.Context) (*Server, error) {
 		return leader != nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("zktest: leader of %s: %w", e.ConnectString(), err)
+		return nil, fmt.Errorf("zktest: leader of %s: %w", e.Addr(), err)
 	}
 	return leader, nil
 }
@@ -28,7 +28,7 @@ func (e *Ensemble) Leader(ctx context.Context) (*Server, error) {
 func (e *Ensemble) Followers(ctx context.Context) ([]*Server, error) {
 	statuses := e.statuses(ctx)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("zktest: followers of %s: %w", e.ConnectString(), ended(ctx))
+		return nil, fmt.Errorf("zktest: followers of %s: %w", e.Addr(), ended(ctx))
 	}
 	var followers []*Server
 	for i, st := range statuses {
@@ -42,7 +42,7 @@ func (e *Ensemble) Followers(ctx context.Context) ([]*Server, error) {
 // awaitWhole returns when one member leads and all others follow it.
 func (e *Ensemble) awaitWhole(ctx context.Context) error {
 	if err := until(ctx, func() bool { return e.whole(ctx) }); err != nil {
-		return fmt.Errorf("zktest: one leader and all others following in %s: %w", e.ConnectString(), err)
+		return fmt.Errorf("zktest: one leader and all others following in %s: %w", e.Addr(), err)
 	}
 	return nil
 }

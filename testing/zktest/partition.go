@@ -57,7 +57,7 @@ func (e *Ensemble) change(do func(c *cuts)) error {
 	changed := e.cuts.clone()
 	do(&changed)
 	if err := e.network.set(changed); err != nil {
-		return fmt.Errorf("zktest: network of %s: %w", e.ConnectString(), err)
+		return fmt.Errorf("zktest: network of %s: %w", e.Addr(), err)
 	}
 	e.cuts = changed
 	return nil

@@ -64,7 +64,7 @@ func Embedded() (ZooKeeper, error) {
 		return ZooKeeper{}, err
 	}
 	return ZooKeeper{
-		Connect:  server.ConnectString(),
+		Connect:  server.Addr(),
 		Dialer:   framework.WithDialer(server.Dial),
 		Embedded: server,
 	}, nil

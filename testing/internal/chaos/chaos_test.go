@@ -119,7 +119,7 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 // killed workers have left goes with their sessions.
 func (r *run) leftovers(t *testing.T) []string {
 	t.Helper()
-	c := connect(t, r.ensemble.ConnectString())
+	c := connect(t, r.ensemble.Addr())
 	var left []string
 	await(t.Context(), mendLimit, func() bool {
 		var err error

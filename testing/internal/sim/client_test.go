@@ -115,7 +115,7 @@ func (c *client) start() error {
 	if c.plan.panics {
 		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { panic("a listener's own fault") }))
 	}
-	f, err := framework.NewClient(c.w.srv.ConnectString(), opts...)
+	f, err := framework.NewClient(c.w.srv.Addr(), opts...)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (w *world) start() error {
 	if w.srv, err = zkserver.Start(opts...); err != nil {
 		return err
 	}
-	w.operator, err = framework.NewClient(w.srv.ConnectString(), framework.WithDialer(w.srv.Dial),
+	w.operator, err = framework.NewClient(w.srv.Addr(), framework.WithDialer(w.srv.Dial),
 		framework.WithMaxPacket(smallPacket, smallPacket), framework.WithSessionTimeout(w.plan.timeout))
 	if err != nil {
 		return err
