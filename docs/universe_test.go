@@ -30,7 +30,7 @@ const module = "github.com/docent-go/docent"
 // programs import what they say.
 func known() []string {
 	list := []string{
-		"bytes", "context", "crypto/tls", "crypto/x509", "database/sql", "errors", "fmt", "iter", "log", "math/rand/v2", "net", "net/http",
+		"bytes", "context", "crypto/tls", "crypto/x509", "database/sql", "errors", "fmt", "iter", "log", "math/rand/v2", "net", "net/http", "net/http/httptest",
 		"os", "strconv", "sync", "sync/atomic", "testing", "testing/synctest", "time",
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
