@@ -29,7 +29,7 @@ func (q *queueLock) admit(ctx context.Context, key ownerKey, awaited *entry, try
 			if found.upgrade.hold.Check(); found.upgrade.hold.Err() == nil {
 				return admission{}, ErrUpgrade
 			}
-		case found.lease != nil && found.lease.Err() != nil:
+		case found.lease != nil && found.entry.hold.Grant.Err() != nil:
 			_ = found.lease.Release(ctx) // which returns the loss, and nothing else
 		default:
 			return found, nil
