@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -24,6 +25,10 @@ func endAcquire(ctx context.Context, seen *telemetry.Acquire, lease *Lease, err 
 	var fence int64
 	if lease != nil {
 		fence = lease.Fence()
+	}
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		err = wait.Err // whom the call waited for is for its caller: a span has links
 	}
 	seen.End(ctx, fence, err)
 }
