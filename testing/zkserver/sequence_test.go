@@ -68,6 +68,7 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 				if _, err := c.send(create, "/p/n", []byte(nil), open(), 2); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // the server has it before one that comes by another connection
 			}
 		}
 		began := time.Now()
