@@ -27,17 +27,19 @@ func TestLatency(t *testing.T) {
 	for range requests {
 		s.client.receive()
 	}
-	if took := time.Since(start); took > requests*rtt/2 {
+	if took := time.Since(start); took >= requests*rtt { // so long if one waited for the other
 		t.Errorf("%d pipelined requests took %v; want about one round trip", requests, took)
 	}
 
 	s.proxy.SetLatency(0)
-	start = time.Now()
-	for range requests {
+	fastest := rtt
+	for range requests { // a busy machine delays some
+		start = time.Now()
 		s.client.exists("/")
+		fastest = min(fastest, time.Since(start))
 	}
-	if took := time.Since(start); took > requests*rtt/2 {
-		t.Errorf("%d round trips took %v with no latency", requests, took)
+	if fastest >= rtt {
+		t.Errorf("each of %d round trips took %v at least with no latency", requests, fastest)
 	}
 }
 
