@@ -12,14 +12,14 @@ type contender struct {
 
 // queues draws the znodes of a mutex and of a read/write lock, and who watches whom.
 func queues() string {
-	c := newCanvas(860, 300, "The queues of a Mutex and of a ReadWrite: who waits for whom")
+	c := newCanvas(860, 300, "The queues of a Mutex and of an RWMutex: who waits for whom")
 	queue(c, 24, "Mutex  /locks/report", 7, []contender{
 		{kind: "lock-", role: "host A holds", fill: green},
 		{kind: "lock-", role: "host B waits", fill: grey, watches: 1},
 		{kind: "lock-", role: "host A waits", fill: grey, watches: 1},
 		{kind: "lock-", role: "a Curator process waits", fill: grey, watches: 1},
 	})
-	queue(c, 440, "ReadWrite  /locks/catalogue", 4, []contender{
+	queue(c, 440, "RWMutex  /locks/catalogue", 4, []contender{
 		{kind: "__READ__", role: "reads", fill: green},
 		{kind: "__READ__", role: "reads", fill: green},
 		{kind: "__WRIT__", role: "waits to write", fill: grey, watches: 1},

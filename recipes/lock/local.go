@@ -75,14 +75,17 @@ func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	}
 	handed, err := l.await(ctx)
 	if err != nil {
-		return nil, opError("lock", l.Path(), err)
+		return nil, opError("lock", l.Path(), l.waitError(ctx, err))
 	}
 	switch {
 	case handed == nil:
 		return l.lock(ctx, l.mutex.Lock)
 	case ctx.Err() != nil: // both at once: a caller that has gone gets no lease
 		l.giveUp(handed)
-		return nil, opError("lock", l.Path(), ctxerr.Of(ctx))
+		return nil, opError("lock", l.Path(), l.waitError(ctx, ctxerr.Of(ctx)))
+	case handed.Err() != nil: // lost on its way
+		lease.ShareOf(handed).Discard()
+		return l.lock(ctx, l.mutex.Lock)
 	}
 	return l.lease(handed), nil
 }
@@ -102,6 +105,11 @@ func (l *Local) TryLock(ctx context.Context) (*Lease, error) {
 
 // Path returns the mutex's path.
 func (l *Local) Path() string { return l.mutex.Path() }
+
+// waitError returns the WaitError of a wait for calls of this Local.
+func (l *Local) waitError(ctx context.Context, err error) error {
+	return waitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), -1, nil, err)
+}
 
 // lock locks the mutex, for a call that has the turn.
 func (l *Local) lock(ctx context.Context, lock func(context.Context) (*Lease, error)) (*Lease, error) {

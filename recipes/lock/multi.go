@@ -80,7 +80,7 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {
 	leases, err := a.run(ctx)
 	if err != nil {
-		return nil, err
+		return nil, a.waitError(ctx, err)
 	}
 	first := lease.ShareOf(leases[0]).Hold()
 	return lease.New(hold.Options{

@@ -97,6 +97,20 @@ func (a *acquisition) abandon() {
 	discardAll(a.leases)
 }
 
+// waitError returns err with a WaitError for a wait that ctx ended, unless a member's has one already.
+func (a *acquisition) waitError(ctx context.Context, err error) error {
+	var wait *WaitError
+	if a.try || errors.As(err, &wait) {
+		return err
+	}
+	for _, m := range a.members {
+		if m.queueLock != nil {
+			return waitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
+		}
+	}
+	return err
+}
+
 func (a *acquisition) opError(name string, err error) error {
 	if a.try {
 		return opError("try lock", name, err)

@@ -25,7 +25,10 @@ func TestWaitError(t *testing.T) {
 		"SemaphoreMutex": {func(t testing.TB, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/wait") }, 1, false},
 		"UnfairMutex":    {func(t testing.TB, c *framework.Client) lock.Locker { return newExclusive(t, c, "/wait") }, -1, true},
 		"Multi":          {func(t testing.TB, c *framework.Client) lock.Locker { return newMulti(t, newMutex(t, c, "/wait")) }, 1, true},
-		"Local":          {func(t testing.TB, c *framework.Client) lock.Locker { return newLocal(t, newMutex(t, c, "/wait"), 3) }, 1, true},
+		"Multi of two": {func(t testing.TB, c *framework.Client) lock.Locker {
+			return newMulti(t, newMutexes(t, c, "/wait/a", "/wait/b")...)
+		}, 1, true},
+		"Local": {func(t testing.TB, c *framework.Client) lock.Locker { return newLocal(t, newMutex(t, c, "/wait"), 3) }, 1, true},
 	}
 	const second = time.Second
 	for _, c := range []struct {
@@ -81,4 +84,27 @@ func TestWaitError(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWaitErrorOfALocalTurn ends the wait for a call of the same Local, in an outage.
+func TestWaitErrorOfALocalTurn(t *testing.T) {
+	inLocalTest(t, 3, func(t localTest) {
+		mustRelease(t, mustLock(t, t.local))
+		held := mustLock(t, t.local)
+		for _, connected := range []bool{true, false} {
+			if !connected {
+				t.srv.Refuse()
+				t.srv.Cut()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := t.local.Lock(ctx)
+			var wait *lock.WaitError
+			if !errors.As(err, &wait) || errors.Is(err, framework.ErrNotConnected) == connected {
+				t.Errorf("Lock: %v; connected %v", err, connected)
+			}
+		}
+		t.srv.Accept()
+		_ = held.Release(t.Context()) // it may have been lost
+	})
 }
