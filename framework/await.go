@@ -52,7 +52,7 @@ func (c *core) awaitLink(ctx context.Context, s *session) error {
 func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 	var timeout <-chan time.Time
 	for {
-		if ctx.Err() != nil {
+		if timeout == nil && ctx.Err() != nil { // later the select says why there is no connection, too
 			return ctxerr.Of(ctx)
 		}
 		c.mu.Lock()

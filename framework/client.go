@@ -68,8 +68,12 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 func (c *Client) AwaitConnected(ctx context.Context) error {
 	for {
 		_, err := c.core.awaitSession(ctx)
-		if !ctxerr.Is(err, ErrNotConnected) || ctx.Err() != nil && ctxerr.Is(err, ctx.Err()) {
+		ended := ctxerr.Of(ctx)
+		switch {
+		case !ctxerr.Is(err, ErrNotConnected) || ended != nil && ctxerr.Is(err, ended):
 			return opError("await connection", "", err)
+		case ended != nil: // just after the connect timeout
+			return opError("await connection", "", fmt.Errorf("%w: %w", ended, err))
 		}
 	}
 }
