@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // AddAuth adds a credential to those that the client presents on every connection, as
@@ -26,7 +25,7 @@ import (
 // another reason; the new credential is kept then. Other errors: [ErrTooLarge], before
 // anything is sent, and [ErrClosed]. No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
-	return opError("add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
+	return callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
 }
 
 func (c *core) addAuth(ctx context.Context, added credential) error {
@@ -53,7 +52,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 			return t.err
 		case <-changed: // what could not be presented: the state follows, and the next connection
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctxerr.Of(ctx), c.notConnected())
+			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
 		case <-c.ctx.Done():
 			return ErrClosed
 		}

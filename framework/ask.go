@@ -2,13 +2,13 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Opcodes of requests that the wire client does not have. The tap sends them.
@@ -78,9 +78,9 @@ func askError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctxerr.Is(err, tap.ErrUnsent):
+	case errors.Is(err, tap.ErrUnsent):
 		return ErrNotConnected
-	case ctxerr.Is(err, tap.ErrTooLarge):
+	case errors.Is(err, tap.ErrTooLarge):
 		return fmt.Errorf("%w: %s", ErrTooLarge, err.Error())
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())

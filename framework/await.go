@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // awaitUp waits until the client is Connected, whatever states come before that,
@@ -53,7 +51,7 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 	var timeout <-chan time.Time
 	for {
 		if timeout == nil && ctx.Err() != nil { // later the select says why there is no connection, too
-			return ctxerr.Of(ctx)
+			return ctx.Err()
 		}
 		c.mu.Lock()
 		ok, err := ready()
@@ -79,7 +77,7 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 		case <-timeout:
 			return c.notConnected()
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctxerr.Of(ctx), c.notConnected())
+			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
 		case <-c.ctx.Done():
 			return ErrClosed
 		}

@@ -2,13 +2,13 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Bounds of the pause between attempts to close a session that was given up. It
@@ -32,7 +32,7 @@ type burial struct {
 // that s is over, or s is closed in order by the client's Close. The caller is run,
 // after whatever it has to tell of the end of s.
 func (c *core) bury(s *session, cause error) {
-	if c.current() != s || !ctxerr.Is(cause, ErrSessionDeadline) && !ctxerr.Is(cause, ErrSessionReplaced) {
+	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
 		return // one that never served has no znodes
 	}
 	c.wg.Go((&burial{core: c, session: s}).run)

@@ -2,11 +2,10 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
@@ -68,12 +67,12 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 func (c *Client) AwaitConnected(ctx context.Context) error {
 	for {
 		_, err := c.core.awaitSession(ctx)
-		ended := ctxerr.Of(ctx)
-		switch {
-		case !ctxerr.Is(err, ErrNotConnected) || ended != nil && ctxerr.Is(err, ended):
-			return opError("await connection", "", err)
-		case ended != nil: // just after the connect timeout
-			return opError("await connection", "", fmt.Errorf("%w: %w", ended, err))
+		ended := ctx.Err()
+		if ended != nil && errors.Is(err, ErrNotConnected) && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err) // just after the connect timeout
+		}
+		if ended != nil || !errors.Is(err, ErrNotConnected) {
+			return callError(ctx, "await connection", "", err)
 		}
 	}
 }

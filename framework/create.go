@@ -22,15 +22,20 @@ import (
 // parent (see [WithParents]), [ErrNoAuth], [ErrInvalidACL],
 // [ErrNoChildrenForEphemerals], [ErrTooLarge], and those of every operation.
 func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
-	cr, err := c.newCreation(path, data, opts)
+	created, err := c.create(ctx, path, data, opts)
 	if err != nil {
-		return "", opError("create", path, err)
-	}
-	created, err := cr.run(ctx)
-	if err != nil {
-		return "", opError("create", path, err)
+		return "", callError(ctx, "create", path, err)
 	}
 	return c.viewPath(created), nil
+}
+
+// create is Create without what the caller sees: the path is that in the ensemble.
+func (c *Client) create(ctx context.Context, path string, data []byte, opts []CreateOption) (string, error) {
+	cr, err := c.newCreation(path, data, opts)
+	if err != nil {
+		return "", err
+	}
+	return cr.run(ctx)
 }
 
 // A creation is one call of Create on its way.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and
@@ -38,7 +37,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	}()
 	paths, err := do(ctx, c.core, rq, g.attempt)
 	if err != nil {
-		return nil, opError("create all", "", err)
+		return nil, callError(ctx, "create all", "", err)
 	}
 	for i, path := range paths {
 		paths[i] = c.viewPath(path)
@@ -94,7 +93,7 @@ func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
 	for range maxParentRounds {
 		paths, err := g.send(ctx, s)
 		culprit := new(TxnError)
-		if !ctxerr.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].parents {
+		if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].parents {
 			return paths, err
 		}
 		if err := g.makeParents(ctx, s, culprit.Index); err != nil {
@@ -123,7 +122,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 	}
 	for _, path := range paths {
 		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
-		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
 	}
@@ -135,7 +134,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	p, listings := g.begin(ctx, s)
 	made, err := p.wait(ctx)
-	if ctxerr.Is(err, ErrUnknownOutcome) {
+	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
 			cr.guard.doubt(p.session.id(), p.done)
 		}

@@ -2,8 +2,7 @@ package framework
 
 import (
 	"context"
-
-	"github.com/docent-go/docent/internal/ctxerr"
+	"errors"
 )
 
 // CreatedBy makes Delete mean the znode that the transaction czxid created (see
@@ -31,7 +30,7 @@ func (x deletion) stands(ctx context.Context, s *session) (bool, error) {
 		return false, err
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(x.path) })
-	if ctxerr.Is(err, ErrNoNode) {
+	if errors.Is(err, ErrNoNode) {
 		return false, nil
 	}
 	return found.exists && found.stat.Czxid == x.czxid, err

@@ -3,11 +3,10 @@ package framework
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/docent-go/docent/framework/internal/tap"
 )
@@ -52,16 +51,16 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 	var parent *pending[string]
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
-		if cr.idempotent && ctxerr.Is(err, ErrNodeExists) {
+		if cr.idempotent && errors.Is(err, ErrNodeExists) {
 			return cr.settle(ctx, s, err)
 		}
-		if ctxerr.Is(err, errNoEpoch) {
+		if errors.Is(err, errNoEpoch) {
 			if err := cr.makeEpoch(ctx, s); err != nil {
 				return "", err
 			}
 			continue
 		}
-		if !cr.parents || !ctxerr.Is(err, ErrNoNode) {
+		if !cr.parents || !errors.Is(err, ErrNoNode) {
 			return path, cr.doubt.about(err, ErrNodeExists)
 		}
 		if err := parentMade(ctx, parent); err != nil {
@@ -89,7 +88,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	p, listed := cr.begin(ctx, s)
 	made, err := p.wait(ctx)
 	listed.store(ctx, &cr.createConfig, err)
-	if cr.guard != nil && ctxerr.Is(err, ErrUnknownOutcome) {
+	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.session.id(), p.done)
 	}
 	switch {
@@ -157,7 +156,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 	var missing []string
 	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(dir) })
-		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
 		if found.exists {
@@ -199,7 +198,7 @@ func parentMade(ctx context.Context, parent *pending[string]) error {
 		return nil
 	}
 	_, err := parent.wait(ctx)
-	if ctxerr.Is(err, ErrNodeExists) || ctxerr.Is(err, ErrNoNode) {
+	if errors.Is(err, ErrNodeExists) || errors.Is(err, ErrNoNode) {
 		return nil
 	}
 	return err

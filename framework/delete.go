@@ -3,8 +3,6 @@ package framework
 import (
 	"context"
 	"errors"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx
@@ -29,10 +27,10 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 		return opError("delete", path, err)
 	}
 	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
-	if cfg.idempotent && ctxerr.Is(err, ErrNoNode) {
+	if cfg.idempotent && errors.Is(err, ErrNoNode) {
 		return nil
 	}
-	return opError("delete", path, err)
+	return callError(ctx, "delete", path, err)
 }
 
 // deleteNow deletes what x says, and hands a guaranteed deletion that is unfinished to the
@@ -80,7 +78,7 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 	if err == nil {
 		err = c.deleteTree(ctx, full)
 	}
-	return opError("delete tree", path, err)
+	return callError(ctx, "delete tree", path, err)
 }
 
 func (c *Client) deleteTree(ctx context.Context, full string) error {
@@ -92,21 +90,21 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		}
 		err := c.core.delete(ctx, x, lookAfterDoubt, new(doubt), tolerated...)
 		switch {
-		case ctxerr.Is(err, errCreatedSince):
+		case errors.Is(err, errCreatedSince):
 			continue
-		case stood && ctxerr.Is(err, ErrNoNode):
+		case stood && errors.Is(err, ErrNoNode):
 			return nil
-		case !ctxerr.Is(err, ErrNotEmpty):
+		case !errors.Is(err, ErrNotEmpty):
 			return err
 		}
 		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
 			return call(ctx, s, func(w *wire) (nodeState, error) { return w.children(full) })
 		})
-		if err != nil && !ctxerr.Is(err, ErrNoNode) {
+		if err != nil && !errors.Is(err, ErrNoNode) {
 			return err
 		}
 		for _, name := range listed.children {
-			if err := c.deleteTree(ctx, JoinPath(full, name)); err != nil && !ctxerr.Is(err, ErrNoNode) {
+			if err := c.deleteTree(ctx, JoinPath(full, name)); err != nil && !errors.Is(err, ErrNoNode) {
 				return err
 			}
 		}
@@ -141,7 +139,7 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 			}
 		}
 		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(x.path, x.version) })
-		if d.earlier && ctxerr.Is(err, ErrNoNode) {
+		if d.earlier && errors.Is(err, ErrNoNode) {
 			err = nil
 		}
 		return struct{}{}, d.about(err, ErrBadVersion)
@@ -153,11 +151,11 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 // znode ends with a session, contenders may wait for it until then: whatever else a server
 // answers, the deletion is repeated. If not, no contender waits for the znode.
 func (x deletion) unfinished(err error) bool {
-	if ctxerr.Is(err, ErrReadOnly) {
+	if errors.Is(err, ErrReadOnly) {
 		return true
 	}
 	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errEarlierAttempt} {
-		if ctxerr.Is(err, final) {
+		if errors.Is(err, final) {
 			return false
 		}
 	}
@@ -166,6 +164,6 @@ func (x deletion) unfinished(err error) bool {
 
 // noAnswer reports whether err is for lack of an answer, and not an answer itself.
 func noAnswer(err error) bool {
-	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrAuthFailed) ||
-		ctxerr.Is(err, context.Canceled) || ctxerr.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

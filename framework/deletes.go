@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // MaxPendingDeletes is how many guaranteed deletions a client keeps at a time:
@@ -91,7 +89,7 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 		select {
 		case <-done: // else it could be created after the search
 		case <-ctx.Done():
-			return ctxerr.Of(ctx)
+			return ctx.Err()
 		}
 	}
 	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session) (struct{}, error) {
@@ -101,7 +99,7 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 				return struct{}{}, err
 			}
 			err = x.protected.delete(ctx, s, path)
-			if err != nil && !ctxerr.Is(err, ErrNoNode) && !ctxerr.Is(err, errEpochMoved) {
+			if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, errEpochMoved) {
 				return struct{}{}, err
 			}
 		}
@@ -119,7 +117,7 @@ func (d *deletes) doubtOf(x deletion) *doubt {
 // finish takes note of a deletion's end. Those that fail for good have nobody
 // to be returned to, so they are logged.
 func (d *deletes) finish(x deletion, err error) {
-	if d.core.ctx.Err() != nil && ctxerr.Is(err, ErrClosed) {
+	if d.core.ctx.Err() != nil && errors.Is(err, ErrClosed) {
 		return // still pending, for Close to report
 	}
 	d.mu.Lock()
@@ -129,7 +127,7 @@ func (d *deletes) finish(x deletion, err error) {
 		x.protected.settled()
 	}
 	x.over.tell()
-	if err != nil && !ctxerr.Is(err, ErrNoNode) && !ctxerr.Is(err, ErrSessionEnded) {
+	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
 		d.logGivenUp(x, err)
 	}
 }

@@ -1,9 +1,9 @@
 package framework
 
 import (
+	"errors"
 	"time"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -66,7 +66,7 @@ func (d *deletes) work() {
 func (d *deletes) repeat(x deletion, err error) {
 	pause := deletePause
 	switch {
-	case ctxerr.Is(err, ErrReadOnly):
+	case errors.Is(err, ErrReadOnly):
 		pause = refusalPause
 	case !noAnswer(err):
 		pause = refusalPause

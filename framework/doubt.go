@@ -2,9 +2,8 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A doubt remembers, over the attempts of one call, whether one of them had an
@@ -23,12 +22,12 @@ var errCreatedSince = fmt.Errorf("%w, and the znode may have been created since"
 // about returns err, saying so if it may be the consequence of an earlier
 // attempt of the same call: then one of the suspects is what it wraps.
 func (d *doubt) about(err error, suspects ...error) error {
-	if ctxerr.Is(err, ErrUnknownOutcome) {
+	if errors.Is(err, ErrUnknownOutcome) {
 		d.earlier = true
 		return err
 	}
 	for _, suspect := range suspects {
-		if d.earlier && ctxerr.Is(err, suspect) {
+		if d.earlier && errors.Is(err, suspect) {
 			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, errEarlierAttempt)
 		}
 	}
@@ -49,7 +48,7 @@ func (d *doubt) settle(ctx context.Context, s *session, path string) error {
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
 	switch {
-	case ctxerr.Is(err, ErrNoNode): // the attempt itself will say so
+	case errors.Is(err, ErrNoNode): // the attempt itself will say so
 		return nil
 	case err == nil && found.stat.Czxid > d.before:
 		return errCreatedSince

@@ -28,7 +28,7 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 	for i, p := range found {
 		paths[i] = c.viewPath(p)
 	}
-	return paths, opError("ephemerals", path, err)
+	return paths, callError(ctx, "ephemerals", path, err)
 }
 
 func (s *session) ephemerals(ctx context.Context, path string) ([]string, error) {

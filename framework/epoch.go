@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/internal/ctxerr"
-
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
@@ -59,7 +57,7 @@ func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version
 func (e *epoch) read(ctx context.Context, s *session) error {
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(e.path) })
 	switch {
-	case ctxerr.Is(err, ErrNoNode) || err == nil && !found.exists:
+	case errors.Is(err, ErrNoNode) || err == nil && !found.exists:
 		e.exists = false
 		return nil
 	case err == nil:
@@ -77,7 +75,7 @@ func (e *epoch) delete(ctx context.Context, s *session, path string) error {
 		return err
 	}
 	_, err := multi(ctx, s, ops, ops)
-	moved := ctxerr.Is(err, ErrBadVersion) || ctxerr.Is(err, ErrNoNode)
+	moved := errors.Is(err, ErrBadVersion) || errors.Is(err, ErrNoNode)
 	if n, reason := culpritOf(err); n == 0 && moved {
 		return errEpochMoved
 	} else if n == 1 {
@@ -100,10 +98,10 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session, d *doubt) error
 	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
 	for {
 		err := e.delete(ctx, s, x.path)
-		if d.earlier && ctxerr.Is(err, ErrNoNode) {
+		if d.earlier && errors.Is(err, ErrNoNode) {
 			return nil
 		}
-		if !ctxerr.Is(err, errEpochMoved) {
+		if !errors.Is(err, errEpochMoved) {
 			return d.about(err)
 		}
 		if err := e.read(ctx, s); err != nil {
@@ -134,12 +132,12 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, erro
 	p := begin(s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(ops)) })
 	answer, err := p.wait(ctx)
 	results, err := answer.outcome(ops, err)
-	if ctxerr.Is(err, ErrUnknownOutcome) {
+	if errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.session.id(), p.done)
 	}
 	n, reason := culpritOf(err)
 	switch {
-	case n == 0 && ctxerr.Is(err, ErrNoNode):
+	case n == 0 && errors.Is(err, ErrNoNode):
 		return "", errNoEpoch
 	case n == 0:
 		return "", fmt.Errorf("its epoch: %w", reason)
@@ -166,10 +164,10 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
 	for range maxParentRounds {
 		f := s.tap.FollowCreate(path)
 		_, err := call(ctx, s, func(w *wire) (string, error) { return w.createFollowed(f, path, acl) })
-		if ctxerr.Is(err, ErrNodeExists) {
+		if errors.Is(err, ErrNodeExists) {
 			return nil
 		}
-		if !cr.parents || !ctxerr.Is(err, ErrNoNode) {
+		if !cr.parents || !errors.Is(err, ErrNoNode) {
 			return err
 		}
 		if err := parentMade(ctx, parent); err != nil {
@@ -215,7 +213,7 @@ func (cr *creation) findAtEpoch(ctx context.Context, s *session) (string, Stat, 
 			return path, st, nil
 		}
 		err = e.delete(ctx, s, path)
-		if err != nil && !ctxerr.Is(err, errEpochMoved) && !ctxerr.Is(err, ErrNoNode) {
+		if err != nil && !errors.Is(err, errEpochMoved) && !errors.Is(err, ErrNoNode) {
 			return "", Stat{}, err
 		}
 	}

@@ -1,9 +1,11 @@
 package framework
 
 import (
+	"context"
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -121,6 +123,12 @@ func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 // has them all. Where a context ended it is "canceled" or "deadline_exceeded",
 // whatever the operation met with, and for an error of somebody else "_OTHER".
 func ErrorType(err error) string { return errtype.Of(err) }
+
+// callError is opError for an exported function that was called with ctx: it joins the cause of
+// ctx's end.
+func callError(ctx context.Context, op, path string, err error) error {
+	return opError(op, path, cause.Join(ctx, err))
+}
 
 // opError wraps err once, at the exported function; nil stays nil.
 func opError(op, path string, err error) error {

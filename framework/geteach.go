@@ -23,7 +23,7 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 		faults[i] = errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full[i])))
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
-		return reads, wrapEach("get", paths, faults)
+		return reads, wrapEach(ctx, "get", paths, faults)
 	}
 	found, err := do(ctx, c.core, request{op: "get", path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
 		return s.getEach(ctx, full)
@@ -37,7 +37,7 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.data)
 		}
 	}
-	return reads, wrapEach("get", paths, faults)
+	return reads, wrapEach(ctx, "get", paths, faults)
 }
 
 // An outcomeOfRead is what was read, or what stood against it.

@@ -2,10 +2,9 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A SessionHold is an interest in one session: somebody's ephemeral znodes in it
@@ -37,11 +36,11 @@ type SessionHold struct {
 func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 	for {
 		s, err := c.core.awaitServer(ctx, false)
-		if ctxerr.Is(err, ErrNotConnected) && !ctxerr.Is(err, ctx.Err()) {
+		if errors.Is(err, ErrNotConnected) && !errors.Is(err, ctx.Err()) {
 			continue // it has waited
 		}
 		if err != nil {
-			return nil, opError("hold session", "", err)
+			return nil, callError(ctx, "hold session", "", err)
 		}
 		if h, ok := s.hold(); ok {
 			return h, nil
@@ -72,11 +71,11 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 	for {
 		fresh, err := h.session.secure(h)
 		if err != nil || fresh {
-			return opError("secure session", "", err)
+			return callError(ctx, "secure session", "", err)
 		}
 		err = h.session.prove(ctx)
-		if err != nil && (ctx.Err() != nil || !ctxerr.Is(err, ErrNotConnected)) {
-			return opError("secure session", "", err)
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotConnected)) {
+			return callError(ctx, "secure session", "", err)
 		}
 	}
 }

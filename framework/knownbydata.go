@@ -3,9 +3,8 @@ package framework
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // KnownByData makes Create find its znode again when the reply was lost, as
@@ -52,7 +51,7 @@ func (cl *claims) enter(ctx context.Context, c *core, path string) (settle func(
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, ctxerr.Of(ctx)
+			return nil, ctx.Err()
 		case <-c.ctx.Done():
 			return nil, ErrClosed
 		}
@@ -75,7 +74,7 @@ func (g *protection) searchAt(ctx context.Context, s *session, path string) (str
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(path) })
 	switch {
-	case ctxerr.Is(err, ErrNoNode):
+	case errors.Is(err, ErrNoNode):
 		return "", Stat{}, nil
 	case err != nil:
 		return "", Stat{}, err

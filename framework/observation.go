@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/retry"
 )
@@ -122,7 +123,7 @@ func (o *observation) finishSpan(m measurement, err error) {
 	}
 	o.span.SetAttributes(attributes...)
 	if m.errorType != "" {
-		o.span.SetStatus(codes.Error, err.Error())
+		o.span.SetStatus(codes.Error, cause.Join(o.ctx, err).Error())
 	}
 }
 

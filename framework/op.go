@@ -2,12 +2,13 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -36,7 +37,7 @@ type request struct {
 
 // failed reports whether err is a failure for the caller.
 func (rq *request) failed(err error) bool {
-	return err != nil && !slices.ContainsFunc(rq.tolerates, func(t error) bool { return ctxerr.Is(err, t) })
+	return err != nil && !slices.ContainsFunc(rq.tolerates, func(t error) bool { return errors.Is(err, t) })
 }
 
 // do makes attempts by the client's policy until one succeeds, fails for good,
@@ -64,11 +65,11 @@ func try[T any](ctx context.Context, c *core, rq request, o *observation, attemp
 		policy = retry.Never()
 	}
 	unknown := false // the outcome of an earlier attempt
-	return retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
+	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
 		s, err := c.sessionFor(ctx, session, reads)
 		if err != nil {
-			if unknown && ctxerr.Is(err, ErrReadOnly) {
+			if unknown && errors.Is(err, ErrReadOnly) {
 				err = fmt.Errorf("%w; an earlier attempt: %w", err, errEarlierAttempt)
 			}
 			return zero, classify(repeat, err)
@@ -80,9 +81,10 @@ func try[T any](ctx context.Context, c *core, rq request, o *observation, attemp
 		if err == nil {
 			return v, nil
 		}
-		unknown = unknown || ctxerr.Is(err, ErrUnknownOutcome)
+		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
 		return v, classify(repeat, err)
 	}, c.retryOptions(rq, o)...)
+	return v, cause.Without(err)
 }
 
 // classify marks what must not be tried again. Where ctx has ended, whoever
@@ -91,7 +93,7 @@ func classify(repeat repeatability, err error) error {
 	switch {
 	case !Retryable(err):
 		return retry.Permanent(err)
-	case ctxerr.Is(err, ErrUnknownOutcome) && repeat == once:
+	case errors.Is(err, ErrUnknownOutcome) && repeat == once:
 		return retry.Permanent(err)
 	}
 	return err
@@ -158,13 +160,13 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	default:
 	}
 	var zero T
-	return zero, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctxerr.Of(ctx))
+	return zero, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
 }
 
 // outcome is the request's error once it is done. It tells a client that was
 // closed from a connection that broke; the wire client does not.
 func (p *pending[T]) outcome() error {
-	if p.err != nil && ctxerr.Is(p.err, ErrUnknownOutcome) && p.session.core.ctx.Err() != nil {
+	if p.err != nil && errors.Is(p.err, ErrUnknownOutcome) && p.session.core.ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, p.err)
 	}
 	return p.err

@@ -2,11 +2,10 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // operationName returns what ZooKeeper calls an operation. A watch has no such
@@ -34,7 +33,7 @@ func operationName(op string) string {
 // statusCode returns the code that the server answered, "" where err says that
 // it answered a result or nothing.
 func statusCode(err error) string {
-	if err == nil || ctxerr.Is(err, context.Canceled) || ctxerr.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return ""
 	}
 	for _, answer := range []struct {
@@ -55,22 +54,12 @@ func statusCode(err error) string {
 		{ErrReconfigInProgress, "-14"},
 		{ErrReconfigDisabled, "-123"},
 	} {
-		if ctxerr.Is(err, answer.err) {
+		if errors.Is(err, answer.err) {
 			return answer.code
 		}
 	}
-	return unnamedCodeIn(err)
-}
-
-// unnamedCodeIn returns the code of a serverError in err, or "".
-func unnamedCodeIn(err error) string {
-	if answer, ok := err.(serverError); ok { //nolint:errorlint // the tree is walked here
+	if answer := (serverError{}); errors.As(err, &answer) {
 		return shownCode(answer.code)
-	}
-	for _, inner := range ctxerr.Unwrap(err) {
-		if code := unnamedCodeIn(inner); code != "" {
-			return code
-		}
 	}
 	return ""
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // protectedPrefix, a UUID and a dash precede the name of a protected znode. The
@@ -63,7 +62,7 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 	switch {
 	case err == nil && found == "":
 		g.session = 0 // now it is certain that it was not created
-	case ctxerr.Is(err, ErrTooLarge): // no way to find out
+	case errors.Is(err, ErrTooLarge): // no way to find out
 		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return found, st, err
@@ -85,7 +84,7 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 	}
 	for _, full := range candidates {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(full) })
-		if ctxerr.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.id()) {
+		if errors.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.id()) {
 			continue
 		}
 		return full, found.stat, err
@@ -108,11 +107,11 @@ func (g *protection) delete(ctx context.Context, s *session, path string) error 
 func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]string, error) {
 	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
 	switch {
-	case ctxerr.Is(err, ErrNoNode):
+	case errors.Is(err, ErrNoNode):
 		return nil, nil
-	case ctxerr.Is(err, ErrTooLarge):
+	case errors.Is(err, ErrTooLarge):
 		paths, asked := s.ephemeralsWith(ctx, JoinPath(dir, g.id))
-		if ctxerr.Is(asked, ErrUnsupported) {
+		if errors.Is(asked, ErrUnsupported) {
 			asked = fmt.Errorf("%w, and %w", err, asked)
 		}
 		return paths, asked

@@ -1,6 +1,6 @@
 package framework
 
-import "github.com/docent-go/docent/internal/ctxerr"
+import "errors"
 
 // provePath is checked for a version by transactions that are to change nothing.
 // Whether there is such a znode makes no difference.
@@ -29,5 +29,5 @@ func (w *wire) touch() error {
 
 // committed reports whether the ensemble's leader gave that outcome of a check.
 func committed(outcome error) bool {
-	return outcome == nil || ctxerr.Is(outcome, ErrNoNode) || ctxerr.Is(outcome, ErrBadVersion) || ctxerr.Is(outcome, ErrNoAuth)
+	return outcome == nil || errors.Is(outcome, ErrNoNode) || errors.Is(outcome, ErrBadVersion) || errors.Is(outcome, ErrNoAuth)
 }

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // WithReadOnly lets the client read from a server that has lost its quorum, while no attempt
@@ -166,7 +165,7 @@ func (c *core) endReadOnly() {
 // servers are not set up for it is news to an operator.
 func (c *core) readOnlyFailed(server string, err error) {
 	level := zap.DebugLevel
-	if ctxerr.Is(err, tap.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
+	if errors.Is(err, tap.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
 		level = zap.WarnLevel
 	}
 	c.log.Log(level, "cannot connect to a read-only server", append(serverFields(server), zap.Error(err))...)

@@ -17,7 +17,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	if err == nil {
 		_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() })
 	}
-	return opError("ready", "", err)
+	return callError(ctx, "ready", "", err)
 }
 
 // connected returns the session if the client is Connected.

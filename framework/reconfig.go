@@ -32,7 +32,7 @@ func (c *Client) Config(ctx context.Context) (Config, error) {
 		}
 		return readConfig(found.data)
 	})
-	return config, opError("config", configPath, err)
+	return config, callError(ctx, "config", configPath, err)
 }
 
 func readConfig(data []byte) (Config, error) {
@@ -122,5 +122,5 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		}
 		return readConfig(text)
 	})
-	return config, opError("reconfig", configPath, err)
+	return config, callError(ctx, "reconfig", configPath, err)
 }

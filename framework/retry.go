@@ -2,9 +2,9 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/retry"
@@ -18,12 +18,12 @@ import (
 // that may be the effect of the operation's own first attempt, nor [ErrTooLarge].
 func Retryable(err error) bool {
 	switch {
-	case ctxerr.Is(err, context.Canceled), ctxerr.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
-	case ctxerr.Is(err, ErrClosed), ctxerr.Is(err, ErrSessionEnded), ctxerr.Is(err, errEarlierAttempt), ctxerr.Is(err, ErrTooLarge):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrSessionEnded), errors.Is(err, errEarlierAttempt), errors.Is(err, ErrTooLarge):
 		return false
 	}
-	return ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrUnknownOutcome)
+	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome)
 }
 
 // A Retry is a failed attempt of an operation that will be followed by another.

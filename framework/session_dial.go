@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Why a client leaves a server, or an attempt to connect to one, without a fault.
@@ -41,12 +39,12 @@ func (s *session) dial(string) (net.Conn, error) {
 
 // undialled takes note that an attempt to connect failed with err.
 func (s *session) undialled(t target, err error) {
-	told := ctxerr.Is(err, errRenewed) || ctxerr.Is(err, errNoServers) // the latter by askForServers
+	told := errors.Is(err, errRenewed) || errors.Is(err, errNoServers) // the latter by askForServers
 	switch {
 	case told || s.ended() != nil:
 	case s.readsOnly:
 		s.core.readOnlyFailed(t.server, err)
-	case ctxerr.Is(err, ErrAuthFailed):
+	case errors.Is(err, ErrAuthFailed):
 		s.follows(link{event: linkDown, fault: err}) // the state changes
 	default:
 		s.core.failed(t.server, err)
@@ -96,7 +94,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 
 // renewedOr returns errRenewed if that ended ctx, else err.
 func renewedOr(ctx context.Context, err error) error {
-	if ctxerr.Is(context.Cause(ctx), errRenewed) {
+	if errors.Is(context.Cause(ctx), errRenewed) {
 		return errRenewed
 	}
 	return err

@@ -2,9 +2,9 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -90,9 +90,9 @@ func (s *session) retire() { s.wire.close(func() { s.tap.CloseConn(s.ended()) })
 // sessionError translates what the tap says of a session's end.
 func sessionError(err error) error {
 	switch {
-	case ctxerr.Is(err, tap.ErrExpired):
+	case errors.Is(err, tap.ErrExpired):
 		return ErrSessionExpired
-	case ctxerr.Is(err, tap.ErrSubstituted):
+	case errors.Is(err, tap.ErrSubstituted):
 		return fmt.Errorf("%w: %s", ErrSessionReplaced, err.Error())
 	}
 	return err

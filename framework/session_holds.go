@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // hold adds a hold, unless the session is over.
@@ -95,7 +94,7 @@ func (s *session) prove(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctxerr.Of(ctx)
+		return ctx.Err()
 	case <-s.ctx.Done():
 		return context.Cause(s.ctx)
 	}

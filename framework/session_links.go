@@ -2,13 +2,13 @@ package framework
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A link is a change of the wire's connection, with what was known of the
@@ -43,7 +43,7 @@ func (s *session) linkFault() error {
 		return refusal
 	}
 	fault := s.tap.Fault()
-	if ctxerr.Is(fault, tap.ErrRefused) {
+	if errors.Is(fault, tap.ErrRefused) {
 		return fmt.Errorf("%w: %w", ErrAuthFailed, fault)
 	}
 	return fault
@@ -53,7 +53,7 @@ func (s *session) linkFault() error {
 // ErrAuthFailed unless the credential was on trial.
 func (s *session) refusal() error {
 	refusal := s.tap.Refusal()
-	if ctxerr.Is(refusal, tap.ErrCredential) {
+	if errors.Is(refusal, tap.ErrCredential) {
 		return ErrAuthFailed
 	}
 	return refusal
@@ -120,7 +120,7 @@ func (s *session) down(fault error) error {
 	case s.readsOnly && fault != nil && s.ended() == nil:
 		s.core.readOnlyFailed(s.serverAddr(), fault)
 	case s.readsOnly:
-	case ctxerr.Is(fault, ErrAuthFailed) && s.ended() == nil:
+	case errors.Is(fault, ErrAuthFailed) && s.ended() == nil:
 		s.authFailed(fault)
 		s.core.failed(s.serverAddr(), fault)
 	case served:
@@ -156,7 +156,7 @@ func (s *session) admit() {
 	switch {
 	case refusal != nil:
 		s.setUp(time.Time{})
-		if ctxerr.Is(refusal, ErrAuthFailed) && !s.readsOnly {
+		if errors.Is(refusal, ErrAuthFailed) && !s.readsOnly {
 			s.authFailed(refusal)
 		}
 		s.tap.CloseConn(refusal) // as the server does; the pause between attempts grows

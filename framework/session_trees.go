@@ -2,12 +2,12 @@ package framework
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Arguments of addWatch and removeWatches.
@@ -58,7 +58,7 @@ func (s *session) tendTree(job treeJob) (again bool) {
 	case err == nil || !job.set && !Retryable(err): // there may be none to remove
 		s.core.trees.done(job)
 		return true
-	case ctxerr.Is(err, ErrUnsupported):
+	case errors.Is(err, ErrUnsupported):
 		s.core.trees.refuse(job.path, err)
 		return true
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // AnyVersion matches every version of a znode.
@@ -30,10 +28,10 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 		opt.applySet(&cfg)
 	}
 	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
-	if cfg.idempotent && ctxerr.Is(err, ErrBadVersion) {
-		return c.settleSet(ctx, path, data, version, err)
+	if cfg.idempotent && errors.Is(err, ErrBadVersion) {
+		st, err = c.settleSet(ctx, path, data, version, err)
 	}
-	return st, err
+	return st, callError(ctx, "set", path, err)
 }
 
 func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated ...error) (Stat, error) {
@@ -47,10 +45,10 @@ func (c *Client) set(ctx context.Context, path string, data []byte, version int3
 // settleSet returns nil in place of err where the znode is as the Set would
 // have left it.
 func (c *Client) settleSet(ctx context.Context, path string, data []byte, version int32, err error) (Stat, error) {
-	got, st, readErr := c.Get(ctx, path)
+	got, st, readErr := c.get(ctx, path)
 	switch {
 	case readErr != nil:
-		return Stat{}, errors.Join(err, readErr)
+		return Stat{}, errors.Join(err, opError("get", path, readErr))
 	case st.Version == version+1 && bytes.Equal(got, data):
 		return st, nil
 	}
@@ -64,10 +62,11 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 	if err := validateACL("ACL", acl); err != nil {
 		return Stat{}, opError("set ACL of", path, err)
 	}
-	return c.write(ctx, change{
+	st, err := c.write(ctx, change{
 		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl),
 		ask: func(w *wire, full string) (Stat, error) { return w.setACL(full, acl, version) },
 	})
+	return st, callError(ctx, "set ACL of", path, err)
 }
 
 // A change is a write that depends on a version, so that it can be repeated.
@@ -82,17 +81,16 @@ type change struct {
 func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	full := c.fullPath(ch.path)
 	if err := errors.Join(ValidatePath(ch.path), validateVersion(ch.version), c.core.checkSize(ch.size+len(full))); err != nil {
-		return Stat{}, opError(ch.op, ch.path, err)
+		return Stat{}, err
 	}
 	var doubt doubt
-	st, err := do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session) (Stat, error) {
+	return do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session) (Stat, error) {
 		if err := doubt.settle(ctx, s, full); err != nil {
 			return Stat{}, err
 		}
 		st, err := call(ctx, s, func(w *wire) (Stat, error) { return ch.ask(w, full) })
 		return st, doubt.about(err, ErrBadVersion)
 	})
-	return st, opError(ch.op, ch.path, err)
 }
 
 // CreateOrSet replaces the znode's data, whatever its version, or creates it if
@@ -111,12 +109,12 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 	}
 	for {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)
-		if !ctxerr.Is(err, ErrNoNode) {
-			return st, err
+		if !errors.Is(err, ErrNoNode) {
+			return st, callError(ctx, "set", path, err)
 		}
-		_, err = c.Create(ctx, path, data, append(slices.Clip(opts), StatTo(&st))...)
-		if !ctxerr.Is(err, ErrNodeExists) {
-			return st, err
+		_, err = c.create(ctx, path, data, append(slices.Clip(opts), StatTo(&st)))
+		if !errors.Is(err, ErrNodeExists) {
+			return st, callError(ctx, "create", path, err)
 		}
 	}
 }

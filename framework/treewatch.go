@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A Change is what happened to one znode.
@@ -46,7 +44,7 @@ func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error)
 	c.core.wakeSession()
 	if err := w.await(ctx); err != nil {
 		w.Close()
-		return nil, opError("watch tree", path, err)
+		return nil, callError(ctx, "watch tree", path, err)
 	}
 	return w, nil
 }
@@ -66,9 +64,9 @@ func (w *TreeWatch) await(ctx context.Context) error {
 			return ErrClosed
 		case <-ctx.Done():
 			if core.presentState() != Connected {
-				return fmt.Errorf("%w: %w", ctxerr.Of(ctx), core.notConnected())
+				return fmt.Errorf("%w: %w", ctx.Err(), core.notConnected())
 			}
-			return ctxerr.Of(ctx)
+			return ctx.Err()
 		}
 	}
 }
@@ -94,10 +92,10 @@ func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 			case <-core.ctx.Done():
 				err = ErrClosed
 			case <-ctx.Done():
-				err = ctxerr.Of(ctx)
+				err = ctx.Err()
 			}
 		}
-		return nil, opError("next change", w.client.viewPath(w.path), err)
+		return nil, callError(ctx, "next change", w.client.viewPath(w.path), err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -126,7 +125,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		err = &TxnError{full[n].of, guard.name(), guard.path, reason}
 	}
 	if err != nil {
-		return nil, opError("txn", "", err)
+		return nil, callError(ctx, "txn", "", err)
 	}
 	results = results[:len(ops)]
 	for i := range results {
@@ -215,7 +214,7 @@ func txnAnswerOf(results []TxnResult, faults []error, err error) (txnAnswer, err
 // before the culprit as well done although they are undone, and those after it
 // with a code of their own, so the first fault counts.
 func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
-	if ctxerr.Is(err, ErrUnknownOutcome) || ctxerr.Is(err, ErrNotConnected) || ctxerr.Is(err, ErrClosed) {
+	if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrNotConnected) || errors.Is(err, ErrClosed) {
 		return nil, err
 	}
 	for i, fault := range got.faults {

@@ -35,7 +35,7 @@ func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch
 		return nil, opError("watch", path, err)
 	}
 	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable, reads: true}, key)
-	return w, opError("watch", path, err)
+	return w, callError(ctx, "watch", path, err)
 }
 
 // watchFault returns all that is wrong with a watch of the path, full in full.

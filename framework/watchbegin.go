@@ -2,8 +2,7 @@ package framework
 
 import (
 	"context"
-
-	"github.com/docent-go/docent/internal/ctxerr"
+	"errors"
 )
 
 // A beginning is a Watch whose read is on its way.
@@ -64,11 +63,11 @@ func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 		found, err = b.again().wait(ctx)
 	}
 	b.watch.found = found
-	answered := err == nil || ctxerr.Is(err, ErrNoNode)
+	answered := err == nil || errors.Is(err, ErrNoNode)
 	if b.armed && answered && b.watch.registry.missed(b.watch) {
 		return b.anew().wait(ctx)
 	}
-	if b.watch.entry.key.kind == WatchExists && ctxerr.Is(err, ErrNoNode) {
+	if b.watch.entry.key.kind == WatchExists && errors.Is(err, ErrNoNode) {
 		err = nil
 	}
 	b.end(err)

@@ -3,8 +3,6 @@ package framework
 import (
 	"context"
 	"errors"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // WatchEach sets a watch of one kind on each of the paths, as [Client.Watch]
@@ -21,7 +19,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 		faults[i] = c.watchFault(kind, path, keys[i].path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
-		return make([]*Watch, len(paths)), wrapEach("watch", paths, faults)
+		return make([]*Watch, len(paths)), wrapEach(ctx, "watch", paths, faults)
 	}
 	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
 		return s.watchEach(ctx, keys)
@@ -32,13 +30,13 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 			ws[i], faults[i] = found[i].watch, found[i].err
 		}
 	}
-	return ws, wrapEach("watch", paths, faults)
+	return ws, wrapEach(ctx, "watch", paths, faults)
 }
 
 // wrapEach wraps the faults, for the paths that have one.
-func wrapEach(op string, paths []string, faults []error) []error {
+func wrapEach(ctx context.Context, op string, paths []string, faults []error) []error {
 	for i, err := range faults {
-		faults[i] = opError(op, paths[i], err)
+		faults[i] = callError(ctx, op, paths[i], err)
 	}
 	return faults
 }
@@ -73,7 +71,7 @@ func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWa
 		if Retryable(err) {
 			fail(err) // another call's read may have told
 		}
-		if all.Err() != nil || ctxerr.Is(err, ErrClosed) {
+		if all.Err() != nil || errors.Is(err, ErrClosed) {
 			outage = errors.Join(outage, err)
 		}
 	}

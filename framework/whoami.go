@@ -27,7 +27,7 @@ func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 		}
 		return identities(body)
 	})
-	return ids, opError("whoAmI", "", err)
+	return ids, callError(ctx, "whoAmI", "", err)
 }
 
 func identities(body []byte) ([]Identity, error) {

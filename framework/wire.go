@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/ctxerr"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -277,7 +277,7 @@ func wireError(err error) error {
 		{zk.ErrClosing, ErrUnknownOutcome},
 		{zk.ErrSessionExpired, ErrUnknownOutcome},
 	} {
-		if ctxerr.Is(err, e.wire) {
+		if errors.Is(err, e.wire) {
 			return e.ours
 		}
 	}

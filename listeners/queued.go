@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/goid"
 )
 
@@ -130,5 +130,6 @@ func (q *Queued[E]) Close(ctx context.Context) error {
 	if late == 0 {
 		return nil
 	}
-	return fmt.Errorf("listeners: close: %d of %d listeners still at work: %w", late, len(queues), ctxerr.Of(ctx))
+	err := fmt.Errorf("listeners: close: %d of %d listeners still at work: %w", late, len(queues), ctx.Err())
+	return cause.Join(ctx, err)
 }

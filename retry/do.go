@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 )
 
 // Do calls fn until it returns nil, returns an error marked with [Permanent],
@@ -32,7 +32,7 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 		return err
 	}
 	if ctx.Err() != nil {
-		return ctxerr.Of(ctx)
+		return cause.Join(ctx, ctx.Err())
 	}
 
 	start := time.Now()
@@ -40,7 +40,7 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 	if err == nil {
 		return nil
 	}
-	return again(ctx, start, p, fn, hooks, err)
+	return cause.Join(ctx, again(ctx, start, p, fn, hooks, err))
 }
 
 // Value is [Do] for an fn that returns a value. It returns the value of the

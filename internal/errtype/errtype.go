@@ -4,8 +4,7 @@ package errtype
 
 import (
 	"context"
-
-	"github.com/docent-go/docent/internal/ctxerr"
+	"errors"
 )
 
 // Types of errors that are not of this module.
@@ -43,8 +42,7 @@ func (s *special) Unwrap() error { return s.parent }
 
 // Of returns the type of err, "" for nil. The outermost error that has a method
 // ErrorType and is more than a sentinel says it. Else the end of a context does,
-// then the first sentinel. What caused a context's end has no say in it: it may
-// be any error, also one that a server could have answered.
+// then the first sentinel.
 func Of(err error) string {
 	if err == nil {
 		return ""
@@ -53,14 +51,25 @@ func Of(err error) string {
 	switch {
 	case certain:
 		return kind
-	case ctxerr.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled):
 		return Canceled
-	case ctxerr.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return DeadlineExceeded
 	case kind != "":
 		return kind
 	}
 	return Other
+}
+
+// unwrapped returns what err wraps.
+func unwrapped(err error) []error {
+	switch u := err.(type) { //nolint:errorlint // unwrapping is what this does
+	case interface{ Unwrap() []error }:
+		return u.Unwrap()
+	case interface{ Unwrap() error }:
+		return []error{u.Unwrap()}
+	}
+	return nil
 }
 
 // find returns the type that err or what it wraps has by itself, depth first,
@@ -73,7 +82,7 @@ func find(err error) (kind string, certain bool) {
 		}
 		return typed.ErrorType(), true
 	}
-	for _, inner := range ctxerr.Unwrap(err) {
+	for _, inner := range unwrapped(err) {
 		found, certain := find(inner)
 		if certain {
 			return found, true

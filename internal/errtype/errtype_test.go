@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -44,8 +44,8 @@ func TestOf(t *testing.T) {
 		{"the first of two sentinels counts", errors.Join(errEnded, errtype.New("b", "b")), "session_ended"},
 		{"an untyped error is skipped", errors.Join(errors.New("x"), errEnded), "session_ended"},
 		{"the end of a context goes before a sentinel", fmt.Errorf("%w: %w", errEnded, context.Canceled), errtype.Canceled},
-		{"a deadline is told from a cancellation", ctxerr.Of(late), errtype.DeadlineExceeded},
-		{"the cause of a context's end has no say", fmt.Errorf("op: %w", ctxerr.Of(caused)), errtype.Canceled},
+		{"a deadline is told from a cancellation", late.Err(), errtype.DeadlineExceeded},
+		{"the cause of a context's end has no say", fmt.Errorf("op: %w", cause.Join(caused, caused.Err())), errtype.Canceled},
 		{"an error that speaks for what it wraps goes before a context's end", fmt.Errorf("op: %w", typed{"lost", context.Canceled}), "lost"},
 		{"and before a sentinel", errors.Join(errEnded, typed{"lost", nil}), "lost"},
 		{"an error of somebody else is another", errors.New("boom"), errtype.Other},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -88,4 +89,6 @@ func (l *Lease) Members() []*Lease { return slices.Clone(l.members) }
 // its session has ended. A lease that was lost gives its [*LostError], one that was released
 // already [ErrReleased]. A lease that is not its owner's last gives nothing back, and does not ask
 // whether a deadline has just passed.
-func (l *Lease) Release(ctx context.Context) error { return l.share.Release(ctx) }
+func (l *Lease) Release(ctx context.Context) error {
+	return cause.Join(ctx, l.share.Release(ctx))
+}

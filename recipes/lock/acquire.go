@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -35,13 +35,13 @@ func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind:
 //   - else the call makes the attempt: see attempt.
 func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, ctxerr.Of(ctx)
+		return nil, ctx.Err()
 	}
 	admitted, err := q.admit(ctx, q.key(c), nil, try)
 	if admitted.lease != nil {
 		return admitted.lease, nil // a re-entry, which telemetry costs nothing
 	}
-	ctx, seen := q.tel.Begin(ctx)
+	ctx, seen := q.tel.Begin(cause.Inside(ctx))
 	return observed(ctx, seen, func() (*Lease, error) {
 		for {
 			switch {
@@ -106,7 +106,7 @@ func (q *queueLock) waitError(ctx context.Context, e *entry, err error) error {
 // conclude ends the driving of e's attempt: with a lease of the grant, or with err.
 func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Grant, err error) (*Lease, error) {
 	if err == nil && ctx.Err() != nil {
-		err = ctxerr.Of(ctx) // both at once: a caller that has gone gets no lease
+		err = ctx.Err() // both at once: a caller that has gone gets no lease
 	}
 	if err != nil {
 		q.abandon(e)
@@ -152,8 +152,8 @@ func (q *queueLock) unlock(ctx context.Context, op string) error {
 		if l == nil {
 			return opError(op, q.path, ErrNotOwner)
 		}
-		if err := l.Release(ctx); !errors.Is(err, ErrReleased) {
-			return err
+		if err := lease.ShareOf(l).Release(ctx); !errors.Is(err, ErrReleased) {
+			return cause.Join(ctx, err)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func heldError(err error) error {
 	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
 		return ErrHeld
 	}
-	if ctxerr.Is(err, waitqueue.ErrBusy) {
+	if errors.Is(err, waitqueue.ErrBusy) {
 		return fmt.Errorf("%w: %w", ErrHeld, err)
 	}
 	return err

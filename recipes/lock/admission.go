@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -124,6 +123,6 @@ func wait(ctx context.Context, outcome <-chan struct{}) error {
 	case <-outcome:
 		return nil
 	case <-ctx.Done():
-		return ctxerr.Of(ctx)
+		return ctx.Err()
 	}
 }

@@ -1,8 +1,10 @@
 package lock
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -35,6 +37,12 @@ var (
 	// [Multi] as a whole: its members have a guard each.
 	ErrNoGuard = lease.ErrNoGuard
 )
+
+// callError is opError for an exported function that was called with ctx: it joins the cause of
+// ctx's end.
+func callError(ctx context.Context, op, path string, err error) error {
+	return opError(op, path, cause.Join(ctx, err))
+}
 
 // opError wraps err once, at an exported function; nil stays nil.
 func opError(op, path string, err error) error {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
@@ -62,7 +61,7 @@ func (s *gates) take(ctx context.Context, path string, try bool, seen *telemetry
 		g.occupant.Store(seen)
 		return g, true, nil
 	case <-ctx.Done():
-		return nil, false, ctxerr.Of(ctx)
+		return nil, false, ctx.Err()
 	}
 }
 

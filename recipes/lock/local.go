@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -71,18 +70,18 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 // handed on, and returns the lease. ctx bounds the wait only. Errors are those of [Mutex.Lock].
 func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, opError("lock", l.Path(), ctxerr.Of(ctx))
+		return nil, callError(ctx, "lock", l.Path(), ctx.Err())
 	}
 	handed, err := l.await(ctx)
 	if err != nil {
-		return nil, opError("lock", l.Path(), l.waitError(ctx, err))
+		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, err))
 	}
 	switch {
 	case handed == nil:
 		return l.lock(ctx, l.mutex.Lock)
 	case ctx.Err() != nil: // both at once: a caller that has gone gets no lease
 		l.giveUp(handed)
-		return nil, opError("lock", l.Path(), l.waitError(ctx, ctxerr.Of(ctx)))
+		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, ctx.Err()))
 	case handed.Err() != nil: // lost on its way
 		lease.ShareOf(handed).Discard()
 		return l.lock(ctx, l.mutex.Lock)
@@ -170,7 +169,7 @@ func (l *Local) await(ctx context.Context) (handed *Lease, err error) {
 		return w.lease, nil
 	case <-ctx.Done():
 		l.quit(w)
-		return nil, ctxerr.Of(ctx)
+		return nil, ctx.Err()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
@@ -61,19 +62,25 @@ func NewMulti(locks ...Locker) (*Multi, error) {
 // or wraps ctx's error, joined with those of the releases, and nothing of the
 // attempt stays in anybody's way. Should a member that was locked be lost while Lock waits
 // for others, it begins anew.
-func (m *Multi) Lock(ctx context.Context) (*Lease, error) { return m.acquire(ctx, false) }
+func (m *Multi) Lock(ctx context.Context) (*Lease, error) {
+	l, err := m.acquire(ctx, false)
+	return l, cause.Join(ctx, err)
+}
 
 // TryLock makes one attempt at all members and returns the lease of them together, or
 // [ErrHeld], with the name of the first that somebody else has or waits for; those that were free
 // are released then. It never waits for another holder; ctx bounds its requests.
-func (m *Multi) TryLock(ctx context.Context) (*Lease, error) { return m.acquire(ctx, true) }
+func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
+	l, err := m.acquire(ctx, true)
+	return l, cause.Join(ctx, err)
+}
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether}
 	if m.reenters(a.caller) {
-		return m.lock(ctx, nil, a)
+		return m.lock(cause.Inside(ctx), nil, a)
 	}
-	ctx, seen := m.tel.Begin(ctx)
+	ctx, seen := m.tel.Begin(cause.Inside(ctx))
 	return observed(ctx, seen, func() (*Lease, error) { return m.lock(seen.Around(ctx), seen, a) })
 }
 

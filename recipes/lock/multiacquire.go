@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for
@@ -53,7 +51,7 @@ func (a *acquisition) repeat(ctx context.Context) ([]*Lease, error) {
 func (a *acquisition) advance(ctx context.Context) error {
 	for len(a.leases) < len(a.members) {
 		if ctx.Err() != nil {
-			return a.opError(a.name, ctxerr.Of(ctx))
+			return a.opError(a.name, ctx.Err())
 		}
 		next := a.members[len(a.leases):]
 		var err error
@@ -71,7 +69,7 @@ func (a *acquisition) advance(ctx context.Context) error {
 }
 
 func (a *acquisition) lost() bool {
-	return slices.ContainsFunc(a.leases, func(l *Lease) bool { return ctxerr.Is(l.Err(), ErrLost) })
+	return slices.ContainsFunc(a.leases, func(l *Lease) bool { return errors.Is(l.Err(), ErrLost) })
 }
 
 // undo releases what has been locked. Where ctx has ended that goes on in the
@@ -79,7 +77,7 @@ func (a *acquisition) lost() bool {
 func (a *acquisition) undo(ctx context.Context) error {
 	err := releaseAll(ctx, slices.Backward(a.leases))
 	a.leases = nil
-	if ctx.Err() != nil && ctxerr.Is(err, ctx.Err()) {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
 	return err

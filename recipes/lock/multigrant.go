@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -40,7 +39,7 @@ func (g *multiGrant) Deadline() time.Time {
 // Err returns the loss of a member. One that was released on its own is none.
 func (g *multiGrant) Err() error {
 	for _, l := range g.members {
-		if err := l.Err(); ctxerr.Is(err, ErrLost) {
+		if err := l.Err(); errors.Is(err, ErrLost) {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
 }
 
 func unlessReleased(err error) error {
-	if ctxerr.Is(err, ErrReleased) {
+	if errors.Is(err, ErrReleased) {
 		return nil
 	}
 	return err

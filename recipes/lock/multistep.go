@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -25,7 +24,7 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 	}
 	attempts := attemptsOf(batch)
 	if err := waitqueue.Enqueue(ctx, attempts); err != nil {
-		if ctxerr.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
+		if errors.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
 			a.limit = len(batch) / 2
 			return a.quit(ctx, batch, nil)
 		}
@@ -128,7 +127,7 @@ func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy bat
 	switch {
 	case waitqueue.Restartable(err):
 		err = nil
-	case ctxerr.Is(err, waitqueue.ErrBusy):
+	case errors.Is(err, waitqueue.ErrBusy):
 		err = a.opError(busy.member.name, ErrHeld)
 		endAcquire(ctx, busy.seen, nil, ErrHeld)
 	default:

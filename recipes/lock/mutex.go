@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -51,7 +52,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 // is exhausted: see package framework.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.queueLock.acquire(ctx, callerOf(ctx), false)
-	return l, opError("lock", m.queueLock.path, err)
+	return l, callError(ctx, "lock", m.queueLock.path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] where another owner
@@ -59,7 +60,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 // its requests. Where somebody can be seen in the queue it writes nothing.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.queueLock.acquire(ctx, callerOf(ctx), true)
-	return l, opError("try lock", m.queueLock.path, err)
+	return l, callError(ctx, "try lock", m.queueLock.path, err)
 }
 
 // Unlock releases the latest lease of the caller, as [Lease.Release] does. It
@@ -76,8 +77,8 @@ func (m *Mutex) Held(ctx context.Context) int { return m.queueLock.held(ctx) }
 // Participants returns the mutex's holder and those who wait for it, in the order
 // of the queue; none if nobody is there. The list is a snapshot of a moment that has passed.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, m.queueLock.queue)
-	return found, opError("participants of", m.queueLock.path, err)
+	found, err := participants(cause.Inside(ctx), m.queueLock.queue)
+	return found, callError(ctx, "participants of", m.queueLock.path, err)
 }
 
 // Path returns the mutex's path.

@@ -2,9 +2,9 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -26,7 +26,7 @@ func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error
 	existing := make([]waitqueue.Node, 0, len(nodes))
 	for i, node := range nodes {
 		switch {
-		case ctxerr.Is(errs[i], framework.ErrNoNode):
+		case errors.Is(errs[i], framework.ErrNoNode):
 			continue
 		case errs[i] != nil:
 			return nil, errs[i]

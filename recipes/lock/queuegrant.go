@@ -2,9 +2,9 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -35,9 +35,9 @@ func (g *queueGrant) Discard() {
 // deletionError returns what the end of a deletion means for the release of the lock at path.
 func deletionError(path string, err error) error {
 	switch {
-	case ctxerr.Is(err, framework.ErrNoNode):
+	case errors.Is(err, framework.ErrNoNode):
 		return &LostError{Path: path, Cause: ErrNodeDeleted}
-	case ctxerr.Is(err, framework.ErrSessionEnded), ctxerr.Is(err, framework.ErrClosed):
+	case errors.Is(err, framework.ErrSessionEnded), errors.Is(err, framework.ErrClosed):
 		return &LostError{Path: path, Cause: err}
 	}
 	return err

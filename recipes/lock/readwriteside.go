@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"slices"
+
+	"github.com/docent-go/docent/internal/cause"
 )
 
 // A Side is one of the two ways to hold a [RWMutex], and a [Locker]. Its
@@ -26,7 +28,7 @@ type Side struct {
 // waits for one side, another that asks for the other side waits for the outcome.
 func (s *Side) Lock(ctx context.Context) (*Lease, error) {
 	l, err := s.queueLock.acquire(ctx, callerOf(ctx), false)
-	return l, s.opError("lock", err)
+	return l, s.callError(ctx, "lock", err)
 }
 
 // TryLock makes one attempt and returns a lease; or [ErrHeld] where that means to
@@ -35,7 +37,7 @@ func (s *Side) Lock(ctx context.Context) (*Lease, error) {
 // seen to be in the way, and still can after a sync, it creates nothing.
 func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := s.queueLock.acquire(ctx, callerOf(ctx), true)
-	return l, s.opError("try lock", err)
+	return l, s.callError(ctx, "try lock", err)
 }
 
 // Unlock releases the caller's latest lease of this side, as [Lease.Release] does.
@@ -53,9 +55,9 @@ func (s *Side) Held(ctx context.Context) int { return s.queueLock.held(ctx) }
 // the queue; none if nobody is there. [RWMutex.Participants] has both sides'.
 // The list is a snapshot of a moment that has passed.
 func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, s.queueLock.queue)
+	found, err := participants(cause.Inside(ctx), s.queueLock.queue)
 	if err != nil {
-		return nil, s.opError("participants", err)
+		return nil, s.callError(ctx, "participants", err)
 	}
 	return slices.DeleteFunc(found, func(p Participant) bool { return p.Kind != s.queueLock.kind }), nil
 }
@@ -63,6 +65,6 @@ func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
 // Path returns the lock's path.
 func (s *Side) Path() string { return s.queueLock.path }
 
-func (s *Side) opError(op string, err error) error {
-	return opError(op+" "+s.name+" side of", s.queueLock.path, err)
+func (s *Side) callError(ctx context.Context, op string, err error) error {
+	return callError(ctx, op+" "+s.name+" side of", s.queueLock.path, err)
 }

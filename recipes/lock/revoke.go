@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -50,11 +50,11 @@ func Revoke(ctx context.Context, c *framework.Client, path string) error {
 	if err := errors.Join(validateClient(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
 	}
-	err := request(ctx, c, path)
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	err := request(cause.Inside(ctx), c, path)
+	if errors.Is(err, framework.ErrNoNode) {
 		return nil
 	}
-	return opError("revoke", path, err)
+	return callError(ctx, "revoke", path, err)
 }
 
 func request(ctx context.Context, c *framework.Client, path string) error {

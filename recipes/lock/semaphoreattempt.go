@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -62,7 +61,7 @@ var errTurnLost = errors.New("own node is gone from the queue")
 func (a *semaphoreAttempt) run(ctx context.Context) error {
 	for {
 		err := a.takeInTurn(ctx)
-		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+		if !errors.Is(err, errTurnLost) && !errors.Is(err, framework.ErrSessionEnded) {
 			return a.waitError(ctx, err)
 		}
 		a.withdraw()
@@ -100,7 +99,7 @@ func (a *semaphoreAttempt) takeInTurn(ctx context.Context) (err error) {
 func (a *semaphoreAttempt) try(ctx context.Context) error {
 	for {
 		err := a.tryOnce(ctx)
-		if !ctxerr.Is(err, errTurnLost) && !ctxerr.Is(err, framework.ErrSessionEnded) {
+		if !errors.Is(err, errTurnLost) && !errors.Is(err, framework.ErrSessionEnded) {
 			return err
 		}
 		a.withdraw()
@@ -110,7 +109,7 @@ func (a *semaphoreAttempt) try(ctx context.Context) error {
 func (a *semaphoreAttempt) tryOnce(ctx context.Context) error {
 	names, _, err := a.mutex.leases.Client.Children(ctx, a.mutex.leases.Dir)
 	switch {
-	case err != nil && !ctxerr.Is(err, framework.ErrNoNode):
+	case err != nil && !errors.Is(err, framework.ErrNoNode):
 		return err
 	case len(names) > 0:
 		return ErrHeld
@@ -167,7 +166,7 @@ func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error
 		}
 	}
 	names, _, err = a.turn.Client.Children(ctx, dir)
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
 	return names, err
@@ -205,7 +204,7 @@ func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		watch, err := a.turn.Client.Watch(ctx, a.mutex.leases.Dir, framework.WatchChildren)
-		if ctxerr.Is(err, framework.ErrNoNode) {
+		if errors.Is(err, framework.ErrNoNode) {
 			return nil, nil
 		}
 		if err != nil {
@@ -239,7 +238,7 @@ func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watc
 	case <-a.turn.Session.Lost():
 		return a.turn.Session.Err()
 	case <-ctx.Done():
-		return ctxerr.Of(ctx)
+		return ctx.Err()
 	}
 }
 
@@ -253,7 +252,7 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 	closeWatch(a.own)
 	var err error
 	a.own, err = a.turn.Client.Watch(ctx, a.turn.Path, framework.WatchData)
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	if errors.Is(err, framework.ErrNoNode) {
 		return errTurnLost
 	}
 	return err
@@ -265,7 +264,7 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	err := a.turn.Client.Delete(ctx, a.grant.Path, framework.Guaranteed())
 	a.grant = nil
-	if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+	if errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) {
 		err = nil
 	}
 	busy := a.queue.Cancel(ctx)

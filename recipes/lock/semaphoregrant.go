@@ -2,9 +2,9 @@ package lock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -50,5 +50,5 @@ func (r *rest) wait(ctx context.Context) error {
 
 // over reports whether a deletion that failed with err has nothing left to delete.
 func over(err error) bool {
-	return ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) || ctxerr.Is(err, framework.ErrClosed)
+	return errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrClosed)
 }

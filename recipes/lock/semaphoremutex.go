@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -66,7 +66,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 // framework.
 func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, (*semaphoreAttempt).run)
-	return l, opError("lock", m.path, err)
+	return l, callError(ctx, "lock", m.path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] where somebody has
@@ -76,7 +76,7 @@ func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 // lease that was released a moment ago.
 func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, (*semaphoreAttempt).try)
-	return l, opError("try lock", m.path, err)
+	return l, callError(ctx, "try lock", m.path, err)
 }
 
 // Participants returns the lock's holder and those who wait for it, in the order
@@ -85,13 +85,13 @@ func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 // kind "lock-"; so has the holder, for a moment after the grant. The list is a
 // snapshot of a moment that has passed.
 func (m *SemaphoreMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(ctx, m.leases)
+	found, err := participants(cause.Inside(ctx), m.leases)
 	if err != nil {
-		return nil, opError("participants of", m.path, err)
+		return nil, callError(ctx, "participants of", m.path, err)
 	}
-	queued, err := participants(ctx, m.turns)
+	queued, err := participants(cause.Inside(ctx), m.turns)
 	if err != nil {
-		return nil, opError("participants of", m.path, err)
+		return nil, callError(ctx, "participants of", m.path, err)
 	}
 	for i := range queued {
 		queued[i].Holder = false
@@ -104,9 +104,9 @@ func (m *SemaphoreMutex) Path() string { return m.path }
 
 func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, ctxerr.Of(ctx)
+		return nil, ctx.Err()
 	}
-	ctx, seen := m.tel.Begin(ctx)
+	ctx, seen := m.tel.Begin(cause.Inside(ctx))
 	return observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, get) })
 }
 
@@ -121,7 +121,7 @@ func (m *SemaphoreMutex) contend(ctx context.Context, seen *telemetry.Acquire, g
 	err := get(a, ctx)
 	if err == nil && ctx.Err() != nil {
 		// Both at once: no lease is returned to somebody who has gone.
-		err = ctxerr.Of(ctx)
+		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, err

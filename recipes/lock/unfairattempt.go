@@ -3,11 +3,11 @@ package lock
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -52,11 +52,11 @@ func (a *unfairAttempt) run(ctx context.Context, try bool) error {
 		switch {
 		case err == nil:
 			return nil
-		case ctxerr.Is(err, framework.ErrSessionEnded):
+		case errors.Is(err, framework.ErrSessionEnded):
 			a.unbind()
-		case ctxerr.Is(err, framework.ErrNodeExists) && try:
+		case errors.Is(err, framework.ErrNodeExists) && try:
 			return ErrHeld
-		case ctxerr.Is(err, framework.ErrNodeExists):
+		case errors.Is(err, framework.ErrNodeExists):
 			a.held = true
 		default:
 			return err
@@ -148,7 +148,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 	for {
 		watch, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
 		switch {
-		case ctxerr.Is(err, framework.ErrNoNode):
+		case errors.Is(err, framework.ErrNoNode):
 			return nil
 		case err == nil:
 			a.seen.Waits(telemetry.NoQueue)
@@ -178,7 +178,7 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 
 // outage reports whether err is only for lack of a connection.
 func outage(err error) bool {
-	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
+	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
@@ -196,7 +196,7 @@ func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) 
 		case <-a.session.Lost():
 			return a.session.Err()
 		case <-ctx.Done():
-			return ctxerr.Of(ctx)
+			return ctx.Err()
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) 
 func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
 	read, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
 	switch {
-	case ctxerr.Is(err, framework.ErrNoNode):
+	case errors.Is(err, framework.ErrNoNode):
 		return true, nil
 	case err == nil:
 		read.Close()
@@ -233,6 +233,6 @@ func (a *unfairAttempt) pause(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctxerr.Of(ctx)
+		return ctx.Err()
 	}
 }

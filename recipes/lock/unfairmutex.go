@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
@@ -77,7 +77,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 // part as one.
 func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, false)
-	return l, opError("lock", m.path, err)
+	return l, callError(ctx, "lock", m.path, err)
 }
 
 // TryLock returns a lease, or [ErrHeld] where somebody else has the lock, or
@@ -87,19 +87,19 @@ func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 // first is as with [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
-	return l, opError("try lock", m.path, err)
+	return l, callError(ctx, "try lock", m.path, err)
 }
 
 // Participants returns the lock's holder, or nothing: who waits leaves no trace.
 // A znode at the path that belongs to no session is returned as well: it keeps
 // everybody from the lock until somebody deletes it.
 func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
-	data, st, err := m.client.Get(ctx, m.path)
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	data, st, err := m.client.Get(cause.Inside(ctx), m.path)
+	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, opError("participants of", m.path, err)
+		return nil, callError(ctx, "participants of", m.path, err)
 	}
 	p := participant(m.path, data, st)
 	p.Holder = true
@@ -111,9 +111,9 @@ func (m *UnfairMutex) Path() string { return m.path }
 
 func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, ctxerr.Of(ctx)
+		return nil, ctx.Err()
 	}
-	ctx, seen := m.tel.Begin(ctx)
+	ctx, seen := m.tel.Begin(cause.Inside(ctx))
 	return observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, try) })
 }
 
@@ -132,7 +132,7 @@ func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try 
 	a.data = m.attemptData(ctx, seen)
 	err = a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
-		err = ctxerr.Of(ctx) // both at once: a caller that has gone gets no lease
+		err = ctx.Err() // both at once: a caller that has gone gets no lease
 	}
 	if err != nil && !try {
 		err = waitError(ctx, m.client, m.path, -1, a.holder, err)

@@ -2,11 +2,11 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A WaitError says why a wait for a lock ended without the lock, and what the call waited for: Lock
@@ -50,10 +50,10 @@ func (e *WaitError) Unwrap() error { return e.Err }
 func waitError(
 	ctx context.Context, c *framework.Client, path string, ahead int, by *Participant, err error,
 ) error {
-	if ctx.Err() == nil || !ctxerr.Is(err, ctx.Err()) {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	ended := ctxerr.Of(ctx)
+	ended := ctx.Err()
 	if state := c.State(); state != framework.Connected {
 		ended = fmt.Errorf("%w: %w (%v)", ended, framework.ErrNotConnected, state)
 	}

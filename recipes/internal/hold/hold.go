@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 )
 
 // Options are what a hold consists of.
@@ -149,7 +150,7 @@ func (h *Hold) report(fn func()) {
 func (h *Hold) release(ctx context.Context) error {
 	ctx = h.Hooks.Releasing(ctx)
 	h.EndMonitor()
-	err := h.Grant.Release(ctx)
+	err := h.Grant.Release(cause.Inside(ctx))
 	h.Hooks.Released(err)
 	return err
 }

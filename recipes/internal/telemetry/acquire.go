@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -179,12 +179,12 @@ func (a *Acquire) outcome(err error) string {
 		return outcomeReentered
 	case err == nil:
 		return outcomeAcquired
-	case ctxerr.Is(err, lease.ErrHeld):
+	case errors.Is(err, lease.ErrHeld):
 		a.contended = true
 		return outcomeHeld
-	case ctxerr.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return outcomeTimeout
-	case ctxerr.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled):
 		return outcomeCanceled
 	}
 	return outcomeError
@@ -192,7 +192,7 @@ func (a *Acquire) outcome(err error) string {
 
 // refusalIsNone returns nil for what is no failure: TryLock's answer.
 func refusalIsNone(err error) error {
-	if ctxerr.Is(err, lease.ErrHeld) {
+	if errors.Is(err, lease.ErrHeld) {
 		return nil
 	}
 	return err

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
@@ -165,7 +164,7 @@ func lossReason(err error) string {
 		{framework.ErrClosed, "client_closed"},
 	}
 	for _, r := range reasons {
-		if ctxerr.Is(err, r.cause) {
+		if errors.Is(err, r.cause) {
 			return r.reason
 		}
 	}

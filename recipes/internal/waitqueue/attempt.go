@@ -2,10 +2,10 @@ package waitqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // An Attempt is one contender's way through the queue: it creates a node in the client's session,
@@ -157,7 +157,7 @@ func (a *Attempt) Withdraw() {
 func (a *Attempt) Cancel(ctx context.Context) error {
 	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
 	a.leave()
-	if err == nil || ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+	if err == nil || errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) {
 		return ErrBusy
 	}
 	return fmt.Errorf("%w: %w", ErrBusy, err)
@@ -166,13 +166,13 @@ func (a *Attempt) Cancel(ctx context.Context) error {
 // Restartable reports whether an attempt that failed with err has to enter the queue again: its
 // session has ended, or another client deleted its node.
 func Restartable(err error) bool {
-	return ctxerr.Is(err, errGone) || ctxerr.Is(err, framework.ErrSessionEnded)
+	return errors.Is(err, errGone) || errors.Is(err, framework.ErrSessionEnded)
 }
 
 // restart leaves the queue because of err, so that the attempt can enter it again. A node that does
 // not contend may exist nevertheless: that of a downgrade whose write node is gone.
 func (a *Attempt) restart(err error) {
-	if ctxerr.Is(err, errGone) {
+	if errors.Is(err, errGone) {
 		a.Withdraw()
 	} else {
 		a.leave()

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/docent-go/docent/internal/ctxerr"
-
 	"github.com/docent-go/docent/framework"
 )
 
@@ -26,7 +24,7 @@ func Enqueue(ctx context.Context, attempts []*Attempt) error {
 			return outside[0].enter(ctx)
 		}
 		err = createAll(ctx, outside)
-		if !ctxerr.Is(err, framework.ErrSessionEnded) {
+		if !errors.Is(err, framework.ErrSessionEnded) {
 			return err
 		}
 		leaveAll(outside)
@@ -134,7 +132,7 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 	errs := deleteAll(ctx, nodes)
 	leaveAll(attempts)
 	for i, err := range errs {
-		if ctxerr.Is(err, framework.ErrNoNode) || ctxerr.Is(err, framework.ErrSessionEnded) {
+		if errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) {
 			errs[i] = nil
 		}
 	}
@@ -182,9 +180,9 @@ func deleteAll(ctx context.Context, nodes []ownedNode) []error {
 		})
 	}
 	wg.Wait()
-	if ctxerr.Is(failed, framework.ErrUnknownOutcome) && !existed.Load() {
+	if errors.Is(failed, framework.ErrUnknownOutcome) && !existed.Load() {
 		for i, err := range errs {
-			if ctxerr.Is(err, framework.ErrNoNode) {
+			if errors.Is(err, framework.ErrNoNode) {
 				errs[i] = nil // by the transaction
 			}
 		}

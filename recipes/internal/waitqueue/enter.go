@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -22,7 +21,7 @@ func (a *Attempt) enter(ctx context.Context) error {
 		}
 		err := a.create(ctx)
 		switch {
-		case ctxerr.Is(err, framework.ErrSessionEnded):
+		case errors.Is(err, framework.ErrSessionEnded):
 			a.leave()
 		case err != nil:
 			return err

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // listings are the listings on their way that the attempts of one client share. A listing that
@@ -175,7 +174,7 @@ func (ls *listings) wait(ctx context.Context, key listingKey, l *sharedListing) 
 		return l.nodes, l.err
 	case <-ctx.Done():
 		ls.leave(key, l)
-		return nil, ctxerr.Of(ctx)
+		return nil, ctx.Err()
 	}
 }
 

@@ -2,11 +2,11 @@ package waitqueue
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // A nodeWatch is the node with the name, "" for none, and a watch on it. It is a data watch, as
@@ -43,7 +43,7 @@ func (w *nodeWatch) retarget(name string) (missing bool) {
 
 // set takes over the watch, or the error of the request for it. A node that is gone is no error.
 func (w *nodeWatch) set(watch *framework.Watch, err error) error {
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	if errors.Is(err, framework.ErrNoNode) {
 		w.gone = true
 		return nil
 	}
@@ -79,7 +79,7 @@ func (w *waiter) recheck(ctx context.Context) error {
 		path := framework.JoinPath(w.attempt.queue.Dir, name)
 		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
 		switch {
-		case ctxerr.Is(err, framework.ErrNoNode):
+		case errors.Is(err, framework.ErrNoNode):
 			return errStale
 		case err != nil:
 			return err

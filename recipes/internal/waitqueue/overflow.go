@@ -3,11 +3,11 @@ package waitqueue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -57,7 +57,7 @@ func (q *Queue) created(
 	wg.Wait()
 	created := make(map[string]int64, len(nodes))
 	for i, node := range nodes {
-		if errs[i] != nil && !ctxerr.Is(errs[i], framework.ErrNoNode) {
+		if errs[i] != nil && !errors.Is(errs[i], framework.ErrNoNode) {
 			return nil, errs[i]
 		}
 		if czxids[i] != 0 {

@@ -12,8 +12,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/docent-go/docent/internal/ctxerr"
-
 	"github.com/docent-go/docent/framework"
 )
 
@@ -49,7 +47,7 @@ func (q *Queue) List(ctx context.Context) ([]Node, error) {
 
 func (q *Queue) list(ctx context.Context, c *framework.Client) ([]Node, error) {
 	names, _, err := c.Children(ctx, q.Dir)
-	if ctxerr.Is(err, framework.ErrNoNode) {
+	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
@@ -90,7 +89,7 @@ func (a *Attempt) await(ctx context.Context) error {
 
 // disconnected reports whether err is only for lack of a connection.
 func disconnected(err error) bool {
-	return ctxerr.Is(err, framework.ErrNotConnected) || ctxerr.Is(err, framework.ErrUnknownOutcome)
+	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
 // step waits for the next event and returns the position after it: the zero position if there is no
@@ -121,7 +120,7 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 		case <-w.attempt.hold.Lost():
 			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
-			return pos, ctxerr.Of(ctx)
+			return pos, ctx.Err()
 		}
 	}
 }

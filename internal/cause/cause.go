@@ -1,0 +1,74 @@
+// Package cause joins the cause of a context's end to the error of an exported function.
+//
+// A context may end with any error as its cause, also with one that a server could have answered,
+// such as the error of another goroutine. If such a cause were part of the errors inside docent,
+// errors.Is would take it for what an operation met with. Therefore functions inside return
+// ctx.Err() alone, and the exported function adds the cause: see [Join].
+package cause
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/docent-go/docent/internal/errtype"
+)
+
+type insideKey struct{}
+
+// Inside returns ctx for the calls that an exported function makes of other packages of this
+// module: they leave the cause out of their errors.
+func Inside(ctx context.Context) context.Context {
+	if isInside(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, insideKey{}, true)
+}
+
+func isInside(ctx context.Context) bool { return ctx.Value(insideKey{}) != nil }
+
+// Join returns err, joined with the cause of ctx if err tells of ctx's end and the cause is
+// another error. An exported function calls it, once, on the error that it returns. If ctx comes
+// from [Inside], Join returns err.
+func Join(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if err == nil || end == nil || !errors.Is(err, end) || isInside(ctx) {
+		return err
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) {
+		return err
+	}
+	return &joined{err: err, end: end, cause: cause}
+}
+
+// Without returns err without the cause that [Join] added to it.
+func Without(err error) error {
+	if j, ok := err.(*joined); ok { //nolint:errorlint // this very error, as Join returned it
+		return j.err
+	}
+	return err
+}
+
+// A joined is an error that tells of a context's end, with the cause of that.
+type joined struct{ err, end, cause error }
+
+// Error returns the text of the error, with the cause behind the context's error, or in its place
+// if the cause says as much.
+func (j *joined) Error() string {
+	text, end, cause := j.err.Error(), j.end.Error(), j.cause.Error()
+	before, after, found := strings.Cut(text, end)
+	switch {
+	case !found:
+		return text + ": " + cause
+	case errors.Is(j.cause, j.end):
+		return before + cause + after
+	}
+	return before + end + ": " + cause + after
+}
+
+// Unwrap returns the error and the cause, so that the user's errors.Is matches both.
+func (j *joined) Unwrap() []error { return []error{j.err, j.cause} }
+
+// ErrorType returns the type of the error, which the cause has no part in.
+func (j *joined) ErrorType() string { return errtype.Of(j.err) }

@@ -1,0 +1,97 @@
+package cause_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
+)
+
+func endedBy(t *testing.T, reason error) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	return ctx
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	reason := errors.New("reason")
+	for name, tt := range map[string]struct {
+		cause error
+		err   func(ctx context.Context) error
+		text  string
+		has   bool // the error matches the cause
+	}{
+		"adds_a_cause": {
+			reason, func(ctx context.Context) error { return fmt.Errorf("op: %w", ctx.Err()) },
+			"op: context canceled: reason", true,
+		},
+		"puts_the_cause_behind_the_end_of_the_context": {
+			reason, func(ctx context.Context) error { return fmt.Errorf("op: %w, after 2 attempts", ctx.Err()) },
+			"op: context canceled: reason, after 2 attempts", true,
+		},
+		"replaces_the_end_of_the_context_by_a_cause_that_says_it": {
+			fmt.Errorf("gave up: %w", context.Canceled), func(ctx context.Context) error { return ctx.Err() },
+			"gave up: context canceled", true,
+		},
+		"leaves_a_plain_end_alone": {
+			nil, func(ctx context.Context) error { return ctx.Err() }, "context canceled", true,
+		},
+		"leaves_an_error_alone_that_has_the_cause": {
+			reason, func(ctx context.Context) error { return fmt.Errorf("%w: %w", ctx.Err(), reason) },
+			"context canceled: reason", true,
+		},
+		"leaves_an_error_alone_that_does_not_tell_of_the_end": {
+			reason, func(context.Context) error { return errors.New("boom") }, "boom", false,
+		},
+		"adds_nothing_inside": {
+			reason, func(ctx context.Context) error { return cause.Join(cause.Inside(ctx), ctx.Err()) },
+			"context canceled: reason", true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := endedBy(t, tt.cause)
+			plain := tt.err(ctx)
+			err := cause.Join(ctx, plain)
+			if err.Error() != tt.text {
+				t.Errorf("text %q, want %q", err, tt.text)
+			}
+			if got := errors.Is(err, context.Cause(ctx)); got != tt.has {
+				t.Errorf("errors.Is(%v, cause) = %t", err, got)
+			}
+			if cause.Without(err).Error() != plain.Error() {
+				t.Errorf("without the cause: %v, want %v", cause.Without(err), plain)
+			}
+		})
+	}
+}
+
+func TestJoin_before_the_end(t *testing.T) {
+	t.Parallel()
+	if err := cause.Join(t.Context(), context.Canceled); err != context.Canceled { //nolint:errorlint // as it is
+		t.Errorf("%v, want the error itself", err)
+	}
+	if err := cause.Join(endedBy(t, errors.New("reason")), nil); err != nil {
+		t.Errorf("nil became %v", err)
+	}
+}
+
+func TestInside(t *testing.T) {
+	t.Parallel()
+	ctx := cause.Inside(endedBy(t, errtype.New("no node", "no_node")))
+	derived, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, inside := range []context.Context{ctx, derived} {
+		if err := cause.Join(inside, inside.Err()); err != context.Canceled { //nolint:errorlint // as it is
+			t.Errorf("%v, want the context's error alone", err)
+		}
+	}
+	if cause.Inside(ctx) != ctx {
+		t.Error("a context from Inside is wrapped again")
+	}
+}
