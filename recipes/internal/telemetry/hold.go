@@ -77,7 +77,7 @@ func (h *Hold) Carry(parent context.Context) context.Context {
 // RevocationRequested notes that another client asked the holder to release.
 func (h *Hold) RevocationRequested() {
 	h.span.SetAttributes(attribute.Bool(locktel.AttrRevocation, true))
-	h.log.Debug("asked to let go", h.fields(zapctx.Field(h.context()))...)
+	h.log.Debug("revocation requested", h.fields(zapctx.Field(h.context()))...)
 }
 
 // Releasing starts the span of the release, and returns its context.
