@@ -102,8 +102,12 @@ imports:
 	scripts/check-imports
 
 .PHONY: lint
-lint: $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes)
+lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes), and of the prose
 	$(LINT) run
+
+.PHONY: prose
+prose: ## Check the words and sentences of pages and comments by styles/docent
+	scripts/prose
 
 .PHONY: fmt
 fmt: $(LINT) ## Format all files
