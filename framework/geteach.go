@@ -17,27 +17,51 @@ type Read struct {
 // retried as a whole by the client's policy until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
 	reads, faults := make([]Read, len(paths)), make([]error, len(paths))
+	found := c.readEach(ctx, "get", paths, faults, (*wire).get)
+	for i := range found {
+		if faults[i] == nil {
+			reads[i].Stat = found[i].node.stat
+			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.data)
+		}
+	}
+	return reads, wrapEach(ctx, "get", paths, faults)
+}
+
+// ChildrenEach lists the children of each of the znodes, as [Client.Children] does, within the
+// time of one listing. It returns the names, in no order, or an error for each path, in the order
+// of paths. In all else it is [Client.GetEach].
+func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string, []error) {
+	names, faults := make([][]string, len(paths)), make([]error, len(paths))
+	for i, found := range c.readEach(ctx, "children", paths, faults, (*wire).children) {
+		names[i] = found.node.children
+	}
+	return names, wrapEach(ctx, "children", paths, faults)
+}
+
+// readEach does one kind of read for each path and sets faults. It returns nothing if no request
+// was sent, or if an outage failed all of them.
+func (c *Client) readEach(
+	ctx context.Context, op string, paths []string, faults []error,
+	ask func(w *wire, full string) (nodeState, error),
+) []outcomeOfRead {
 	full := make([]string, len(paths))
 	for i, path := range paths {
 		full[i] = c.fullPath(path)
 		faults[i] = errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full[i])))
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
-		return reads, wrapEach(ctx, "get", paths, faults)
+		return nil
 	}
-	found, err := do(ctx, c.core, request{op: "get", path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
-		return s.getEach(ctx, full)
+	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
+	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
+		return s.readEach(ctx, full, ask)
 	})
 	for i := range paths {
-		if faults[i] = err; err != nil {
-			continue
-		}
-		if faults[i] = found[i].err; faults[i] == nil {
-			reads[i].Stat = found[i].node.stat
-			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.data)
+		if faults[i] = err; err == nil {
+			faults[i] = found[i].err
 		}
 	}
-	return reads, wrapEach(ctx, "get", paths, faults)
+	return found
 }
 
 // An outcomeOfRead is what was read, or what stood against it.
@@ -46,11 +70,13 @@ type outcomeOfRead struct {
 	err  error
 }
 
-// getEach returns an error only if the connection failed one of the reads, or ctx ended.
-func (s *session) getEach(ctx context.Context, paths []string) ([]outcomeOfRead, error) {
+// readEach returns an error only if the connection failed one of the reads, or ctx ended.
+func (s *session) readEach(
+	ctx context.Context, paths []string, ask func(w *wire, full string) (nodeState, error),
+) ([]outcomeOfRead, error) {
 	begun := make([]*pending[nodeState], len(paths))
 	for i, path := range paths {
-		begun[i] = begin(s, func(w *wire) (nodeState, error) { return w.get(path) })
+		begun[i] = begin(s, func(w *wire) (nodeState, error) { return ask(w, path) })
 	}
 	found := make([]outcomeOfRead, len(paths))
 	for i, p := range begun {

@@ -61,6 +61,14 @@ func (t *trees) take(w *TreeWatch) ([]Change, error) {
 	return changes, w.err
 }
 
+// valid reports whether the server of the present connection has the watch of w.
+func (t *trees) valid(w *TreeWatch) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[w.path]
+	return w.err == nil && e != nil && e.valid
+}
+
 // fire notifies the TreeWatches that the event concerns. It runs on a goroutine of the wire
 // client, in the connection's order, and does not block. It reports whether a TreeWatch is on
 // the parent of path, so that watches on the children of that have to be notified, too.

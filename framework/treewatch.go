@@ -99,6 +99,13 @@ func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 	}
 }
 
+// Valid reports whether the connection that the watch is set on has not been lost, and the
+// TreeWatch is not over. If that connection is lost, the TreeWatch becomes invalid before any
+// request is sent on the next one. When it is valid again, the Change of kind [EventUnseen] is
+// there for Next. So if Valid returns true after a request was answered, every change that the
+// answer can show is there for Next, or an EventUnseen is.
+func (w *TreeWatch) Valid() bool { return w.client.core.trees.valid(w) }
+
 // Close ends the TreeWatch. The server is told to forget the watch if no other TreeWatch of
 // the client is on the path. It may be called several times.
 func (w *TreeWatch) Close() {

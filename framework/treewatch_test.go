@@ -227,6 +227,61 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 	})
 }
 
+func TestTreeWatch_is_valid_from_one_loss_of_the_connection_to_the_next(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")
+		wantValid := func(want bool) {
+			t.Helper()
+			if got := w.Valid(); got != want {
+				t.Errorf("valid %v, want %v", got, want)
+			}
+		}
+		wantValid(true)
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		wantValid(false)
+		wantNoChange(t, w)
+		srv.Accept()
+		if _, _, err := c.Exists(within(t, patience), "/a"); err != nil {
+			t.Fatal(err)
+		}
+		for !w.Valid() {
+			wantNoChange(t, w) // the change is there before it is valid again
+			<-time.After(time.Millisecond)
+		}
+		wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventUnseen})
+		w.Close()
+		wantValid(false)
+		if !same.Valid() {
+			t.Error("another one is not valid any more")
+		}
+	})
+}
+
+func TestChildrenEach(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		for _, path := range []string{"/a", "/a/x", "/a/y", "/b"} {
+			mustCreate(t, c, path, "")
+		}
+		srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Second})
+		start := time.Now()
+		names, errs := c.ChildrenEach(t.Context(), "/a", "/none", "/b")
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want one listing's second", took)
+		}
+		slices.Sort(names[0])
+		if errs[0] != nil || errs[2] != nil || !slices.Equal(names[0], []string{"x", "y"}) || len(names[2]) != 0 {
+			t.Errorf("%q, %v", names, errs)
+		}
+		wantErr(t, "/none", errs[1], framework.ErrNoNode)
+		_, errs = c.ChildrenEach(t.Context(), "/a", "b")
+		wantErr(t, "b", errs[1], framework.ErrInvalidPath)
+	})
+}
+
 func TestGetEach(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
