@@ -1,0 +1,187 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/retry"
+)
+
+// A Cache is a copy of a znode and of all znodes below it. It stands for Curator's CuratorCache,
+// NodeCache, PathChildrenCache and TreeCache. Its methods may be called concurrently.
+type Cache struct {
+	client    *framework.Client
+	path      string
+	cfg       config
+	log       *zap.Logger
+	telemetry *telemetry
+	listeners *listeners.Queued[notice]
+	view      atomic.Pointer[Snapshot] // stored with mu held
+	ctx       context.Context          // ends at Close, or when the client is closed
+	cancel    context.CancelCauseFunc
+	wg        sync.WaitGroup // the loop
+	closing   sync.Once
+
+	mu      sync.Mutex // guards following; never held across a request or a callback
+	state   state
+	changed chan struct{} // closed and replaced when the view or the state changes
+	source  source        // nil before there is one
+	wake    func()        // wakes the loop if it waits; nil if it does not
+	waiters []*waiter     // that the loop has yet to see
+}
+
+// New returns a cache of the znode at path, which need not exist, and of all znodes below it, and
+// begins to fill it: see [Cache.Ready]. It creates and writes nothing. The cache has to be closed. If
+// an argument is faulty, New returns all faults, joined. It panics if c is nil.
+func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
+	if c == nil {
+		panic("cache: New with a nil client")
+	}
+	cfg, err := newConfig(path, opts)
+	if err != nil {
+		return nil, opError("new", path, err)
+	}
+	return start(c, path, cfg, watchTree), nil
+}
+
+// start starts a cache whose first source open makes.
+func start(client *framework.Client, path string, cfg config, open opener) *Cache {
+	c := &Cache{
+		client: client, path: path, cfg: cfg,
+		log:       client.Logger().Named("cache"),
+		telemetry: newTelemetry(client, cfg.name),
+		state:     state{since: time.Now(), cause: errFilling},
+		changed:   make(chan struct{}),
+	}
+	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
+		c.log.Error("a listener panicked", zap.Error(p))
+	})
+	c.view.Store(&Snapshot{})
+	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the cache's own life
+	c.telemetry.opened(c.ctx)
+	c.wg.Go(func() { newLoop(c).run(open) })
+	return c
+}
+
+// Path returns the path that New was given.
+func (c *Cache) Path() string { return c.path }
+
+// Ready waits until the cache is ready: it is filled, and the client is Connected. The cache then has
+// everything that was committed when New was called, or when the connection last came back. If ctx
+// ends first, the error wraps ctx's and says what the cache waits for. If the client may not read
+// the path itself, Ready returns that error at once, [framework.ErrNoAuth] for one. Once the cache or its
+// client is closed, it returns [framework.ErrClosed].
+func (c *Cache) Ready(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		st, changed := c.state, c.changed
+		c.mu.Unlock()
+		switch {
+		case c.ctx.Err() != nil:
+			return opError("ready", c.path, context.Cause(c.ctx))
+		case st.ready:
+			return nil
+		case st.fault != nil:
+			return opError("ready", c.path, st.fault)
+		}
+		select {
+		case <-changed:
+		case <-c.ctx.Done():
+		case <-ctx.Done():
+			return opError("ready", c.path, ended(ctx, st.cause))
+		}
+	}
+}
+
+// syncPause is the pause before Sync asks again, after the connection was lost.
+const syncPause = 50 * time.Millisecond
+
+// Sync waits until the cache has everything that was committed when Sync was called, by whatever
+// client. The snapshot is settled then, if nothing has changed since. Sync costs a transaction that changes
+// nothing, and sometimes a read. It waits across outages. If ctx ends first, the error wraps ctx's. Other
+// errors are those of [Cache.Ready], and [framework.ErrAuthFailed].
+func (c *Cache) Sync(ctx context.Context) error {
+	both, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
+	err := retry.Do(both, retry.Forever(syncPause), func(ctx context.Context) error {
+		err := c.client.AwaitConnected(ctx)
+		if err == nil {
+			err = c.client.Ready(ctx) // sync itself may be answered before its server has applied all
+		}
+		if errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrAuthFailed) {
+			return retry.Permanent(err)
+		}
+		return err
+	})
+	if err == nil {
+		err = c.await(both)
+	}
+	if c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	}
+	return opError("sync", c.path, err)
+}
+
+// Get returns the znode at path as the cache has it, and whether there is one.
+func (c *Cache) Get(path string) (Node, bool) { return c.Snapshot().Get(path) }
+
+// Snapshot returns what the cache has now. It costs no copy.
+func (c *Cache) Snapshot() *Snapshot { return c.view.Load() }
+
+// Stale returns since when the cache may be behind, and whether it may. Before the cache is ready for the
+// first time, that is since New was called. Stale can't know of an outage that the client
+// has yet to notice, or of a server that lags behind its leader.
+func (c *Cache) Stale() (since time.Time, stale bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.ready {
+		return time.Time{}, false
+	}
+	return c.state.since, true
+}
+
+// closeGrace is how long Close waits for listeners that are still at work.
+const closeGrace = 5 * time.Second
+
+// Close ends the cache. Its goroutines are gone when it returns, and its watch at the server goes. No
+// function of OnEvent is called any more, but one that is running is waited for, for five seconds;
+// the error says if one is at work still. Close may be called several times, also by such a
+// function. What the cache has can still be read.
+func (c *Cache) Close() error {
+	c.closing.Do(func() {
+		c.cancel(framework.ErrClosed)
+		c.wg.Wait()
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the cache's own context has ended
+	defer cancel()
+	// Each caller waits by itself: one that is a listener is not waited for.
+	return opError("close", c.path, c.listeners.Close(ctx))
+}
+
+// ended returns an error that wraps ctx's and its cause, and says why the wait took that long.
+func ended(ctx context.Context, why error) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		err = cause
+	} else {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return fmt.Errorf("%w: %s", err, why.Error())
+}
+
+// opError wraps err once, at an exported function; nil stays nil.
+func opError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cache: %s %s: %w", op, path, err)
+}

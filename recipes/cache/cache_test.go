@@ -1,0 +1,429 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestReadyHasWhatWasThere(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "", "root")
+		s.create(t, c, "/a", "1")
+		s.create(t, c, "/a/x", "2")
+		s.create(t, c, "/a-b", "3")
+		s.create(t, c, "/b/y/z", "4", framework.Ephemeral())
+		made := s.ready(t, s.Client(t), s.path)
+		view := made.Snapshot()
+		want := map[string]string{"": "root", "/a": "1", "/a/x": "2", "/a-b": "3", "/b": "", "/b/y": "", "/b/y/z": "4"}
+		for path, data := range want {
+			n, ok := made.Get(s.path + path)
+			if !ok || string(n.Data) != data || n.Path != s.path+path || n.Stat.Czxid == 0 {
+				t.Errorf("%s: %+v, %v; want data %q", path, n, ok, data)
+			}
+		}
+		if !view.Settled() || view.Len() != len(want) {
+			t.Errorf("settled %v with %d znodes, want %d", view.Settled(), view.Len(), len(want))
+		}
+		if _, stale := made.Stale(); stale {
+			t.Error("it is stale")
+		}
+		var names, all []string
+		for name, n := range view.Children(s.path) {
+			names = append(names, name+" "+n.Path[len(s.path):])
+		}
+		for path := range view.All() {
+			all = append(all, path[len(s.path):])
+		}
+		if want := []string{"a /a", "a-b /a-b", "b /b"}; !slices.Equal(names, want) {
+			t.Errorf("children %q, want %q", names, want)
+		}
+		if want := slices.Sorted(maps.Keys(want)); !slices.Equal(all, want) {
+			t.Errorf("paths %q, want %q", all, want)
+		}
+	})
+}
+
+func TestSyncHasWhatAnotherClientWrote(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c, other := s.Client(t), s.Client(t)
+		s.create(t, c, "/a", "1")
+		made := s.ready(t, c, s.path)
+		s.set(t, other, "/a", "2")
+		s.create(t, other, "/b/c", "3")
+		s.want(t, made, map[string]string{"": "", "/a": "2", "/b": "", "/b/c": "3"})
+		s.delete(t, other, "/b/c")
+		s.delete(t, other, "/b")
+		s.create(t, other, "/a/d", "4")
+		s.want(t, made, map[string]string{"": "", "/a": "2", "/a/d": "4"})
+		if !made.Snapshot().Settled() {
+			t.Error("the snapshot is not settled after Sync")
+		}
+		for _, path := range []string{"/a/d", "/a", ""} {
+			s.delete(t, other, path)
+		}
+		s.want(t, made, nil)
+		s.create(t, other, "/a", "5")
+		s.want(t, made, map[string]string{"": "", "/a": "5"})
+	})
+}
+
+func TestReplayingEventsGivesTheTree(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c, other := s.Client(t), s.Client(t)
+		s.create(t, c, "/a/b", "1")
+		made := s.open(t, c, s.path)
+		early := record(made, s.path)
+		mustReady(t, made)
+		late := record(made, s.path)
+		for range 20 {
+			s.set(t, other, "/a/b", "2")
+			s.create(t, other, "/a/c", "x")
+			s.delete(t, other, "/a/b")
+			s.create(t, other, "/a/b/d", "3")
+			s.delete(t, other, "/a/b/d")
+			s.delete(t, other, "/a/c")
+		}
+		mustSync(t, made)
+		early.check(t, made.Snapshot())
+		late.check(t, made.Snapshot())
+		if lines := late.all(); !slices.Equal(lines[:4], []string{"added =", "added /a=", "added /a/b=1", "ready"}) {
+			t.Errorf("a listener that comes late begins with %q", lines[:4])
+		}
+	})
+}
+
+func TestAnAbsentPathStaysAbsent(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		made := s.ready(t, c, s.path+"/none/below")
+		if made.Snapshot().Len() != 0 {
+			t.Errorf("the cache has %v", contents(made.Snapshot()))
+		}
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, ok, err := c.Exists(t.Context(), s.path); err != nil || ok {
+			t.Errorf("the cache made its path: %v, %v", ok, err)
+		}
+	})
+}
+
+// Two znodes that are always written by one transaction are equal in each settled snapshot.
+func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c, other := s.Client(t), s.Client(t)
+		s.create(t, c, "/a", "")
+		s.create(t, c, "/b", "")
+		made := s.ready(t, c, s.path)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan int)
+		go func() {
+			settled := 0
+			for view := range made.Snapshots(ctx) {
+				a, hasA := view.Get(s.path + "/a")
+				b, hasB := view.Get(s.path + "/b")
+				if view.Settled() {
+					settled++
+					if hasA != hasB || string(a.Data) != string(b.Data) {
+						t.Errorf("a settled snapshot has %q and %q", a.Data, b.Data)
+					}
+				}
+			}
+			done <- settled
+		}()
+		write := func(ops ...framework.TxnOp) {
+			if _, err := other.Txn(t.Context(), ops...); err != nil {
+				t.Error(err)
+			}
+		}
+		for i := range 100 {
+			data := []byte(strings.Repeat("x", i))
+			write(framework.OpSet(s.path+"/a", data, framework.AnyVersion), framework.OpSet(s.path+"/b", data, framework.AnyVersion))
+			if i%10 == 0 {
+				write(framework.OpDelete(s.path+"/b", framework.AnyVersion), framework.OpDelete(s.path+"/a", framework.AnyVersion))
+				write(framework.OpCreate(s.path+"/a", data), framework.OpCreate(s.path+"/b", data))
+			}
+			if i%25 == 0 {
+				mustSync(t, made)
+			}
+		}
+		mustSync(t, made)
+		s.Settle()
+		cancel()
+		if settled := <-done; settled < 2 {
+			t.Errorf("%d settled snapshots were seen", settled)
+		}
+	})
+}
+
+func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Way(t)
+		s.create(t, other, "/a/b", "old")
+		s.create(t, other, "/gone", "")
+		s.create(t, other, "/same/x", "")
+		made := s.ready(t, way.Client(t), s.path)
+		j := record(made, s.path)
+		j.await(t, "ready")
+		way.Refuse()
+		way.Cut()
+		j.await(t, "stale")
+		s.delete(t, other, "/a/b")
+		s.delete(t, other, "/a")
+		s.delete(t, other, "/gone")
+		s.create(t, other, "/a", "")
+		s.create(t, other, "/a/b", "new")
+		before := len(j.all())
+		way.Heal()
+		j.await(t, "ready")
+		mustSync(t, made)
+		j.check(t, made.Snapshot())
+		got := j.all()[before:]
+		slices.Sort(got)
+		want := []string{"added /a/b=new", "added /a=", "ready", "removed /a/b=old", "removed /a=", "removed /gone="}
+		if !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+	})
+}
+
+func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Way(t)
+		s.create(t, other, "/a", "1")
+		start := time.Now()
+		made := s.open(t, way.Client(t), s.path)
+		if since, stale := made.Stale(); stale && since.Before(start) {
+			t.Errorf("stale since %v, before it was made at %v", since, start)
+		}
+		j := record(made, s.path)
+		mustReady(t, made)
+		for _, away := range []func(){func() { way.Cut() }, func() { way.Expire(t) }} {
+			way.Refuse()
+			broken := time.Now()
+			way.Cut()
+			j.await(t, "stale")
+			if since, stale := made.Stale(); !stale || since.Before(broken) || since.After(time.Now()) {
+				t.Errorf("stale %v since %v, want since %v", stale, since, broken)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Ready of a cache that is stale: %v", err)
+			}
+			if err := made.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Sync of a cache that is stale: %v", err)
+			}
+			cancel()
+			if _, ok := made.Get(s.path + "/a"); !ok {
+				t.Error("an outage empties the cache")
+			}
+			way.Heal()
+			mustReady(t, made)
+			j.await(t, "ready")
+			if _, stale := made.Stale(); stale {
+				t.Error("it is ready and stale")
+			}
+			before := j.count("stale")
+			away()
+			zktest.Eventually(t, generous, "the cache is stale", func() bool { return j.count("stale") > before })
+			j.await(t, "ready")
+		}
+		s.set(t, other, "/a", "2")
+		s.want(t, made, map[string]string{"": "", "/a": "2"})
+		j.check(t, made.Snapshot())
+	})
+}
+
+func TestStartsWithoutAServer(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other := s.Client(t)
+		s.create(t, other, "/a", "1")
+		srv := s.Way(t)
+		client := srv.Client(t)
+		srv.Refuse()
+		srv.Cut()
+		made := s.open(t, client, s.path)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) || made.Snapshot().Len() != 0 {
+			t.Errorf("Ready without a server: %v", err)
+		}
+		srv.Heal()
+		mustReady(t, made)
+		s.want(t, made, map[string]string{"": "", "/a": "1"})
+	})
+}
+
+func TestAWatchOnTheCachesPathDoesNotDeafenIt(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "/a", "1")
+		watch := func() {
+			for _, kind := range []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren} {
+				w, err := c.Watch(t.Context(), s.path, kind)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(w.Close)
+			}
+		}
+		watch()
+		made := s.ready(t, c, s.path)
+		watch()
+		s.set(t, c, "/a", "2")
+		s.set(t, c, "", "3")
+		watch()
+		s.set(t, c, "/a", "4")
+		s.want(t, made, map[string]string{"": "3", "/a": "4"})
+	})
+}
+
+func TestDepthAndFilter(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c, other := s.Client(t), s.Client(t)
+		write := func(data string) {
+			for _, path := range []string{"/a", "/a/b", "/a/b/c", "/no", "/no/d"} {
+				s.create(t, other, path, data)
+			}
+		}
+		s.create(t, other, "", "")
+		write("1")
+		alone := s.ready(t, c, s.path, cache.WithDepth(0))
+		flat := s.ready(t, c, s.path, cache.WithDepth(1), cache.WithoutData())
+		some := s.ready(t, c, s.path, cache.WithFilter(func(path string) bool {
+			if strings.HasSuffix(path, "/c") {
+				panic("refused")
+			}
+			return !strings.HasSuffix(path, "/no")
+		}))
+		check := func() {
+			s.want(t, alone, map[string]string{"": ""})
+			s.want(t, flat, map[string]string{"": "", "/a": "", "/no": ""})
+			s.want(t, some, map[string]string{"": "", "/a": "1", "/a/b": "1"})
+		}
+		check()
+		for _, path := range []string{"/no/d", "/no", "/a/b/c", "/a/b", "/a"} {
+			s.delete(t, other, path)
+		}
+		write("1")
+		check()
+	})
+}
+
+func TestClose(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "/a", "1")
+		made := s.ready(t, c, s.path)
+		ended := make(chan struct{})
+		go func() {
+			for range made.Events(t.Context()) {
+			}
+			for range made.Snapshots(t.Context()) {
+			}
+			close(ended)
+		}()
+		closed := make(chan error, 1)
+		made.OnEvent(func(e cache.Event) {
+			if e.Kind == cache.Ready {
+				closed <- made.Close()
+				return
+			}
+			if made.Ready(t.Context()) != nil {
+				t.Errorf("%v is told after Close", e.Kind)
+			}
+		})
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		<-ended
+		for range 2 {
+			if err := made.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for name, call := range map[string]func(context.Context) error{"Ready": made.Ready, "Sync": made.Sync} {
+			if err := call(t.Context()); !errors.Is(err, framework.ErrClosed) {
+				t.Errorf("%s after Close: %v", name, err)
+			}
+		}
+		if _, ok := made.Get(s.path + "/a"); !ok {
+			t.Error("Close emptied the cache")
+		}
+	})
+}
+
+func TestTheClientIsClosedFirst(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		made := s.ready(t, c, s.path)
+		j := record(made, s.path)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = j
+		for range made.Events(t.Context()) { // ends
+		}
+		if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Ready of a cache whose client is closed: %v", err)
+		}
+		if _, stale := made.Stale(); !stale {
+			t.Error("it is not stale")
+		}
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil))
+		if !errors.Is(err, framework.ErrInvalidPath) {
+			t.Errorf("error %v", err)
+		}
+		for _, text := range []string{"cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more", "filter: the function must not be nil"} {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("error %q lacks %q", err, text)
+			}
+		}
+		_, err = cache.New(c, "/a", cache.WithFilter(func(string) bool { return false }))
+		if err == nil || !strings.Contains(err.Error(), "filter: must accept the cache's own path") {
+			t.Errorf("error %v", err)
+		}
+		for name, fn := range map[string]func(){
+			"New": func() { _, _ = cache.New(nil, "/a") },
+			"OnEvent": func() {
+				made, _ := cache.New(c, "/a")
+				defer made.Close()
+				made.OnEvent(nil)
+			},
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s with nil does not panic", name)
+					}
+				}()
+				fn()
+			}()
+		}
+	})
+}
+

@@ -1,0 +1,58 @@
+// Package cache keeps a part of the tree in memory and notifies of what changes in it.
+//
+//	routes, err := cache.New(client, "/config/routes")
+//	…
+//	defer routes.Close()
+//	if err := routes.Ready(ctx); err != nil { … }
+//	route, ok := routes.Get("/config/routes/web")
+//
+// A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
+// not, and then [Cache.Stale] reports that. Never decide from a cache who may write. What has to be
+// exact is read from the ensemble, or done under a lease.
+//
+// # Order
+//
+// A znode is added after its parent and removed before it. The events of one znode come in the order
+// of its changes. If changes follow one another quickly, an event leads from the state that the cache
+// had to the latest one, and those in between are not seen. A znode that was deleted and created
+// again is removed and added, also if that happened during an outage. Replaying the events gives
+// the cache.
+//
+// # One instant
+//
+// A [Snapshot] never changes. If it is [Snapshot.Settled], it is the tree at one instant: of a
+// transaction it has everything or nothing. Otherwise some of its znodes may be newer than others. A
+// snapshot is settled by the reply to a read. So the snapshot after a deletion, which needs no
+// read, is not settled until the next change is read or [Cache.Sync] returns.
+//
+// # Outages
+//
+// If the connection is lost, the cache keeps what it has and is stale. Once the client is Connected
+// again, the cache reads all znodes again, because a server notifies of nothing that happened
+// meanwhile. It then notifies of what differs, and is ready.
+//
+// # Permissions
+//
+// A znode that the client may not read is left out, with all below it, and so is one that the
+// client can't take: one that is larger than [framework.WithMaxPacket] allows, or that is not
+// compressed if the client is. That is logged once. A change of an ACL alone notifies nobody:
+// the cache sees it when the znode's data change or the connection is lost. The same holds if a
+// znode is deleted that the client may not read any more.
+//
+// # What it costs
+//
+// The cache keeps one recursive watch at the server, and Close removes it. A fill costs a
+// transaction that changes nothing, a read of each znode and a listing of each znode that has children.
+// A change costs one read, a deletion nothing. Every change below the path is sent to every
+// cache of the path, also if a filter or a depth leaves it out. So keep caches away from
+// directories of locks, and from all else that is written often.
+//
+// Servers older than ZooKeeper 3.6 have no recursive watches. On those the cache keeps two watches
+// for each znode, with the same promises; they can't be removed, so after Close each stays until it
+// fires or the connection ends.
+//
+// # Concurrency
+//
+// Everything may be called concurrently. A function of [Cache.OnEvent] is called on a goroutine of
+// its own, and may call the cache and close it.
+package cache

@@ -1,0 +1,12 @@
+package cache
+
+import "github.com/docent-go/docent/framework"
+
+// NewEach is New for a server without recursive watches, whatever server there is.
+func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
+	cfg, err := newConfig(path, opts)
+	if err != nil {
+		return nil, opError("new", path, err)
+	}
+	return start(c, path, cfg, watchEach), nil
+}

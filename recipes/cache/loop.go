@@ -1,0 +1,210 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+)
+
+const (
+	// maxBatch is how many znodes are read at a time. A heartbeat of the session queues behind
+	// them, so it is small beside what a server reads within the shortest session timeout.
+	maxBatch = 1000
+	// pause is the time between a failure and the next attempt.
+	pause = 500 * time.Millisecond
+)
+
+// A loop follows the changes of a cache. It belongs to one goroutine, which start starts and which
+// ends with the cache's context; Close waits for it.
+//
+// One rule makes the cache complete: what was read counts only if the watch was valid from before the
+// request until after the reply. Then every later change is among the source's changes, and marks its
+// path to be read again.
+type loop struct {
+	cache   *Cache
+	source  source
+	marks   marks
+	asks    bool                // before it reads, it has to ask for what has been committed by now
+	lost    bool                // the source is not valid: Next will tell when it is
+	began   time.Time           // the fill
+	refused map[string]struct{} // what can't be read and was logged
+	waiters []*waiter           // with until set
+	over    context.Context     // has ended
+}
+
+func newLoop(c *Cache) *loop {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &loop{cache: c, refused: make(map[string]struct{}), over: over}
+}
+
+// run ends with the cache or the client.
+func (l *loop) run(open opener) {
+	c := l.cache
+	defer c.client.OnState(c.onState)()
+	defer c.ends()
+	for c.ctx.Err() == nil {
+		err := l.follow(open)
+		switch {
+		case c.ctx.Err() != nil:
+		case errors.Is(err, framework.ErrClosed):
+			c.unseen()
+			c.cancel(framework.ErrClosed)
+		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
+			open = watchEach
+		default:
+			l.fail(err)
+		}
+	}
+}
+
+// follow follows one source until that fails.
+func (l *loop) follow(open opener) error {
+	c := l.cache
+	src, err := open(c.ctx, c)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	l.source = src
+	c.mu.Lock()
+	c.source = src
+	c.mu.Unlock()
+	l.begin()
+	for {
+		changes, err := l.next()
+		if err != nil {
+			return err
+		}
+		l.take(changes)
+		l.admit(len(changes) == 0)
+		if err := l.look(); err != nil {
+			return err
+		}
+		l.settle()
+	}
+}
+
+// begin begins to read everything.
+func (l *loop) begin() {
+	l.cache.unseen()
+	l.marks.clear()
+	l.marks.add(l.cache.path, withAll)
+	l.asks, l.lost, l.began = true, false, time.Now()
+	for _, w := range l.waiters {
+		w.until = l.marks.last
+	}
+}
+
+// next returns the changes that are there. If there is nothing else to do, it waits for some, or
+// for a call of Sync.
+func (l *loop) next() ([]framework.Change, error) {
+	c := l.cache
+	if c.ctx.Err() != nil {
+		return nil, context.Cause(c.ctx)
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	c.mu.Lock()
+	if !l.lost && (len(c.waiters) > 0 || !l.marks.empty()) {
+		c.mu.Unlock()
+		return l.drain(), nil
+	}
+	c.wake = cancel
+	c.mu.Unlock()
+	changes, err := l.source.Next(ctx)
+	if ctx.Err() != nil {
+		err = nil // the next call returns why, if c's context has ended
+	}
+	return changes, err
+}
+
+// drain returns the changes that are there, and waits for none. An error it leaves to next.
+func (l *loop) drain() []framework.Change {
+	changes, _ := l.source.Next(l.over)
+	return changes
+}
+
+// take applies deletions, and marks what else has changed.
+func (l *loop) take(changes []framework.Change) {
+	c, e := l.cache, l.edit()
+	for _, change := range changes {
+		switch change.Kind {
+		case framework.EventUnseen:
+			e.publish(false)
+			l.begin()
+			e = l.edit()
+		case framework.EventDeleted:
+			l.marks.revoke(change.Path)
+			e.remove(change.Path)
+			if change.Path == c.path {
+				c.setFault(nil)
+			}
+		case framework.EventChildrenChanged:
+			l.marks.add(change.Path, withNames)
+		default:
+			if c.keeps(change.Path) {
+				l.marks.add(change.Path, justData)
+			}
+		}
+	}
+	e.publish(false)
+}
+
+// admit tells the new calls of Sync for which mark they have to wait. quiet says that there
+// were no changes after the reply that they had.
+func (l *loop) admit(quiet bool) {
+	c := l.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.waiters) == 0:
+		return
+	case !l.source.Valid(): // what they are to see may have been missed
+		l.lost = l.lost || l.marks.empty()
+		return
+	case l.marks.empty() && quiet:
+		c.publishLocked(c.view.Load().tree, nil, true)
+	case l.marks.empty():
+		l.marks.add(c.path, justData) // the reply settles the snapshot
+	}
+	for _, w := range c.waiters {
+		w.until = l.marks.last
+	}
+	l.waiters = append(l.waiters, c.waiters...)
+	c.waiters = nil
+}
+
+// settle notifies those who wait for what has been read by now.
+func (l *loop) settle() {
+	if l.asks || l.marks.deep > 0 {
+		return
+	}
+	oldest := l.marks.oldest()
+	var waiting []*waiter
+	for _, w := range l.waiters {
+		if w.until < oldest {
+			close(w.done)
+		} else {
+			waiting = append(waiting, w)
+		}
+	}
+	l.waiters = waiting
+	l.cache.becomeReady(time.Since(l.began))
+}
+
+// fail keeps err as the reason why the cache is not ready, and pauses.
+func (l *loop) fail(err error) {
+	l.cache.trouble(err)
+	l.cache.log.Debug("cannot fill the cache", l.cache.fields(zap.Error(err))...)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.cache.ctx.Done():
+	}
+}

@@ -1,0 +1,76 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// An Option configures a [Cache]. New reports all faulty options at once.
+type Option interface{ apply(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(cfg *config) { f(cfg) }
+
+// unlimited is the depth of a cache without [WithDepth].
+const unlimited = -1
+
+type config struct {
+	depth       int
+	keep        func(path string) bool // nil keeps everything
+	withoutData bool
+	name        string
+	faults      []error
+}
+
+// WithDepth limits how far below its path the cache reaches: 0 is the znode alone, 1 includes its
+// children. n must not be negative. The default is no limit.
+func WithDepth(n int) Option {
+	return optionFunc(func(cfg *config) {
+		if n < 0 {
+			cfg.faults = append(cfg.faults, fmt.Errorf("depth %d: must be 0 or more", n))
+		}
+		cfg.depth = n
+	})
+}
+
+// WithFilter leaves out each znode for which keep returns false, and all below it: they are not
+// read. keep must return the same for a path each time, must not block, and has to accept the
+// cache's own path. If keep panics, that is logged and the znode is left out. The default is to keep
+// everything.
+func WithFilter(keep func(path string) bool) Option {
+	return optionFunc(func(cfg *config) {
+		if keep == nil {
+			cfg.faults = append(cfg.faults, errors.New("filter: the function must not be nil"))
+		}
+		cfg.keep = keep
+	})
+}
+
+// WithoutData keeps no data, only Stats: for znodes that are only counted or named.
+func WithoutData() Option { return optionFunc(func(cfg *config) { cfg.withoutData = true }) }
+
+// WithName sets a name for the cache in telemetry, where paths don't go.
+func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.name = name }) }
+
+// newConfig returns the configuration, or all that is wrong with New's arguments.
+func newConfig(path string, opts []Option) (config, error) {
+	cfg := config{depth: unlimited}
+	var faults []error
+	for i, opt := range opts {
+		if opt == nil {
+			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	faults = append(faults, cfg.faults...)
+	if err := framework.ValidatePath(path); err != nil {
+		faults = append(faults, err)
+	} else if len(faults) == 0 && cfg.keep != nil && !cfg.keep(path) {
+		faults = append(faults, errors.New("filter: must accept the cache's own path"))
+	}
+	return cfg, errors.Join(faults...)
+}

@@ -1,0 +1,182 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Reasons for which a cache is not ready.
+var (
+	errFilling = errors.New("the cache is being filled")
+	errBehind  = errors.New("the cache has yet to read what has changed")
+	errUnseen  = errors.New("changes may have been missed")
+)
+
+// A state is how well a cache knows the tree.
+type state struct {
+	ready  bool
+	filled bool      // it has been ready
+	since  time.Time // it is not ready since then
+	cause  error     // why it is not ready; never nil then
+	fault  error     // why the path itself can't be read, nil if it can
+	down   framework.StateChange
+}
+
+// current reports whether the server notifies of every change by now.
+func (c *Cache) current() bool { return c.source.Valid() && c.client.State() == framework.Connected }
+
+// onState is a listener of the client's states. It may be called late.
+func (c *Cache) onState(change framework.StateChange) {
+	if change.To == framework.Connected {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.down = change
+	if c.state.ready && !c.current() { // else the loop will be told, and ends the state
+		c.becomeStaleLocked(change.At, downCause(change))
+	}
+}
+
+func downCause(change framework.StateChange) error {
+	if change.Cause != nil {
+		return change.Cause
+	}
+	return errors.New("the client is " + change.To.String())
+}
+
+// unseen says that changes may have been missed.
+func (c *Cache) unseen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, cause := time.Now(), errUnseen
+	if down := c.state.down; down.At.After(c.state.since) {
+		since, cause = down.At, downCause(down)
+	}
+	c.becomeStaleLocked(since, cause)
+}
+
+// becomeStaleLocked needs mu, as the following do.
+func (c *Cache) becomeStaleLocked(since time.Time, cause error) {
+	if !c.state.ready {
+		return
+	}
+	c.state.ready, c.state.since, c.state.cause = false, since, cause
+	c.signalLocked()
+	c.listeners.Notify(notice{events: []Event{{Kind: Stale, Err: cause}}})
+	c.telemetry.became(c.ctx, Stale)
+	c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
+}
+
+// becomeReady says that the cache is filled, unless the connection has been lost since.
+func (c *Cache) becomeReady(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.ready || c.state.fault != nil || !c.current() {
+		return
+	}
+	c.state.ready, c.state.filled, c.state.since = true, true, time.Now()
+	c.signalLocked()
+	c.listeners.Notify(notice{events: []Event{{Kind: Ready}}})
+	c.telemetry.became(c.ctx, Ready)
+	c.telemetry.filled(c.ctx, took)
+	c.log.Info("cache is ready", c.fields(zap.Int(metricNodes, c.view.Load().Len()), zap.Duration("took", took))...)
+}
+
+// trouble keeps why the cache is not ready yet.
+func (c *Cache) trouble(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.state.ready {
+		c.state.cause = err
+		c.signalLocked()
+	}
+}
+
+// setFault keeps why the path itself can't be read, nil if it can be.
+func (c *Cache) setFault(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.becomeStaleLocked(time.Now(), err)
+	}
+	c.state.fault = err
+	c.signalLocked()
+}
+
+// publish makes t what the cache has.
+func (c *Cache) publish(t tree, events []Event, settled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.publishLocked(t, events, settled)
+}
+
+func (c *Cache) publishLocked(t tree, events []Event, settled bool) {
+	old := c.view.Load()
+	if len(events) == 0 && t == old.tree && (old.settled || !settled) {
+		return
+	}
+	c.view.Store(&Snapshot{tree: t, settled: settled})
+	c.signalLocked()
+	if len(events) > 0 {
+		c.listeners.Notify(notice{events: events})
+		c.telemetry.changed(c.ctx, events, t.len-old.tree.len)
+	}
+}
+
+// ends takes back what the cache counts for in metrics.
+func (c *Cache) ends() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.telemetry.closed(c.ctx, c.view.Load().Len(), !c.state.ready)
+}
+
+func (c *Cache) signalLocked() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// fields returns what all log lines of the cache have, and more.
+func (c *Cache) fields(more ...zap.Field) []zap.Field {
+	return append([]zap.Field{zap.String(framework.AttrNodePath, c.client.AbsolutePath(c.path))}, more...)
+}
+
+// A waiter is a call of Sync.
+type waiter struct {
+	done  chan struct{} // closed by the loop when the cache has what was committed before the call
+	until uint64        // the latest mark when the loop saw it
+}
+
+// await waits until the loop has read all that it has been notified of by now.
+func (c *Cache) await(ctx context.Context) error {
+	w := &waiter{done: make(chan struct{})}
+	c.mu.Lock()
+	c.waiters = append(c.waiters, w)
+	if c.wake != nil {
+		c.wake()
+	}
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		changed, st := c.changed, c.state
+		c.mu.Unlock()
+		if st.fault != nil {
+			return st.fault
+		}
+		select {
+		case <-w.done:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			if st.ready {
+				return ended(ctx, errBehind)
+			}
+			return ended(ctx, st.cause)
+		}
+	}
+}
