@@ -426,4 +426,3 @@ func TestBadInput(t *testing.T) {
 		}
 	})
 }
-
