@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -42,7 +42,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 		return admitted.lease, nil // a re-entry, which telemetry costs nothing
 	}
 	ctx, seen := q.tel.Begin(cause.Inside(ctx))
-	return observed(ctx, seen, func() (*Lease, error) {
+	return contender.Observed(ctx, seen, func() (*Lease, error) {
 		for {
 			switch {
 			case err != nil:
@@ -59,7 +59,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 			}
 			if err := wait(ctx, admitted.outcome); err != nil {
 				q.leave(admitted.entry)
-				return nil, waitError(ctx, q.queue.Client, q.path, -1, nil, err)
+				return nil, contender.WaitError(ctx, q.queue.Client, q.path, -1, nil, err)
 			}
 			admitted, err = q.admit(ctx, q.key(c), admitted.entry, try)
 		}
@@ -84,23 +84,9 @@ func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, er
 	grant, err := run(ctx)
 	returned = true
 	if !try {
-		err = q.waitError(ctx, e, err)
+		err = contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, 0, err)
 	}
 	return q.conclude(ctx, e, grant, heldError(err))
-}
-
-// waitError returns the WaitError of an attempt that ctx ended.
-func (q *queueLock) waitError(ctx context.Context, e *entry, err error) error {
-	if err == nil {
-		return nil
-	}
-	ahead, node, data, st := e.attempt.BlockedBy()
-	if ahead < 0 {
-		return waitError(ctx, q.queue.Client, q.path, -1, nil, err)
-	}
-	by := participant(framework.JoinPath(q.queue.Dir, node.Name), data, st)
-	by.Kind, by.Sequence, by.Holder = node.Kind, int64(node.Sequence), ahead == 1
-	return waitError(ctx, q.queue.Client, q.path, ahead, &by, err)
 }
 
 // conclude ends the driving of e's attempt: with a lease of the grant, or with err.
@@ -115,7 +101,7 @@ func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Gra
 	l := q.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   q.path,
-		Grant:  &queueGrant{grant, q.path},
+		Grant:  &contender.Grant{Grant: grant, Of: q.path, OpError: opError},
 		Znode:  &grant.Znode,
 		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(h *hold.Hold, lost error) { q.owners.ended(e, h, lost) },
@@ -141,7 +127,7 @@ func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 // observe has telemetry follow the attempt that the caller drives; with nil it does not.
 func (e *entry) observe(seen *telemetry.Acquire) {
 	e.seen = seen
-	e.attempt.Observer = observerOf(seen)
+	e.attempt.Observer = contender.ObserverOf(seen)
 }
 
 // unlock releases the caller's latest lease, or returns ErrNotOwner for the operation. If another
@@ -171,7 +157,3 @@ func heldError(err error) error {
 	}
 	return err
 }
-
-// errPanicked ends the attempt whose driver did not return: a function of the user's panicked in it,
-// or ended the goroutine.
-var errPanicked = errors.New("a function of the user's panicked")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -107,7 +108,7 @@ func (l *Local) Path() string { return l.mutex.Path() }
 
 // waitError returns the WaitError of a wait for calls of this Local.
 func (l *Local) waitError(ctx context.Context, err error) error {
-	return waitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), -1, nil, err)
+	return contender.WaitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), -1, nil, err)
 }
 
 // lock locks the mutex, for a call that has the turn.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
 // A Locker is a lock that is held by a lease. All kinds of locks here are
@@ -19,10 +21,6 @@ type Locker interface {
 	// ErrHeld where there is one. ctx bounds its requests.
 	TryLock(ctx context.Context) (*Lease, error)
 }
-
-// releaseGrace is how long Do waits for the lock's znode to be deleted, once fn has
-// returned. After that the deletion goes on in the background.
-const releaseGrace = 10 * time.Second
 
 // A DoOption configures a call of [Do].
 type DoOption interface{ apply(*doConfig) }
@@ -65,19 +63,12 @@ func WithoutWaiting() DoOption {
 // next holder) and with the error of the release.
 func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
-) (err error) {
+) error {
 	lease, err := acquire(ctx, l, opts)
 	if err != nil {
 		return err
 	}
-	held, cancel := lease.Context(ctx)
-	defer func() { // also when fn panics
-		cancel()
-		releasing, done := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
-		defer done()
-		err = errors.Join(err, lease.Release(releasing))
-	}()
-	return fn(held, lease)
+	return contender.Work(ctx, lease, fn)
 }
 
 // acquire locks l as the options have it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
@@ -81,7 +82,7 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return m.lock(cause.Inside(ctx), nil, a)
 	}
 	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return observed(ctx, seen, func() (*Lease, error) { return m.lock(seen.Around(ctx), seen, a) })
+	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.lock(seen.Around(ctx), seen, a) })
 }
 
 func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
 // An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for
@@ -103,7 +105,7 @@ func (a *acquisition) waitError(ctx context.Context, err error) error {
 	}
 	for _, m := range a.members {
 		if m.queueLock != nil {
-			return waitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
+			return contender.WaitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
 		}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -80,7 +81,7 @@ func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
 	}
 	for _, l := range leases {
 		h := lease.ShareOf(l).Hold()
-		_, queued := h.Grant.(*queueGrant)
+		_, queued := h.Grant.(*contender.Grant)
 		if !queued || len(run) > 0 && ownersOf(run[0].Client) != ownersOf(h.Client) {
 			flush()
 		}
@@ -110,11 +111,11 @@ func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
 	grants := make([]*waitqueue.Grant, len(holds))
 	for i, h := range holds {
 		h.EndMonitor()
-		grants[i] = h.Grant.(*queueGrant).Grant
+		grants[i] = h.Grant.(*contender.Grant).Grant
 	}
 	errs := waitqueue.DeleteAll(ctx, grants)
 	for i, h := range holds {
-		errs[i] = h.Grant.(*queueGrant).released(errs[i])
+		errs[i] = h.Grant.(*contender.Grant).Released(errs[i])
 		h.Hooks.Released(errs[i])
 	}
 	return errs

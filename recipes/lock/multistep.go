@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -93,7 +94,7 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 		if e.entry != nil {
 			var err error
 			lease, err = e.member.queueLock.conclude(ctx, e.entry, grants[0], nil)
-			endAcquire(ctx, e.seen, lease, err)
+			contender.EndAcquire(ctx, e.seen, lease, err)
 			if err != nil {
 				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))
 			}
@@ -111,7 +112,7 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 	_ = a.quit(ctx, batch[busy+1:], nil)
 	a.batch = nil // one is left, and gives itself up
 	e := batch[busy]
-	lease, err := observed(ctx, e.seen, func() (*Lease, error) {
+	lease, err := contender.Observed(ctx, e.seen, func() (*Lease, error) {
 		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
 	})
 	if err != nil {
@@ -129,7 +130,7 @@ func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy bat
 		err = nil
 	case errors.Is(err, waitqueue.ErrBusy):
 		err = a.opError(busy.member.name, ErrHeld)
-		endAcquire(ctx, busy.seen, nil, ErrHeld)
+		contender.EndAcquire(ctx, busy.seen, nil, ErrHeld)
 	default:
 		err = a.opError(busy.member.name, err)
 	}

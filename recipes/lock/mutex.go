@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -77,7 +78,7 @@ func (m *Mutex) Held(ctx context.Context) int { return m.queueLock.held(ctx) }
 // Participants returns the mutex's holder and those who wait for it, in the order
 // of the queue; none if nobody is there. The list is a snapshot of a moment that has passed.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(cause.Inside(ctx), m.queueLock.queue)
+	found, err := contender.Participants(cause.Inside(ctx), m.queueLock.queue)
 	return found, callError(ctx, "participants of", m.queueLock.path, err)
 }
 

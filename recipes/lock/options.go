@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -26,6 +27,8 @@ type (
 	LossPolicy = lease.LossPolicy
 	// A Participant is one contender of a lock: its holder or one that waits.
 	Participant = lease.Participant
+	// A WaitError says why a wait for a lock ended without the lock.
+	WaitError = lease.WaitError
 	// Metadata is what a contender's znode tells about who made it.
 	Metadata = lease.Metadata
 )
@@ -112,14 +115,6 @@ func WithQueuePosition(fn func(position int)) Option {
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
 	cfg := config{lossPolicy: AtDeadline}
 	var faults []error
-	if err := validateClient(c); err != nil {
-		faults = append(faults, err)
-	}
-	if err := framework.ValidatePath(path); err != nil {
-		faults = append(faults, err)
-	} else if path == "/" {
-		faults = append(faults, errors.New("path: must not be the root"))
-	}
 	for i, opt := range opts {
 		if opt == nil {
 			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
@@ -127,9 +122,7 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 		}
 		opt.apply(&cfg)
 	}
-	if p := cfg.lossPolicy; p != AtDeadline && p != OnSuspend {
-		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", p))
-	}
+	faults = append(contender.Faults(c, path, cfg.lossPolicy), faults...)
 	if len(faults)+len(cfg.faults) == 0 {
 		return cfg, nil
 	}
@@ -138,16 +131,5 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 
 // newLease returns the first lease of a new hold, which keeps to the options.
 func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
-	o.OnSuspend = cfg.lossPolicy == OnSuspend
-	if revoked := cfg.revoked; revoked != nil {
-		o.Revoked = func(oldest *hold.Share) { revoked(oldest.Of.(*Lease)) }
-	}
-	return lease.New(o, members...)
-}
-
-func validateClient(c *framework.Client) error {
-	if c == nil {
-		return errors.New("client: must not be nil")
-	}
-	return nil
+	return contender.NewLease(o, cfg.lossPolicy, cfg.revoked, members...)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -91,7 +92,7 @@ func (rw *RWMutex) Write() *Side { return &rw.write }
 // sides, in the order of the queue; none if nobody is there. The list is a
 // snapshot of a moment that has passed.
 func (rw *RWMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(cause.Inside(ctx), rw.read.queueLock.queue)
+	found, err := contender.Participants(cause.Inside(ctx), rw.read.queueLock.queue)
 	return found, callError(ctx, "participants of", rw.Path(), err)
 }
 

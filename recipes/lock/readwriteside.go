@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
 // A Side is one of the two ways to hold a [RWMutex], and a [Locker]. Its
@@ -55,7 +56,7 @@ func (s *Side) Held(ctx context.Context) int { return s.queueLock.held(ctx) }
 // the queue; none if nobody is there. [RWMutex.Participants] has both sides'.
 // The list is a snapshot of a moment that has passed.
 func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(cause.Inside(ctx), s.queueLock.queue)
+	found, err := contender.Participants(cause.Inside(ctx), s.queueLock.queue)
 	if err != nil {
 		return nil, s.callError(ctx, "participants", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -41,7 +42,7 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire
 	}
 	a.queue = turns.NewAttempt(mutexKind, func() []byte { return a.data })
 	seen.Beyond(1)
-	a.queue.Observer = observerOf(seen)
+	a.queue.Observer = contender.ObserverOf(seen)
 	return a
 }
 
@@ -71,19 +72,10 @@ func (a *semaphoreAttempt) run(ctx context.Context) error {
 // waitError returns the WaitError of an attempt that ctx ended. The holder is ahead of the whole queue.
 func (a *semaphoreAttempt) waitError(ctx context.Context, err error) error {
 	m := a.mutex
-	if err == nil {
-		return nil
+	if err != nil && a.turn != nil {
+		return contender.WaitError(ctx, m.turns.Client, m.path, 1, nil, err)
 	}
-	if a.turn != nil {
-		return waitError(ctx, m.turns.Client, m.path, 1, nil, err)
-	}
-	ahead, node, data, st := a.queue.BlockedBy()
-	if ahead < 0 {
-		return waitError(ctx, m.turns.Client, m.path, -1, nil, err)
-	}
-	by := participant(framework.JoinPath(m.turns.Dir, node.Name), data, st)
-	by.Kind, by.Sequence = node.Kind, int64(node.Sequence)
-	return waitError(ctx, m.turns.Client, m.path, ahead+1, &by, err)
+	return contender.WaitErrorOf(ctx, m.turns, m.path, a.queue, 1, err)
 }
 
 // takeInTurn takes the lock after whoever is ahead.
@@ -295,7 +287,7 @@ func (a *semaphoreAttempt) lease(ctx context.Context) *Lease {
 	return m.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   m.path,
-		Grant:  &semaphoreGrant{queueGrant{grant, m.path}, rest},
+		Grant:  &semaphoreGrant{contender.Grant{Grant: grant, Of: m.path, OpError: opError}, rest},
 		Znode:  &grant.Znode,
 		Hooks:  a.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},

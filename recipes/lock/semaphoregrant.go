@@ -5,22 +5,23 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A semaphoreGrant is the grant of a semaphore mutex: a znode among the leases, and the rest of the
 // attempt.
 type semaphoreGrant struct {
-	queueGrant
+	contender.Grant
 	rest *rest
 }
 
 // Release deletes the lease's znode, and waits until that in the queue is gone, too.
 func (g *semaphoreGrant) Release(ctx context.Context) error {
-	if err := g.queueGrant.Release(ctx); err != nil {
+	if err := g.Grant.Release(ctx); err != nil {
 		return err
 	}
-	return opError("release", g.path, g.rest.wait(ctx))
+	return opError("release", g.Of, g.rest.wait(ctx))
 }
 
 // A rest is what an attempt leaves behind when it is granted: its znode in the queue.

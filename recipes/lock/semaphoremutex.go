@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -85,11 +86,11 @@ func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 // kind "lock-"; so has the holder, for a moment after the grant. The list is a
 // snapshot of a moment that has passed.
 func (m *SemaphoreMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := participants(cause.Inside(ctx), m.leases)
+	found, err := contender.Participants(cause.Inside(ctx), m.leases)
 	if err != nil {
 		return nil, callError(ctx, "participants of", m.path, err)
 	}
-	queued, err := participants(cause.Inside(ctx), m.turns)
+	queued, err := contender.Participants(cause.Inside(ctx), m.turns)
 	if err != nil {
 		return nil, callError(ctx, "participants of", m.path, err)
 	}
@@ -107,7 +108,7 @@ func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt
 		return nil, ctx.Err()
 	}
 	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, get) })
+	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, get) })
 }
 
 func (m *SemaphoreMutex) contend(ctx context.Context, seen *telemetry.Acquire, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {

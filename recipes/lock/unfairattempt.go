@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -171,7 +172,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 // sees notes the holder, whose znode the watch has read.
 func (a *unfairAttempt) sees(watch *framework.Watch) {
 	st, _ := watch.Stat()
-	p := participant(a.mutex.path, watch.Data(), st)
+	p := contender.At(a.mutex.path, watch.Data(), st)
 	p.Holder = true
 	a.holder = &p
 }

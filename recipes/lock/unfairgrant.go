@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -22,7 +23,7 @@ func (g *unfairGrant) Guard() framework.TxnOp { return framework.OpAtEpoch(g.Pat
 func (g *unfairGrant) Release(ctx context.Context) error {
 	err := g.Client.Delete(ctx, g.Path, append(g.which(), framework.Guaranteed())...)
 	g.Session.Release()
-	return opError("release", g.Path, deletionError(g.Path, err))
+	return opError("release", g.Path, contender.DeletionError(g.Path, err))
 }
 
 // Discard has the znode deleted.

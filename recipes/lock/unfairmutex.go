@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
@@ -101,7 +102,7 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 	if err != nil {
 		return nil, callError(ctx, "participants of", m.path, err)
 	}
-	p := participant(m.path, data, st)
+	p := contender.At(m.path, data, st)
 	p.Holder = true
 	return []Participant{p}, nil
 }
@@ -114,13 +115,13 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return nil, ctx.Err()
 	}
 	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, try) })
+	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, try) })
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
 	gate, waited, err := m.gates.take(ctx, m.full, try, seen)
 	if err != nil {
-		return nil, waitError(ctx, m.client, m.path, -1, nil, err)
+		return nil, contender.WaitError(ctx, m.client, m.path, -1, nil, err)
 	}
 	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited}
 	granted := false
@@ -135,7 +136,7 @@ func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try 
 		err = ctx.Err() // both at once: a caller that has gone gets no lease
 	}
 	if err != nil && !try {
-		err = waitError(ctx, m.client, m.path, -1, a.holder, err)
+		err = contender.WaitError(ctx, m.client, m.path, -1, a.holder, err)
 	}
 	if err != nil {
 		return nil, err

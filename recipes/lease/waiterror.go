@@ -1,12 +1,8 @@
-package lock
+package lease
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/docent-go/docent/framework"
 )
 
 // A WaitError says why a wait for a lock ended without the lock, and what the call waited for: Lock
@@ -45,17 +41,3 @@ func (e *WaitError) Error() string {
 
 // Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
-
-// waitError returns the WaitError of a wait that ctx ended, and err itself if it ended otherwise.
-func waitError(
-	ctx context.Context, c *framework.Client, path string, ahead int, by *Participant, err error,
-) error {
-	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
-		return err
-	}
-	ended := ctx.Err()
-	if state := c.State(); state != framework.Connected {
-		ended = fmt.Errorf("%w: %w (%v)", ended, framework.ErrNotConnected, state)
-	}
-	return &WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
-}

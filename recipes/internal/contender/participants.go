@@ -1,4 +1,4 @@
-package lock
+package contender
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// participants returns the contenders of q in order. One that leaves while the
-// list is made is not in it.
-func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error) {
+// Participants returns the contenders of q in order. A contender that leaves while the list is made is
+// not in it.
+func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant, error) {
 	nodes, err := q.List(ctx)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error
 		paths[i] = framework.JoinPath(q.Dir, node.Name)
 	}
 	reads, errs := q.Client.GetEach(ctx, paths...)
-	found := make([]Participant, 0, len(nodes))
+	found := make([]lease.Participant, 0, len(nodes))
 	existing := make([]waitqueue.Node, 0, len(nodes))
 	for i, node := range nodes {
 		switch {
@@ -31,9 +31,8 @@ func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error
 		case errs[i] != nil:
 			return nil, errs[i]
 		}
-		p := participant(paths[i], reads[i].Data, reads[i].Stat)
-		p.Kind, p.Sequence = node.Kind, int64(node.Sequence)
-		found, existing = append(found, p), append(existing, node)
+		found = append(found, OfNode(paths[i], node, reads[i].Data, reads[i].Stat))
+		existing = append(existing, node)
 	}
 	for i := range found {
 		found[i].Holder = q.Predecessor(existing, i, i) < 0
@@ -41,9 +40,16 @@ func participants(ctx context.Context, q *waitqueue.Queue) ([]Participant, error
 	return found, nil
 }
 
-// participant returns the contender whose znode lies at path.
-func participant(path string, data []byte, st framework.Stat) Participant {
-	p := Participant{Path: path, Session: st.EphemeralOwner, Data: data}
+// OfNode returns the contender of a queue whose znode is node, at path.
+func OfNode(path string, node waitqueue.Node, data []byte, st framework.Stat) lease.Participant {
+	p := At(path, data, st)
+	p.Kind, p.Sequence = node.Kind, int64(node.Sequence)
+	return p
+}
+
+// At returns the contender whose znode is at path.
+func At(path string, data []byte, st framework.Stat) lease.Participant {
+	p := lease.Participant{Path: path, Session: st.EphemeralOwner, Data: data}
 	if m, ok := lease.DecodeMetadata(data); ok {
 		p.Metadata, p.Data = m, m.Data
 	}

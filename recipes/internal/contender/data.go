@@ -1,0 +1,41 @@
+package contender
+
+import (
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// Metadata returns the metadata of a contender of this process, which begins now. by is what telemetry
+// follows of the call, whose traceparent the metadata holds; it may be nil.
+func Metadata(owner string, data []byte, by *telemetry.Acquire) lease.Metadata {
+	return lease.Metadata{
+		Version: lease.MetadataVersion,
+		Owner:   owner,
+		Host:    hostname(),
+		PID:     os.Getpid(),
+		Since:   time.Now().UTC().Truncate(time.Millisecond),
+		Data:    data,
+
+		Traceparent: by.Traceparent(),
+	}
+}
+
+var hostname = sync.OnceValue(func() string { //nolint:gochecknoglobals // a process is on one host
+	name, _ := os.Hostname() // a host without a name is shown without one
+	return name
+})
+
+// LocalAddress returns the host's address as text, or nothing if the host's name does not resolve:
+// Curator's default data.
+var LocalAddress = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // as hostname
+	addrs, err := net.LookupIP(hostname())
+	if err != nil || len(addrs) == 0 {
+		return []byte{}
+	}
+	return []byte(addrs[0].String())
+})

@@ -1,0 +1,3 @@
+// Package contender has what recipes share whose contenders wait for a lease: the znode's data, the
+// grant of a queue, the list of participants, the errors of a wait and the report to telemetry.
+package contender

@@ -1,0 +1,47 @@
+package contender
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// Faults returns what is wrong with the arguments that all constructors have.
+func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
+	var faults []error
+	if err := ClientFault(c); err != nil {
+		faults = append(faults, err)
+	}
+	if err := framework.ValidatePath(path); err != nil {
+		faults = append(faults, err)
+	} else if path == "/" {
+		faults = append(faults, errors.New("path: must not be the root"))
+	}
+	if policy != lease.AtDeadline && policy != lease.OnSuspend {
+		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", policy))
+	}
+	return faults
+}
+
+// ClientFault returns the fault of a client that is nil.
+func ClientFault(c *framework.Client) error {
+	if c == nil {
+		return errors.New("client: must not be nil")
+	}
+	return nil
+}
+
+// NewLease returns the first lease of a new hold that is lost by the policy. revoked is called as
+// [hold.Options].Revoked is; it may be nil.
+func NewLease(
+	o hold.Options, policy lease.LossPolicy, revoked func(*lease.Lease), members ...*lease.Lease,
+) *lease.Lease {
+	o.OnSuspend = policy == lease.OnSuspend
+	if revoked != nil {
+		o.Revoked = func(oldest *hold.Share) { revoked(oldest.Of.(*lease.Lease)) }
+	}
+	return lease.New(o, members...)
+}

@@ -1,0 +1,44 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// WaitError returns the [lease.WaitError] of a wait that ctx ended, and err itself if it ended
+// otherwise.
+func WaitError(
+	ctx context.Context, c *framework.Client, path string, ahead int, by *lease.Participant, err error,
+) error {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	ended := ctx.Err()
+	if state := c.State(); state != framework.Connected {
+		ended = fmt.Errorf("%w: %w (%v)", ended, framework.ErrNotConnected, state)
+	}
+	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
+}
+
+// WaitErrorOf returns the [lease.WaitError] of an attempt in the queue of the recipe at path that ctx
+// ended; nil for nil, and err itself if the attempt ended otherwise. beyond contenders are ahead of the
+// whole queue.
+func WaitErrorOf(
+	ctx context.Context, q *waitqueue.Queue, path string, a *waitqueue.Attempt, beyond int, err error,
+) error {
+	if err == nil {
+		return nil
+	}
+	ahead, node, data, st := a.BlockedBy()
+	if ahead < 0 {
+		return WaitError(ctx, q.Client, path, -1, nil, err)
+	}
+	by := OfNode(framework.JoinPath(q.Dir, node.Name), node, data, st)
+	by.Holder = ahead+beyond == 1
+	return WaitError(ctx, q.Client, path, ahead+beyond, &by, err)
+}

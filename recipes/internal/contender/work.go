@@ -1,0 +1,28 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// releaseGrace is how long Work waits for the znode to be deleted, once fn has returned. After that the
+// deletion goes on in the background.
+const releaseGrace = 10 * time.Second
+
+// Work calls fn with the lease and a context that ends with it, and releases the lease, also if fn
+// panics. It returns fn's error, joined with the error of the release.
+func Work(
+	ctx context.Context, l *lease.Lease, fn func(ctx context.Context, l *lease.Lease) error,
+) (err error) {
+	held, cancel := l.Context(ctx)
+	defer func() { // also when fn panics
+		cancel()
+		releasing, done := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
+		defer done()
+		err = errors.Join(err, l.Release(releasing))
+	}()
+	return fn(held, l)
+}
