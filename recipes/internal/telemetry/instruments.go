@@ -54,6 +54,7 @@ const (
 	TypeSemaphore = "semaphore_mutex"
 	TypeUnfair    = "unfair_mutex"
 	TypeMulti     = "multi"
+	TypeLeader    = "leader"
 )
 
 // Values of [locktel.AttrOutcome].

@@ -43,7 +43,8 @@ func (a *Attempt) bind(ctx context.Context) error {
 	}
 	a.hold = session
 	a.client = a.queue.Client.InSession(session.Session())
-	a.key = listingKey{session.Session(), a.client.AbsolutePath(a.queue.Dir), a.queue.Kinds[0]}
+	dir := a.client.AbsolutePath(a.queue.Dir)
+	a.key = listingKey{session.Session(), dir, a.queue.Kinds[0], a.queue.Refused}
 	if a.write != nil && a.write.Session.Session() != session.Session() {
 		a.write = nil
 	}

@@ -20,8 +20,9 @@ type listings struct {
 
 // A listingKey is what attempts that share listings have in common.
 type listingKey struct {
-	session   int64
-	dir, kind string // in the ensemble; the first of the queue's kinds
+	session       int64
+	dir           string // in the ensemble
+	kind, refused string // the first of the queue's kinds, and the one that it refuses
 }
 
 // underway is what is on its way for one key.

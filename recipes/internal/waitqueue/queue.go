@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // A Queue is a directory of contenders. It is immutable.
@@ -21,6 +22,10 @@ type Queue struct {
 	Dir    string
 	Kinds  []string        // the kinds of contenders, as in "lock-"; none is a suffix of another
 	ACL    []framework.ACL // of contenders and missing parents; nil for the client's
+
+	// Refused is a kind of contenders that have another order. If one is in the directory, each listing
+	// fails with [ErrMixed]. "" means none.
+	Refused string
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
 	// the given index; -1 if there is none.
@@ -40,6 +45,9 @@ func ExclusivePredecessor(_ []Node, _, before int) int { return before - 1 }
 // ErrBusy is returned by [Attempt.Try] when another client holds the lock.
 var ErrBusy = errors.New("waitqueue: busy")
 
+// ErrMixed is returned for a directory that has a contender of the kind that the queue refuses.
+var ErrMixed = errtype.New("contenders of another format are in the directory: both would be granted", "mixed")
+
 // List returns the contenders in order. It returns none if the directory does not exist.
 func (q *Queue) List(ctx context.Context) ([]Node, error) {
 	return q.list(ctx, q.Client)
@@ -58,6 +66,9 @@ func (q *Queue) list(ctx context.Context, c *framework.Client) ([]Node, error) {
 
 // ordered returns the contenders among the names of the directory's children, in order.
 func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string) ([]Node, error) {
+	if q.Refused != "" && len(Sort(names, q.Refused)) > 0 {
+		return nil, ErrMixed
+	}
 	return q.orderOverflowed(ctx, c, Sort(names, q.Kinds...))
 }
 
