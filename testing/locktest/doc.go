@@ -23,6 +23,6 @@
 // # What is not checked
 //
 // What only some kinds of locks promise is checked where an option says that they do:
-// [Fair], [Reentrant], [Shared]. Whether the lock is quick, and what it costs, is not
+// [Fair], [Reentrant], [Shared]; what a lock has not, where [NoTry] says so. Whether the lock is quick, and what it costs, is not
 // looked at.
 package locktest

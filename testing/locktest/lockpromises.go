@@ -19,10 +19,16 @@ func lockPromises() []promise {
 		{sentence: "ctx bounds the wait only, never the lease", check: (*scene).ctxBoundsTheWait},
 		{sentence: "If ctx ends first, Lock's error wraps ctx's", check: (*scene).ctxEndsTheWait},
 		{sentence: "Nothing of an attempt that failed stays in anybody's way", check: (*scene).attemptsLeaveNothing},
-		{sentence: "TryLock gets a lock that is free", check: (*scene).tryLockGets},
-		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*scene).tryLockIsRefused},
 		{sentence: "ctx bounds every call, with no server reachable too", check: (*scene).callsAreBounded},
 		{sentence: "A call that has ended leaves no goroutine", check: (*scene).callsLeaveNoGoroutine},
+	}
+}
+
+// tryPromises are those of TryLock alone.
+func tryPromises() []promise {
+	return []promise{
+		{sentence: "TryLock gets a lock that is free", check: (*scene).tryLockGets},
+		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*scene).tryLockIsRefused},
 	}
 }
 

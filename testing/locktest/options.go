@@ -19,6 +19,7 @@ type config struct {
 	shared    bool
 	fair      bool
 	reentrant bool
+	noTry     bool
 	worlds    []worlds.Option
 }
 
@@ -28,6 +29,10 @@ func Fair() Option { return optionFunc(func(cfg *config) { cfg.fair = true }) }
 // Reentrant says that an owner (see [lock.Owner]) that has the lock gets further leases of
 // it, and that the lock is given back with the last.
 func Reentrant() Option { return optionFunc(func(cfg *config) { cfg.reentrant = true }) }
+
+// NoTry says that the lock has no TryLock, as an election of package leader has none: nothing is
+// checked of TryLock, and it is never called.
+func NoTry() Option { return optionFunc(func(cfg *config) { cfg.noTry = true }) }
 
 // Shared says that any number of owners can hold the lock at the same time, as the
 // read side of a read/write lock, and that a lock of rival at the same path excludes them
@@ -54,6 +59,12 @@ func newConfig(newLocker NewLocker, opts []Option) (config, error) {
 			continue
 		}
 		opt.apply(&cfg)
+	}
+	if cfg.noTry && newLocker != nil {
+		cfg.rival = patient(newLocker)
+	}
+	if cfg.shared && cfg.noTry {
+		faults = append(faults, errors.New("locktest: shared: can't be checked with no try"))
 	}
 	if cfg.shared && cfg.rival == nil {
 		faults = append(faults, errors.New("locktest: shared: rival: must not be nil"))

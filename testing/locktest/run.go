@@ -22,6 +22,9 @@ func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if cfg.noTry {
+		newLocker = patient(newLocker)
+	}
 	for _, p := range promises(cfg) {
 		t.Run(p.sentence, func(t *testing.T) {
 			t.Parallel()
@@ -44,6 +47,9 @@ type promise struct {
 func promises(cfg config) []promise {
 	var all []promise
 	all = append(all, lockPromises()...)
+	if !cfg.noTry {
+		all = append(all, tryPromises()...)
+	}
 	all = append(all, leasePromises(cfg)...)
 	all = append(all, lossPromises()...)
 	all = append(all, doPromises()...)
