@@ -9,7 +9,7 @@ const ScopeName = "github.com/docent-go/docent/recipes/lock"
 // lines.
 const (
 	// AttrType is the kind of lock: "mutex", "read", "write", "semaphore_mutex",
-	// "unfair_mutex", "multi".
+	// "unfair_mutex", "multi", "leader".
 	AttrType = "zookeeper.lock.type"
 	// AttrName is the name that the lock was given; it is left out where there is none.
 	AttrName = "zookeeper.lock.name"

@@ -1,0 +1,91 @@
+package leader_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/locktest"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// TestContract checks what every lock promises, since a leader holds a lease as a lock's holder does.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	formats := map[leader.Format][]locktest.Option{
+		leader.Latch:    nil,
+		leader.Selector: {locktest.In(worlds.Only("it differs from Latch in names alone", worlds.Embedded))},
+	}
+	for format, opts := range formats {
+		t.Run(format.String(), func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, func(t testing.TB, c *framework.Client, path string) lock.Locker {
+				return candidate{newElection(t, c, path, leader.WithFormat(format))}
+			}, append(opts, locktest.Fair(), locktest.NoTry())...)
+		})
+	}
+}
+
+// TestElectionLossBeforeSuccessionOnIsolatedFollower cuts the leader's server off from the ensemble's
+// leader. The server goes on answering reads and pings, which prove nothing.
+func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		follower, path := members[0], pathOf(t)
+		first := newElection(t, follower.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
+		c := members[len(members)-1].Client(t)
+		term := mustLead(t, first)
+		lost := make(chan time.Time, 1)
+		go func() {
+			<-term.Lost()
+			lost <- time.Now()
+		}()
+		done := campaignLater(t.Context(), newElection(t, c, path))
+		awaitCandidates(t, c, path, 2)
+		follower.Isolate(t)
+		at := receive(t, lost, "the loss of the term")
+		next := receive(t, done, "the next term")
+		if next.err != nil {
+			t.Fatal(next.err)
+		}
+		if !at.Before(next.at) {
+			t.Errorf("lost %v after the next candidate led", at.Sub(next.at))
+		}
+		if next.term.Fence() <= term.Fence() {
+			t.Errorf("term %d after term %d: must grow", next.term.Fence(), term.Fence())
+		}
+		mustResign(t, next.term)
+	}, worlds.Breakable(), worlds.Only("it takes a follower and its leader", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+// TestLeadershipOutlivesAShortOutage: one znode and one term, before and after (FLINK-10052).
+func TestLeadershipOutlivesAShortOutage(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, way.Client(t), path))
+		behind := campaignLater(t.Context(), newElection(t, way.Client(t), path))
+		awaitCandidates(t, observer, path, 2)
+		before := candidates(t, observer, path)
+		for range 3 {
+			way.Cut()
+			w.Settle()
+		}
+		if err := term.Err(); err != nil {
+			t.Errorf("term after the outages: %v", err)
+		}
+		after := candidates(t, observer, path)
+		if len(after) != 2 || before[0]+before[1] != after[0]+after[1] && before[0]+before[1] != after[1]+after[0] {
+			t.Errorf("candidates %v after the outages, %v before", after, before)
+		}
+		mustResign(t, term)
+		next := receive(t, behind, "the next term")
+		if next.err != nil {
+			t.Fatal(next.err)
+		}
+		mustResign(t, next.term)
+	})
+}

@@ -1,0 +1,66 @@
+package leader_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// ops returns the kinds of the requests on the way since the log was reset, without pings.
+func ops(way *worlds.Way) []fault.Op {
+	var all []fault.Op
+	for _, rq := range way.Requests() {
+		if rq.Op != fault.Ping {
+			all = append(all, rq.Op)
+		}
+	}
+	return all
+}
+
+// TestRequestsOfAnElection counts, at the server's door, what the page of the recipe promises.
+func TestRequestsOfAnElection(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), pathOf(t)
+		other := newElection(t, w.Client(t), path)
+		e := newElection(t, way.Client(t), path)
+		mustResign(t, mustLead(t, other)) // the directory exists
+		expect := func(what string, want ...fault.Op) {
+			t.Helper()
+			if got := ops(way); !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			way.ResetRequests()
+		}
+		way.ResetRequests()
+		mustResign(t, mustLead(t, e))
+		expect("Campaign and Release of the only candidate", fault.Create, fault.GetChildren, fault.Delete)
+
+		term := mustLead(t, other)
+		done := campaignLater(t.Context(), e)
+		awaitCandidates(t, w.Client(t), path, 2)
+		w.Settle()
+		expect("Campaign behind one candidate", fault.Create, fault.GetChildren, fault.GetData, fault.GetData)
+		mustResign(t, term)
+		term = receive(t, done, "the hand-off").term
+		expect("hand-off, from the event")
+		mustResign(t, term)
+		way.ResetRequests()
+
+		term = mustLead(t, other)
+		behind := campaignLater(t.Context(), other)
+		awaitCandidates(t, w.Client(t), path, 2)
+		if all, err := e.Participants(t.Context()); err != nil || len(all) != 2 {
+			t.Errorf("participants %v, %v; want 2", all, err)
+		}
+		expect("Participants, 2", fault.GetChildren, fault.GetData, fault.GetData)
+		if _, ok, err := e.Leader(t.Context()); err != nil || !ok {
+			t.Errorf("leader: %v, %v", ok, err)
+		}
+		expect("Leader", fault.GetChildren, fault.GetData)
+		mustResign(t, term)
+		mustResign(t, receive(t, behind, "the next term").term)
+	})
+}

@@ -1,0 +1,43 @@
+// Package leader elects one of many candidates: Curator's LeaderLatch and LeaderSelector.
+//
+// The leader has a [lease.Lease] and can lose it, as package lease describes. Lost is closed before
+// another candidate can lead, unless the process itself was stopped. For that case there are Fence,
+// the number of the term, and Guard. [Election.Run] is the short form; [Election.Campaign] returns the
+// lease. An outage alone ends no term: see [WithLossPolicy]. Everything may be called concurrently.
+//
+// # Nodes
+//
+// A candidate is an ephemeral sequential znode, /path/_c_<uuid>-latch-<number> of [Latch] and
+// …-lock-<number> of [Selector]. The lowest number leads, and every other candidate watches its
+// predecessor. Go and Java processes take turns on one path if their format is the same.
+//
+// # Errors
+//
+// [ErrMixed], [*lease.LostError]; a [*lease.WaitError], which wraps the context's error, if the context
+// ended a wait; and the client's errors, as package framework describes them.
+package leader
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+)
+
+// ErrMixed is returned if candidates of the other format are on the path: both would lead.
+var ErrMixed = waitqueue.ErrMixed
+
+// callError wraps err once, at an exported function that was called with ctx, and joins the cause of
+// ctx's end.
+func callError(ctx context.Context, op, path string, err error) error {
+	return opError(op, path, cause.Join(ctx, err))
+}
+
+// opError wraps err once, at an exported function; nil stays nil.
+func opError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("leader: %s %s: %w", op, path, err)
+}

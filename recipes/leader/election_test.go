@@ -1,0 +1,266 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+func revoke(t testing.TB, c *framework.Client, node string) {
+	t.Helper()
+	if err := lock.Revoke(t.Context(), c, node); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNewReportsAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := leader.New(nil, "relative", nil, leader.WithFormat(7), leader.WithLossPolicy(0), leader.WithACL(), leader.WithRevocation(nil))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"leader: new election relative: ", "client: must not be nil", `path "relative"`, "option 0: must not be nil",
+		"format Format(7): must be Latch or Selector", "loss policy LossPolicy(0): must be AtDeadline or OnSuspend",
+		"ACL: must have at least one entry", "revocation: the function must not be nil",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: lacks %q", err, want)
+		}
+	}
+	if got := []string{leader.Latch.String(), leader.Selector.String()}; !slices.Equal(got, []string{"Latch", "Selector"}) {
+		t.Errorf("formats %v", got)
+	}
+}
+
+// What a candidate's znode holds, by format and options: Curator's bytes unless metadata is wanted.
+func TestNodeDataIsCurators(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ""
+	if addrs, err := net.LookupIP(host); err == nil && len(addrs) > 0 {
+		address = addrs[0].String()
+	}
+	cases := []struct {
+		name, kind, data string
+		opts             []leader.Option
+	}{
+		{"latch", "-latch-", "", nil},
+		{"latch with an id", "-latch-", "anna", []leader.Option{leader.WithID("anna")}},
+		{"selector", "-lock-", address, []leader.Option{leader.WithFormat(leader.Selector)}},
+		{"selector with an id", "-lock-", "anna", []leader.Option{leader.WithFormat(leader.Selector), leader.WithID("anna")}},
+	}
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		for _, tc := range cases {
+			path := pathOf(t)
+			e := newElection(t, c, path, tc.opts...)
+			term := mustLead(t, e)
+			_, name := framework.SplitPath(term.Node())
+			data, _, err := c.Get(t.Context(), term.Node())
+			if err != nil || string(data) != tc.data || !strings.Contains(name, tc.kind) || !strings.HasPrefix(name, "_c_") {
+				t.Errorf("%s: %s holds %q (%v), want %q", tc.name, name, data, err, tc.data)
+			}
+			p, ok, err := e.Leader(t.Context())
+			if err != nil || !ok || !p.Holder || p.Path != term.Node() || p.Metadata != nil || string(p.Data) != tc.data {
+				t.Errorf("%s: leader %+v, %v, %v", tc.name, p, ok, err)
+			}
+			mustResign(t, term)
+		}
+		path := pathOf(t)
+		e := newElection(t, c, path, leader.WithID("anna"), leader.WithMetadata())
+		term := mustLead(t, e)
+		p, ok, err := e.Leader(t.Context())
+		if err != nil || !ok || string(p.Data) != "anna" || p.Metadata == nil || p.Metadata.Host != host || p.Metadata.PID != os.Getpid() {
+			t.Errorf("leader with metadata: %+v, %v, %v", p, ok, err)
+		}
+		mustResign(t, term)
+	})
+}
+
+func TestLeaderAndParticipants(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		e := newElection(t, c, path)
+		if p, ok, err := e.Leader(t.Context()); ok || err != nil {
+			t.Errorf("leader of a path that does not exist: %+v, %v, %v; want nobody", p, ok, err)
+		}
+		if all, err := e.Participants(t.Context()); len(all) > 0 || err != nil {
+			t.Errorf("participants of a path that does not exist: %v, %v; want none", all, err)
+		}
+		term := mustLead(t, newElection(t, w.Client(t), path, leader.WithID("anna")))
+		var behind []<-chan result
+		for n, id := range []string{"bert", "carla"} {
+			behind = append(behind, campaignLater(t.Context(), newElection(t, w.Client(t), path, leader.WithID(id))))
+			awaitCandidates(t, c, path, n+2)
+		}
+		all, err := e.Participants(t.Context())
+		var seen []string
+		for i, p := range all {
+			seen = append(seen, string(p.Data))
+			if p.Holder != (i == 0) || p.Kind != "latch-" {
+				t.Errorf("participant %d: %+v", i, p)
+			}
+		}
+		if err != nil || !slices.Equal(seen, []string{"anna", "bert", "carla"}) {
+			t.Errorf("participants %v, %v; want anna, bert, carla", seen, err)
+		}
+		mustResign(t, term)
+		for _, done := range behind {
+			mustResign(t, receive(t, done, "the next term").term)
+		}
+	})
+}
+
+// Leader does not fail where the leader leaves while it is asked: CURATOR-358.
+func TestLeaderIsAskedWhileItChanges(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, c, path))
+		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
+		awaitCandidates(t, c, path, 2)
+		asking := newElection(t, way.Client(t), path)
+		read := way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldRequest})
+		type answer struct {
+			p   lease.Participant
+			ok  bool
+			err error
+		}
+		answers := make(chan answer, 1)
+		go func() {
+			p, ok, err := asking.Leader(t.Context())
+			answers <- answer{p, ok, err}
+		}()
+		receive(t, read.Hit(), "the read of the leader's znode")
+		mustResign(t, term)
+		next := receive(t, done, "the next term").term
+		read.Release()
+		if a := receive(t, answers, "the answer"); a.err != nil || !a.ok || a.p.Path != next.Node() {
+			t.Errorf("leader %+v, %v, %v; want %s", a.p, a.ok, a.err, next.Node())
+		}
+		mustResign(t, next)
+	})
+}
+
+// Both would lead, so who comes second is refused, and leaves nothing. A lock.Mutex is of the Selector
+// format.
+func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		formats := []leader.Format{leader.Latch, leader.Selector}
+		for i, format := range formats {
+			path := pathOf(t)
+			other := newElection(t, c, path, leader.WithFormat(formats[1-i]))
+			term := mustLead(t, newElection(t, c, path, leader.WithFormat(format)))
+			refused := map[string]func() error{
+				"Campaign":     func() error { _, err := other.Campaign(t.Context()); return err },
+				"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
+				"Participants": func() error { _, err := other.Participants(t.Context()); return err },
+				"Run": func() error {
+					return other.Run(t.Context(), func(context.Context, *lease.Lease) error { t.Error("it leads"); return nil })
+				},
+			}
+			for name, call := range refused {
+				if err := call(); !errors.Is(err, leader.ErrMixed) {
+					t.Errorf("%s beside %v: %v, want ErrMixed", name, format, err)
+				}
+			}
+			awaitCandidates(t, c, path, 1)
+			mustResign(t, term)
+			mustResign(t, mustLead(t, other))
+		}
+		path := pathOf(t)
+		mutex, err := lock.NewMutex(c, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, err := mutex.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newElection(t, c, path).Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
+			t.Errorf("latch beside a mutex: %v, want ErrMixed", err)
+		}
+		done := campaignLater(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)))
+		awaitCandidates(t, c, path, 2)
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustResign(t, receive(t, done, "the term behind the mutex").term)
+	})
+}
+
+func TestRevocationReachesTheLeader(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		asked := make(chan *lease.Lease, 2)
+		e := newElection(t, w.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
+		term := mustLead(t, e)
+		revoke(t, c, term.Node())
+		if l := receive(t, asked, "the request"); l != term {
+			t.Error("asked with another lease than the term's")
+		}
+		if p, _, err := e.Leader(t.Context()); err != nil || !p.Revoked {
+			t.Errorf("leader %+v, %v; want it revoked", p, err)
+		}
+		mustResign(t, term)
+	})
+}
+
+// A Campaign that its context ends says behind whom it waited.
+func TestCampaignsWaitError(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := campaignLater(ctx, newElection(t, w.Client(t), path))
+		awaitCandidates(t, c, path, 2)
+		w.Settle()
+		cancel()
+		var wait *lease.WaitError
+		err := receive(t, done, "the end of Campaign").err
+		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrNotConnected) {
+			t.Fatalf("Campaign: %v, want a WaitError that wraps context.Canceled alone", err)
+		}
+		if by := wait.BlockedBy; wait.Ahead != 1 || by == nil || by.Path != term.Node() || string(by.Data) != "anna" || !by.Holder {
+			t.Errorf("behind %d, %+v; want 1, anna", wait.Ahead, by)
+		}
+		awaitCandidates(t, c, path, 1)
+		mustResign(t, term)
+	})
+}
+
+func TestACLOfCandidates(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		want := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
+		term := mustLead(t, newElection(t, c, path, leader.WithACL(want...)))
+		for _, node := range []string{path, term.Node()} {
+			acl, _, err := c.ACL(t.Context(), node)
+			if err != nil || !slices.Equal(acl, want) {
+				t.Errorf("ACL of %s: %v, %v; want %v", node, acl, err, want)
+			}
+		}
+		mustResign(t, term)
+	})
+}

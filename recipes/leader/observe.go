@@ -1,0 +1,183 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// Observe returns who leads, now and whenever that changes, the latest alone. It returns false while
+// there is no candidate, and while it is not known: the client is not Connected, or the request fails.
+// The sequence ends with ctx, with the client, or when the loop is left. A candidate that joins behind
+// the leader costs an observer nothing.
+func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
+	return func(yield func(lease.Participant, bool) bool) {
+		o := newObserver(cause.Inside(ctx), e)
+		defer o.close()
+		var shown *sight
+		for {
+			now := o.look()
+			if o.over() {
+				return
+			}
+			if shown == nil || !reflect.DeepEqual(*shown, now) {
+				shown = &now
+				if !yield(now.leader, now.known) {
+					return
+				}
+			}
+			o.wait()
+		}
+	}
+}
+
+// An observer looks who leads. It belongs to one goroutine, but for onState.
+type observer struct {
+	election *Election
+	client   *framework.Client
+	ctx      context.Context // of the loop
+	remove   func()          // the state listener
+	waits    backoff.BackOff // after requests that failed
+
+	// of the latest look
+	state  context.Context  // of the client at that time
+	watch  *framework.Watch // fires when another leads; nil for none
+	failed bool
+
+	mu        sync.Mutex // guards following
+	connected bool
+	present   context.Context // ends with the client's state, or with ctx
+	end       context.CancelFunc
+}
+
+// A sight is what an observer shows.
+type sight struct {
+	leader lease.Participant
+	known  bool
+}
+
+func newObserver(ctx context.Context, e *Election) *observer {
+	o := &observer{election: e, client: e.queue.Client, ctx: ctx, waits: pauses.NewBackOff()}
+	o.connected = o.client.State() == framework.Connected
+	o.present, o.end = context.WithCancel(ctx)
+	o.remove = o.client.OnState(o.onState)
+	return o
+}
+
+func (o *observer) close() {
+	o.remove()
+	o.end()
+	o.unwatch()
+}
+
+func (o *observer) over() bool { return o.ctx.Err() != nil || o.client.State() == framework.Closed }
+
+// onState ends what depends on the client's state so far.
+func (o *observer) onState(change framework.StateChange) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	connected := change.To == framework.Connected
+	if change.From == 0 && connected == o.connected {
+		return // known from the beginning
+	}
+	o.end()
+	o.connected = connected
+	o.present, o.end = context.WithCancel(o.ctx)
+}
+
+// look returns who leads now, and watches for a change.
+func (o *observer) look() sight {
+	for {
+		o.unwatch()
+		o.mu.Lock()
+		connected := o.connected
+		o.state = o.present
+		o.mu.Unlock()
+		if !connected {
+			return sight{}
+		}
+		leader, known, err := o.election.first(o.state, o.read)
+		again := false
+		if err == nil && !known {
+			again, err = o.awaitFirst()
+		}
+		switch {
+		case o.over():
+			return sight{}
+		case o.state.Err() != nil, again:
+			continue
+		case err != nil && !o.failed:
+			o.election.warn("leader can't be seen", err)
+		}
+		o.failed = err != nil
+		return sight{leader, known}
+	}
+}
+
+// read reads the znode of the first candidate and watches it.
+func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Stat, error) {
+	watch, err := o.client.Watch(ctx, path, framework.WatchData)
+	if err != nil {
+		return nil, framework.Stat{}, err
+	}
+	o.watch = watch
+	st, _ := watch.Stat()
+	return watch.Data(), st, nil
+}
+
+// awaitFirst watches the directory while it has no candidate. It reports whether there may be one by
+// now.
+func (o *observer) awaitFirst() (there bool, err error) {
+	q := o.election.queue
+	watch, err := o.client.Watch(o.state, q.Dir, framework.WatchChildren)
+	if errors.Is(err, framework.ErrNoNode) {
+		watch, err = o.client.Watch(o.state, q.Dir, framework.WatchExists)
+		if err == nil {
+			_, there = watch.Stat()
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	o.watch = watch
+	return there || len(waitqueue.Sort(watch.Children(), q.Kinds...)) > 0, nil
+}
+
+// wait returns when it is time to look again. A server may drop an event, so that is at the latest
+// when a waiter would check its watches, too.
+func (o *observer) wait() {
+	var fired <-chan struct{}
+	if o.watch != nil {
+		fired = o.watch.Fired()
+	}
+	delay := waitqueue.RecheckDelay(o.client)
+	if o.failed {
+		delay = o.waits.NextBackOff()
+	} else {
+		o.waits.Reset()
+	}
+	recheck := time.NewTimer(delay)
+	defer recheck.Stop()
+	select {
+	case <-fired:
+	case <-o.state.Done():
+	case <-recheck.C:
+	}
+}
+
+func (o *observer) unwatch() {
+	if o.watch != nil {
+		o.watch.Close()
+		o.watch = nil
+	}
+}

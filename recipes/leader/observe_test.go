@@ -1,0 +1,212 @@
+package leader_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A sight is what Observe shows.
+type sight struct {
+	leader lease.Participant
+	known  bool
+}
+
+// observe ranges over Observe on a goroutine of its own, which ends with the test.
+func observe(t testing.TB, e *leader.Election) <-chan sight {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	sights, done := make(chan sight, 100), make(chan struct{}) // more than any test looks at
+	go func() {
+		defer close(done)
+		for p, known := range e.Observe(ctx) {
+			sights <- sight{p, known}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		receive(t, done, "the end of Observe with its context")
+	})
+	return sights
+}
+
+// awaitSight waits for the sight of a leader, by its znode, or of nobody, by "".
+func awaitSight(t testing.TB, sights <-chan sight, node string) {
+	t.Helper()
+	var last sight
+	zktest.Eventually(t, generous, "Observe shows "+node, func() bool {
+		select {
+		case last = <-sights:
+			return last.leader.Path == node && last.known == (node != "")
+		default:
+			return false
+		}
+	})
+	if node != "" && !last.leader.Holder {
+		t.Errorf("%s leads and is no Holder", node)
+	}
+}
+
+func TestObserveSeesNobody(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), pathOf(t)
+		sights := observe(t, newElection(t, way.Client(t), path))
+		awaitSight(t, sights, "") // there is not even a directory
+		c := w.Client(t)
+		for range 3 {
+			term := mustLead(t, newElection(t, c, path))
+			awaitSight(t, sights, term.Node())
+			mustResign(t, term)
+			awaitSight(t, sights, "")
+		}
+		if _, err := c.Create(t.Context(), path+"/stranger", nil); err != nil {
+			t.Fatal(err)
+		}
+		term := mustLead(t, newElection(t, c, path))
+		awaitSight(t, sights, term.Node())
+		way.Refuse()
+		way.Cut()
+		awaitSight(t, sights, "") // it is not known
+		way.Heal()
+		awaitSight(t, sights, term.Node())
+		mustResign(t, term)
+	})
+}
+
+// Whatever befalls the observer's requests and its session, in the end it shows who leads.
+func TestObserveConvergesUnderFaults(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		rounds := 12
+		if !w.Kind().Virtual() {
+			rounds = 4
+		}
+		way := w.Way(t)
+		sights := observe(t, newElection(t, way.Client(t, framework.WithSessionTimeout(sessionAtStake)), path))
+		awaitSight(t, sights, "")
+		for n := range rounds {
+			for i, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.DropEvent} {
+				rule := fault.Rule{Action: action, Skip: n % 4}
+				if action == fault.DropEvent {
+					rule = fault.Rule{Op: fault.Event, Action: action}
+				}
+				way.Rules().Add(rule)
+				term := mustLead(t, newElection(t, c, path))
+				if i == n%3 && len(way.Sessions()) > 0 {
+					way.Expire(t)
+				}
+				awaitSight(t, sights, term.Node())
+				mustResign(t, term)
+				awaitSight(t, sights, "")
+				way.Rules().Clear()
+			}
+		}
+	})
+}
+
+func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, c, path))
+		sights := observe(t, newElection(t, way.Client(t), path))
+		awaitSight(t, sights, term.Node())
+		w.Settle()
+		way.ResetRequests()
+		var behind []<-chan result
+		for n := range 3 {
+			behind = append(behind, campaignLater(t.Context(), newElection(t, w.Client(t), path)))
+			awaitCandidates(t, c, path, n+2)
+		}
+		w.Settle()
+		if n := way.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
+			t.Errorf("%d requests of the observer when candidates joined, want none", n)
+		}
+		mustResign(t, term)
+		next := receive(t, behind[0], "the next term").term
+		awaitSight(t, sights, next.Node())
+		if lists, reads := way.Count(fault.GetChildren), way.Count(fault.GetData, fault.Exists); lists != 1 || reads != 1 {
+			t.Errorf("%d listings and %d reads for a change, want 1 and 1", lists, reads)
+		}
+		mustResign(t, next)
+		for _, done := range behind[1:] {
+			mustResign(t, receive(t, done, "the next term").term)
+		}
+	})
+}
+
+// The latest alone: who looks away for long sees no leader of the past.
+func TestObserveShowsTheLatestAlone(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		e := newElection(t, c, path)
+		term := mustLead(t, e)
+		n := 0
+		for p, known := range e.Observe(t.Context()) {
+			if n++; n == 1 {
+				for range 3 {
+					mustResign(t, term)
+					term = mustLead(t, e)
+				}
+				continue
+			}
+			if !known || p.Path != term.Node() {
+				t.Errorf("shows %v, %v; want %s", p.Path, known, term.Node())
+			}
+			break
+		}
+		mustResign(t, term)
+	})
+}
+
+// Observe ends with its client.
+func TestObserveEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		done := make(chan struct{})
+		shown := make(chan struct{}, 100)
+		go func() {
+			defer close(done)
+			for range newElection(t, c, pathOf(t)).Observe(context.WithoutCancel(t.Context())) {
+				shown <- struct{}{}
+			}
+		}()
+		receive(t, shown, "the first sight")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		receive(t, done, "the end of Observe")
+	})
+}
+
+// A leader that is asked to resign is shown again, as revoked.
+func TestObserveShowsARevocation(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, c, path))
+		sights := observe(t, newElection(t, w.Client(t), path))
+		awaitSight(t, sights, term.Node())
+		revoke(t, c, term.Node())
+		select {
+		case s := <-sights:
+			if !s.known || !s.leader.Revoked || s.leader.Path != term.Node() {
+				t.Errorf("shows %+v, %v; want the leader, revoked", s.leader, s.known)
+			}
+		case <-time.After(generous):
+			t.Error("Observe does not show the revocation")
+		}
+		mustResign(t, term)
+	})
+}

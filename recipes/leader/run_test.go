@@ -1,0 +1,296 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A runner is a Run on a goroutine of its own, whose lead waits for its term to end.
+type runner struct {
+	terms  chan *lease.Lease // unbuffered: lead waits until the test has taken it
+	resign chan error        // what lead returns, unless its context ends first
+	done   chan error
+	cancel context.CancelFunc
+}
+
+func run(t testing.TB, e *leader.Election) *runner {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &runner{make(chan *lease.Lease), make(chan error), make(chan error, 1), cancel}
+	t.Cleanup(cancel)
+	go func() {
+		r.done <- e.Run(ctx, func(ctx context.Context, term *lease.Lease) error {
+			select {
+			case r.terms <- term:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			select {
+			case err := <-r.resign:
+				return err
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+	}()
+	return r
+}
+
+// stop ends the run, and fails the test unless Run returns the end of its context.
+func (r *runner) stop(t testing.TB) {
+	t.Helper()
+	r.cancel()
+	if err := receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v, want context.Canceled", err)
+	}
+}
+
+// A calamity ends a term, or keeps a candidate from leading.
+var calamities = map[string]func(t *testing.T, w *worlds.World, way *worlds.Way, term *lease.Lease){
+	"session expires": func(t *testing.T, _ *worlds.World, way *worlds.Way, _ *lease.Lease) { way.Expire(t) },
+	"session expires twice": func(t *testing.T, w *worlds.World, way *worlds.Way, _ *lease.Lease) {
+		way.Expire(t)
+		w.Settle()
+		if len(way.Sessions()) > 0 {
+			way.Expire(t)
+		}
+	},
+	"znode is deleted": func(t *testing.T, w *worlds.World, _ *worlds.Way, term *lease.Lease) {
+		if err := w.Client(t).Delete(t.Context(), term.Node()); err != nil {
+			t.Error(err)
+		}
+	},
+	"leader is revoked twice": func(t *testing.T, w *worlds.World, _ *worlds.Way, term *lease.Lease) {
+		c := w.Client(t)
+		for range 2 {
+			if err := lock.Revoke(t.Context(), c, term.Node()); err != nil {
+				t.Error(err)
+			}
+		}
+	},
+	"outage lasts beyond the deadline": func(t *testing.T, _ *worlds.World, way *worlds.Way, term *lease.Lease) {
+		way.Refuse()
+		way.Cut()
+		receive(t, term.Lost(), "the loss of the term")
+		way.Heal()
+	},
+}
+
+// Run leads again, in a later term, whatever ends one: CURATOR-15, -16, -73, -104, -518.
+func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
+	t.Parallel()
+	for name, strike := range calamities {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				way, path := w.Way(t), pathOf(t)
+				c := way.Client(t, framework.WithSessionTimeout(sessionAtStake))
+				r := run(t, newElection(t, c, path, leader.WithRevocation(func(term *lease.Lease) {
+					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
+				})))
+				first := receive(t, r.terms, "the first term")
+				strike(t, w, way, first)
+				second := receive(t, r.terms, "the second term")
+				if first.Err() == nil || second.Fence() <= first.Fence() {
+					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
+				}
+				r.stop(t)
+				awaitCandidates(t, w.Client(t), path, 0)
+			})
+		})
+	}
+	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
+		t.Run(fmt.Sprintf("%v of each request, without retries", action), func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) { leadsDespite(t, w, action) })
+		})
+	}
+}
+
+// leadsDespite has the action meet each request of a campaign and a resignation, of a client that
+// retries nothing: what fails reaches Run.
+func leadsDespite(t *testing.T, w *worlds.World, action fault.Action) {
+	t.Helper()
+	met := 0
+	for n := range 8 {
+		way, path := w.Way(t), pathOf(t)
+		c := way.Client(t, framework.WithRetry(retry.Never()))
+		rule := way.Rules().Add(fault.Rule{Action: action, Skip: n})
+		r := run(t, newElection(t, c, path))
+		before := int64(0)
+		for range 2 {
+			term := receive(t, r.terms, "a term")
+			if term.Fence() <= before {
+				t.Errorf("%v of request %d: term %d after term %d", action, n, term.Fence(), before)
+			}
+			before = term.Fence()
+			select {
+			case r.resign <- nil:
+			case <-term.Lost():
+			}
+		}
+		r.stop(t)
+		met += rule.Hits()
+		way.Rules().Clear()
+		awaitCandidates(t, w.Client(t), path, 0)
+	}
+	if met < 6 {
+		t.Errorf("%v met %d requests, want 6 at the least", action, met)
+	}
+}
+
+func TestRunEndsOnlyByContextOrLead(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong")
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		r := run(t, newElection(t, c, path))
+		receive(t, r.terms, "the first term")
+		r.resign <- nil
+		receive(t, r.terms, "the second term: lead returned nil")
+		r.resign <- wrong
+		if err := receive(t, r.done, "the end of Run"); !errors.Is(err, wrong) || err.Error() != wrong.Error() {
+			t.Errorf("Run: %v, want lead's error as it is", err)
+		}
+		awaitCandidates(t, c, path, 0)
+
+		r = run(t, newElection(t, c, path))
+		receive(t, r.terms, "a term")
+		r.stop(t)
+		awaitCandidates(t, c, path, 0)
+
+		vacate := mustLead(t, newElection(t, c, path))
+		r = run(t, newElection(t, c, path))
+		awaitCandidates(t, c, path, 2)
+		r.stop(t) // while it waits
+		awaitCandidates(t, c, path, 1)
+		mustResign(t, vacate)
+
+		closing := w.Client(t)
+		r = run(t, newElection(t, closing, path))
+		receive(t, r.terms, "a term")
+		if err := closing.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := receive(t, r.done, "the end of Run"); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Run whose client was closed: %v, want ErrClosed", err)
+		}
+	})
+}
+
+// A lead that fails with another error than the end of its context ends Run also if the term is lost.
+func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong")
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way := w.Way(t)
+		err := newElection(t, way.Client(t), pathOf(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
+			way.Expire(t)
+			<-ctx.Done()
+			return wrong
+		})
+		if !errors.Is(err, wrong) || !errors.Is(err, lease.ErrLost) {
+			t.Errorf("Run: %v, want lead's error and ErrLost", err)
+		}
+	})
+}
+
+func TestRunResignsWhenLeadPanics(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		func() {
+			defer func() {
+				if p := recover(); p != "lead" {
+					t.Errorf("recovered %v, want lead's panic", p)
+				}
+			}()
+			_ = newElection(t, c, path).Run(t.Context(), func(context.Context, *lease.Lease) error { panic("lead") })
+		}()
+		if left := candidates(t, c, path); len(left) > 0 {
+			t.Errorf("%v after the panic, want no candidate", left)
+		}
+	})
+}
+
+func TestRunPanicsWithoutAFunction(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		defer func() {
+			if recover() == nil {
+				t.Error("Run with a nil function does not panic")
+			}
+		}()
+		_ = newElection(t, w.Client(t), pathOf(t)).Run(t.Context(), nil)
+	}, worlds.Only("it sends nothing", worlds.Embedded))
+}
+
+// While another candidate leads, a Run that stepped down is behind it.
+func TestRunStepsBehindAllOthers(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		observer, path := w.Client(t), pathOf(t)
+		var runners []*runner
+		for n := range 3 {
+			runners = append(runners, run(t, newElection(t, w.Client(t), path)))
+			awaitCandidates(t, observer, path, n+1)
+		}
+		for range 2 {
+			for i, r := range runners {
+				term := receive(t, r.terms, "the next term")
+				for j, other := range runners {
+					select {
+					case second := <-other.terms:
+						t.Errorf("term %d of candidate %d beside term %d of candidate %d", second.Fence(), j, term.Fence(), i)
+					default:
+					}
+				}
+				r.resign <- nil
+				zktest.Eventually(t, generous, "the candidate is behind the others", func() bool {
+					names := candidates(t, observer, path)
+					return len(names) == 3 && !slices.Contains(names, term.Node()[len(path)+1:])
+				})
+			}
+		}
+		for _, r := range runners {
+			r.cancel()
+		}
+		for _, r := range runners {
+			receive(t, r.done, "the end of Run")
+		}
+	})
+}
+
+// time.Minute in virtual time costs nothing; see TestRunWaitsBetweenCampaignsThatFail.
+const outage = time.Minute
+
+// Campaigns that fail at once follow one another with pauses.
+func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), pathOf(t)
+		c := way.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
+		rule := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
+		r := run(t, newElection(t, c, path))
+		<-time.After(outage)
+		if n := rule.Hits(); n < 10 || n > 200 {
+			t.Errorf("%d campaigns in %v, want from 10 to 200", n, outage)
+		}
+		way.Rules().Clear()
+		receive(t, r.terms, "a term once the outage is over")
+		r.stop(t)
+	}, worlds.Only("time is virtual", worlds.Embedded))
+}
