@@ -46,8 +46,9 @@ func TestNoGhostWhateverTheContextsCause(t *testing.T) {
 					t.Fatalf("%d contenders, want 2", n)
 				}
 				cancel(cause)
-				if got := receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
-					t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
+				got := receive(t, done, "Lock's return")
+				if !errors.Is(got.err, context.Canceled) || cause != nil && !errors.Is(got.err, cause) {
+					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.err)
 				}
 				await(time.Minute)
 				if left := znodesBelow(srv, path); len(left) != 1 {
@@ -117,37 +118,23 @@ func (e *shortLivedError) Is(target error) bool {
 // another lock, the cause is the end of the outer one's session.
 func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(c *framework.Client, path string) (lock.Locker, error){
-		"mutex":     func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) },
-		"semaphore": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
-		"exclusive": func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewUnfairMutex(c, path) },
-		"read": func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(c, path)
-			return rw.Read(), err
-		},
-	}
-	for kind, construct := range kinds {
+	for _, k := range kinds {
 		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome} {
 			for _, try := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%v/try=%v", kind, target, try), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						srv := virtualServer(t)
-						l, err := construct(virtualClient(t, srv), "/attack/try")
-						if err != nil {
-							t.Fatal(err)
-						}
+						l := k.lock(t, virtualClient(t, srv), "/attack/try")
 						srv.Refuse()
 						srv.Cut()
 						synctest.Wait()
 						ctx, cancel := context.WithCancelCause(t.Context())
 						cause := &shortLivedError{target: target}
 						time.AfterFunc(time.Second, func() { cancel(cause) })
-						var lease *lock.Lease
 						if try {
-							lease, err = l.TryLock(ctx)
-						} else {
-							lease, err = l.Lock(ctx)
+							l = tryLock{l}
 						}
+						lease, err := l.Lock(ctx)
 						if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
 							t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
 						}

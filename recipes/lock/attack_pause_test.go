@@ -93,11 +93,7 @@ func TestLockWaitsForASessionByThePolicy(t *testing.T) {
 		default:
 		}
 		srv.Accept()
-		got := receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
 

@@ -18,19 +18,8 @@ import (
 func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 	t.Parallel()
 	const path = "/close/lock"
-	for name, construct := range map[string]func(c *framework.Client) (lock.Locker, error){
-		"mutex":     func(c *framework.Client) (lock.Locker, error) { return lock.NewMutex(c, path) },
-		"semaphore": func(c *framework.Client) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) },
-		"exclusive": func(c *framework.Client) (lock.Locker, error) { return lock.NewUnfairMutex(c, path) },
-		"multi": func(c *framework.Client) (lock.Locker, error) {
-			m, err := lock.NewMutex(c, path)
-			if err != nil {
-				return nil, err
-			}
-			return lock.NewMulti(m)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kindsThat(kind.exclusive) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			for range 20 {
 				synctest.Test(t, func(t *testing.T) {
@@ -51,11 +40,7 @@ func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 						}
 					}))
 					c := virtualClient(t, srv)
-					l, err := construct(c)
-					if err != nil {
-						t.Fatal(err)
-					}
-					held.Store(mustLock(t, l))
+					held.Store(mustLock(t, k.lock(t, c, path)))
 					await(time.Second)
 					if err := c.Close(); err != nil {
 						t.Fatal(err)
@@ -82,7 +67,7 @@ func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
 			"write":     mustLock(t, rw.Write()),
 			"read":      mustLock(t, rw.Read()),
 			"semaphore": mustLock(t, newSemaphoreMutex(t, c, "/closing/semaphore")),
-			"unfair":    mustLock(t, newExclusive(t, c, "/closing/unfair")),
+			"unfair":    mustLock(t, newUnfairMutex(t, c, "/closing/unfair")),
 			"multi":     mustLock(t, newMulti(t, newMutexes(t, c, "/closing/a", "/closing/b")...)),
 			"local":     mustLock(t, newLocal(t, newMutex(t, c, "/closing/local"), 3)),
 		}

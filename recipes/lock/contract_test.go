@@ -1,6 +1,8 @@
 package lock_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -8,41 +10,89 @@ import (
 	"github.com/docent-go/docent/testing/locktest"
 )
 
+// A newKind makes a lock of a kind, with options.
+type newKind func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
+
+// with returns what makes locks with the options, for package locktest.
+func (n newKind) with(opts ...lock.Option) locktest.NewLocker {
+	return func(t testing.TB, c *framework.Client, path string) lock.Locker {
+		t.Helper()
+		return n(t, c, path, opts...)
+	}
+}
+
 // TestContract checks what all kinds of locks promise, and what each does beyond.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) }
-	local := func(t testing.TB, c *framework.Client, path string) lock.Locker {
-		return newLocal(t, newMutex(t, c, path), 3)
-	}
-	semaphore := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newSemaphoreMutex(t, c, path) }
-	exclusive := func(t testing.TB, c *framework.Client, path string) lock.Locker { return newExclusive(t, c, path) }
-	read := func(t testing.TB, c *framework.Client, path string) lock.Locker {
-		return newReadWrite(t, c, path).Read()
-	}
-	write := func(t testing.TB, c *framework.Client, path string) lock.Locker {
-		return newReadWrite(t, c, path).Write()
-	}
-	multi := func(t testing.TB, c *framework.Client, path string) lock.Locker {
-		return newMulti(t, newMutexes(t, c, path+"/a", path+"/b", path+"/c")...)
-	}
-	kinds := []struct {
-		name      string
-		newLocker locktest.NewLocker
-		opts      []locktest.Option
+	eachKind(t, kinds, func(t *testing.T, k kind) {
+		var opts []locktest.Option
+		if k.rival != nil {
+			opts = append(opts, locktest.Shared(newKind(k.rival).with()))
+		}
+		if k.fair {
+			opts = append(opts, locktest.Fair())
+		}
+		if k.reentrant {
+			opts = append(opts, locktest.Reentrant())
+		}
+		locktest.Run(t, newKind(k.lock).with(), opts...)
+	})
+}
+
+// TestNoOrphanAtAnyRequest has each fault meet each request of acquires that TestContract does not
+// have: its kinds of locks behind others, or without metadata by which to find a znode again.
+func TestNoOrphanAtAnyRequest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lock, rival locktest.NewLocker
 	}{
-		{"mutex", mutex, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
-		{"local", local, []locktest.Option{locktest.Fair()}},
-		{"semaphore mutex", semaphore, []locktest.Option{locktest.Fair()}},
-		{"exclusive", exclusive, nil},
-		{"read side", read, []locktest.Option{locktest.Reentrant(), locktest.Shared(write)}},
-		{"write side", write, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
-		{"multi", multi, []locktest.Option{locktest.Fair(), locktest.Reentrant()}},
-	}
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		"a writer behind a reader":       {newKind(writeSideAt).with(), newKind(readSideAt).with()},
+		"a downgrade":                    {downgradeAt, newKind(writeSideAt).with()},
+		"a multi behind its second":      {newKind(multiAt).with(), secondMemberAt},
+		"an unfair mutex without data":   {newKind(unfairMutexAt).with(lock.WithoutMetadata()), nil},
+		"a semaphore mutex without data": {newKind(semaphoreMutexAt).with(lock.WithoutMetadata()), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			locktest.Run(t, kind.newLocker, kind.opts...)
+			opts := []locktest.Option{locktest.FaultsOnly()}
+			if c.rival != nil {
+				opts = append(opts, locktest.Behind(c.rival))
+			}
+			locktest.Run(t, c.lock, opts...)
 		})
 	}
+}
+
+// secondMemberAt returns the second member of multiAt.
+func secondMemberAt(t testing.TB, c *framework.Client, path string) lock.Locker {
+	t.Helper()
+	return newMutex(t, c, path+"/b")
+}
+
+// A downgrade is a read side that is acquired by the holder of the write side.
+type downgrade struct{ rw *lock.RWMutex }
+
+func downgradeAt(t testing.TB, c *framework.Client, path string) lock.Locker {
+	t.Helper()
+	return downgrade{newReadWrite(t, c, path)}
+}
+
+func (d downgrade) Lock(ctx context.Context) (*lock.Lease, error) {
+	return d.from(ctx, d.rw.Write().Lock, d.rw.Read().Lock)
+}
+
+func (d downgrade) TryLock(ctx context.Context) (*lock.Lease, error) {
+	return d.from(ctx, d.rw.Write().TryLock, d.rw.Read().TryLock)
+}
+
+func (d downgrade) from(ctx context.Context, write, read func(context.Context) (*lock.Lease, error)) (*lock.Lease, error) {
+	writing, err := write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reading, err := read(ctx)
+	if failed := writing.Release(ctx); failed != nil && err == nil {
+		return nil, errors.Join(failed, reading.Release(ctx))
+	}
+	return reading, err
 }

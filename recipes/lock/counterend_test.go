@@ -118,8 +118,8 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 func TestContendersAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
 	const path, clients, rounds = "/counter-end", 8, 10
-	for name, newLocker := range queueSides() {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				// Creations are outstanding together, so some get negative numbers.
@@ -128,7 +128,7 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 				inside := make(chan struct{}, 1)
 				var wg sync.WaitGroup
 				for i := range clients {
-					l := newLocker(t, virtualClient(t, srv), path)
+					l := k.lock(t, virtualClient(t, srv), path)
 					r := rand.New(rand.NewPCG(1, uint64(i)))
 					wg.Go(func() {
 						for range rounds {

@@ -16,7 +16,7 @@ func TestLeaseDeadline(t *testing.T) {
 		c := virtualClient(t, srv)
 		leases := map[string]*lock.Lease{
 			"mutex":  mustLock(t, newMutex(t, c, "/deadline/mutex")),
-			"unfair": mustLock(t, newExclusive(t, c, "/deadline/unfair")),
+			"unfair": mustLock(t, newUnfairMutex(t, c, "/deadline/unfair")),
 			"multi":  mustLock(t, newMulti(t, newMutex(t, c, "/deadline/a"), newMutex(t, c, "/deadline/b"))),
 			"local":  mustLock(t, newLocal(t, newMutex(t, c, "/deadline/local"), 2)),
 		}

@@ -88,35 +88,6 @@ func TestDowngradeReleasedInTheOrderOfNesting(t *testing.T) {
 	mustRelease(t, granted(t, writer, "the next writer"))
 }
 
-// TestDowngradeKeepsTheFenceMonotonic: the read node is created after that of
-// the writer which is granted next.
-func TestDowngradeKeepsTheFenceMonotonic(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/fence"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	fence := func(l *lock.Lease) int64 {
-		t.Helper()
-		n := l.Fence()
-		return n
-	}
-	writing := mustLockAs(one, t, rw.Write())
-	writer := queueUp(asOwner(t, "two"), t, rw.Write(), c, path, 2)
-	reading := mustLockAs(one, t, rw.Read())
-	if fence(reading) != fence(writing) {
-		t.Errorf("fence %d of the read lease, want the write lease's, %d", fence(reading), fence(writing))
-	}
-	mustRelease(t, writing)
-	last := fence(reading)
-	mustRelease(t, reading)
-	next := granted(t, writer, "the next writer")
-	if fence(next) <= last {
-		t.Errorf("fence %d after %d: must grow", fence(next), last)
-	}
-	mustRelease(t, next)
-}
-
 // TestCuratorsDowngradeNode makes the znodes of a Curator process that has the
 // write side, takes the read side and releases the write side. The two may be
 // listed in either order.
@@ -192,25 +163,6 @@ func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
 	mustRelease(t, writing)
 	giveUp()
 	mustRelease(t, reading)
-}
-
-func TestWhoWaitsForTheOtherSideGoesOnWhenItIsGivenUp(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/gives-up"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
-	one := asOwner(t, "one")
-	giving, giveUp := context.WithCancel(one)
-	writer := queueUp(giving, t, rw.Write(), c, path, 2)
-	reader := lockLater(one, rw.Read())
-	mustWait(t, "who waits for the outcome", reader)
-	giveUp()
-	if got := receive(t, writer, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("Lock: %v, want an error that matches Canceled", got.err)
-	}
-	mustRelease(t, granted(t, reader, "the read side, shared"))
-	mustRelease(t, held)
 }
 
 // TestWhoWaitsForTheOtherSideIsNotForgotten has several goroutines give one

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -19,16 +18,6 @@ import (
 
 // anyPath returns a path below dir that no other test uses, nor another run of the same one.
 func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower(rand.Text())) }
-
-// queueSides returns the locks whose waiters stand in the order of creation and exclude each other.
-func queueSides() map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker {
-	return map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
-		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) },
-		"write": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			return newReadWrite(t, c, path).Write()
-		},
-	}
-}
 
 // closeTo takes every permission on the znode from all but the operator.
 func closeTo(t *testing.T, operator *framework.Client, path string) {
@@ -48,13 +37,13 @@ func newOperator(t *testing.T, w *worlds.World) *framework.Client {
 func TestDirectoryReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	const earlier = 4 // contenders, as many as in the new directory
-	for name, newLocker := range queueSides() {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				path := anyPath("/replaced-unseen")
 				client, operator := w.Client(t), newOperator(t, w)
-				ours, theirs := newLocker(t, client, path), newLocker(t, operator, path)
+				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
 				createDirs(t, client, path)
 				for range earlier {
 					mustRelease(t, mustLock(t, ours))
@@ -76,15 +65,15 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	}
 }
 
-// TestDeletionOfTheExclusiveZnodeUnseen is the same for the lock that has no queue.
-func TestDeletionOfTheExclusiveZnodeUnseen(t *testing.T) {
+// TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
+func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		path := anyPath("/exclusive-unseen")
+		path := anyPath("/unfair-unseen")
 		client := w.Client(t, framework.WithSessionTimeout(4*time.Second))
 		operator := newOperator(t, w)
-		held := mustLock(t, newExclusive(t, operator, path))
-		done := lockLater(t.Context(), newExclusive(t, client, path))
+		held := mustLock(t, newUnfairMutex(t, operator, path))
+		done := lockLater(t.Context(), newUnfairMutex(t, client, path))
 		mustWaitOn(t, done)
 		closeTo(t, operator, held.Node())
 		mustRelease(t, held)
@@ -95,14 +84,14 @@ func TestDeletionOfTheExclusiveZnodeUnseen(t *testing.T) {
 // TestDeletionOfThePredecessorUnseen has a holder's znode go while its successor may not read it.
 func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	t.Parallel()
-	for name, newLocker := range queueSides() {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				path := anyPath("/deleted-unseen")
 				client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
-				held := mustLock(t, newLocker(t, operator, path))
-				done := lockLater(t.Context(), newLocker(t, client, path))
+				held := mustLock(t, k.lock(t, operator, path))
+				done := lockLater(t.Context(), k.lock(t, client, path))
 				awaitWaiter(t, done, operator, path)
 				closeTo(t, operator, held.Node())
 				mustRelease(t, held)

@@ -242,11 +242,7 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 		case <-time.After(time.Second):
 		}
 		mustRelease(t, next)
-		got := receive(t, done, "the grant")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, done, "the grant"))
 		srv.Frontend(2).CatchUp()
 	})
 }
@@ -325,30 +321,5 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		}
 		mustRelease(t, receive(t, writer, "the writer").lease)
 		mustRelease(t, receive(t, first, "the next writer").lease)
-	})
-}
-
-// TestHandOffBehindADowngradeOfTheOnlyOneAhead is the one where nothing but the
-// writer was listed ahead.
-func TestHandOffBehindADowngradeOfTheOnlyOneAhead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const path = "/handoff/downgrade-alone"
-		srv := virtualServer(t)
-		rw := newReadWrite(t, virtualClient(t, srv), path)
-		one := asOwner(t, "one")
-		writing := mustLockAs(one, t, rw.Write())
-		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
-		synctest.Wait()
-		reading := mustLockAs(one, t, rw.Read())
-		mustRelease(t, writing)
-		synctest.Wait()
-		select {
-		case got := <-writer:
-			t.Fatalf("a writer is granted beside a reader: %+v", got)
-		default:
-		}
-		mustRelease(t, reading)
-		mustRelease(t, receive(t, writer, "the writer").lease)
 	})
 }

@@ -32,7 +32,7 @@ func TestAMultiIsReleasedInReverseOrderAndByWhoHasIt(t *testing.T) {
 		one, two := virtualClient(t, srv), virtualClient(t, srv)
 		m := newMulti(t,
 			newMutex(t, one, "/joint/a"), newMutex(t, one, "/joint/b"),
-			newExclusive(t, one, "/joint/c"),
+			newUnfairMutex(t, one, "/joint/c"),
 			newMutex(t, one, "/joint/d"), newMutex(t, one, "/joint/e"),
 			newMutex(t, two, "/joint/f"), newMutex(t, two, "/joint/g"))
 		for range 2 {

@@ -71,37 +71,6 @@ func TestManyWaitersShareListings(t *testing.T) { // alone: goroutines that are 
 	})
 }
 
-// TestWaitersOfOneSessionAreGrantedInOrder has many goroutines of one client come again and again.
-func TestWaitersOfOneSessionAreGrantedInOrder(t *testing.T) {
-	t.Parallel()
-	const path, workers, rounds = "/listings/crowd", 30, 5
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
-		m := newMutex(t, virtualClient(t, srv), path)
-		var fences []int64 // in the order of the grants; guarded by the mutex under test
-		var wg sync.WaitGroup
-		for range workers {
-			wg.Go(func() {
-				for range rounds {
-					lease := mustLock(t, m)
-					fence := lease.Fence()
-					fences = append(fences, fence)
-					mustRelease(t, lease)
-				}
-			})
-		}
-		wg.Wait()
-		for i := 1; i < len(fences); i++ {
-			if fences[i] <= fences[i-1] {
-				t.Fatalf("grant %d has fence %d, the one before %d", i, fences[i], fences[i-1])
-			}
-		}
-		if len(fences) != workers*rounds {
-			t.Errorf("%d grants, want %d", len(fences), workers*rounds)
-		}
-	})
-}
-
 // TestSharedListingUnderFaults has several attempts come at once, so that some share a listing. One
 // of the requests meets a fault, and some of the attempts may be given up meanwhile.
 func TestSharedListingUnderFaults(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,88 +13,93 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestBoundedCalls stops the server under calls of every kind.
+// TestBoundedCalls freezes the servers under calls of every kind.
 func TestBoundedCalls(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		server := w.Members()[0]
-		c := server.Client(t)
-		held := mustLock(t, newMutex(t, c, "/bounded/held"))
-		server.Freeze(t)
-		free := newMutex(t, c, "/bounded/free")
+	const wait = 200 * time.Millisecond
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+		c := w.Client(t)
+		held := mustLock(t, k.lock(t, c, path+"/held"))
+		free := k.lock(t, c, path+"/free")
+		for _, member := range w.Members() {
+			member.Freeze(t)
+		}
 		calls := map[string]func(context.Context) error{
-			"Lock":         func(ctx context.Context) error { _, err := free.Lock(ctx); return err },
-			"TryLock":      func(ctx context.Context) error { _, err := free.TryLock(ctx); return err },
-			"Participants": func(ctx context.Context) error { _, err := free.Participants(ctx); return err },
-			"Release":      held.Release,
+			"Lock":    func(ctx context.Context) error { _, err := free.Lock(ctx); return err },
+			"TryLock": func(ctx context.Context) error { _, err := free.TryLock(ctx); return err },
+			"Release": held.Release,
+		}
+		if l, ok := free.(participator); ok {
+			calls["Participants"] = func(ctx context.Context) error { _, err := l.Participants(ctx); return err }
 		}
 		for name, call := range calls {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			start := time.Now()
 			err := call(ctx)
 			cancel()
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v, want an error that matches DeadlineExceeded", name, err)
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("%s took %v with a context of 200ms", name, took)
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+				t.Errorf("%s: %v after %v, want an error that matches DeadlineExceeded after %v", name, err, took, wait)
 			}
 		}
-		server.Thaw(t)
-		awaitContenders(t, c, "/bounded/held", 0)
-		awaitContenders(t, c, "/bounded/free", 0)
-	}, worlds.Breakable())
+		for _, member := range w.Members() {
+			member.Thaw(t)
+		}
+		awaitEphemerals(t, c, path, 0)
+	}, worlds.Breakable(), worlds.Only("the contract has real servers that are silent", worlds.Embedded, worlds.EmbeddedEnsemble))
 }
 
-func TestLockEndsWhenItsClientIsClosed(t *testing.T) {
+// A participator is a lock that tells who holds it and who waits.
+type participator interface {
+	Participants(ctx context.Context) ([]lock.Participant, error)
+}
+
+// TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
+func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	t.Parallel()
-	const path = "/closed"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		holder := w.Client(t)
-		held := mustLock(t, newMutex(t, holder, path))
+	eachKindAndWorld(t, kindsThat(kind.exclusive), func(t *testing.T, w *worlds.World, k kind, path string) {
 		c := w.Client(t)
-		m := newMutex(t, c, path)
-		own := mustLock(t, newMutex(t, c, path+"-own"))
-		done := lockLater(t.Context(), m)
-		awaitContenders(t, holder, path, 2)
-		if err := c.Close(); err != nil {
+		l := k.lock(t, c, path)
+		lease := mustLock(t, l)
+		waiting := lockLater(t.Context(), l)
+		w.Settle()
+		if err := c.Close(); err != nil { // again at the end of the test
 			t.Error(err)
 		}
-		if got := receive(t, done, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+		if got := receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("waiting Lock: %v, %v; want ErrClosed", got.lease, got.err)
 		}
-		receive(t, own.Lost(), "the loss of the client's lease")
-		if err := own.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
+		receive(t, lease.Lost(), "the loss")
+		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
 			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
 		}
-		if _, err := m.Lock(t.Context()); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Lock on a closed client: %v, want ErrClosed", err)
-		}
-		awaitContenders(t, holder, path, 1)
-		awaitContenders(t, holder, path+"-own", 0)
-		mustRelease(t, held)
-	})
+		observer := w.Client(t)
+		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
+		awaitEphemerals(t, observer, path, 0)
+	}, oneOfEach())
 }
 
-// TestForeignChildren has nodes in the lock's directory that are no contenders.
+// TestForeignChildren has nodes in the lock's directory that are no contenders: kazoo issue 309.
 func TestForeignChildren(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		path := anyPath("/foreign")
+	foreign := []string{
+		"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000",
+		"__READ__", "__WRIT__12", "_c_x-lock-0000000000",
+	}
+	eachKindAndWorld(t, kindsThat(inQueue), func(t *testing.T, w *worlds.World, k kind, path string) {
 		c := w.Client(t)
-		for _, name := range []string{"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000"} {
-			if _, err := c.Create(t.Context(), path+"/"+name, nil, framework.WithParents()); err != nil {
-				t.Fatal(err)
+		for _, name := range foreign {
+			if k.name == "mutex" && name == "_c_x-lock-0000000000" {
+				continue // of a name of its own: see TestOtherLibrariesContend
 			}
+			createDirs(t, c, path+"/"+name)
 		}
-		m := newMutex(t, c, path)
-		lease := mustLock(t, m)
-		found, err := m.Participants(t.Context())
-		if err != nil || len(found) != 1 {
-			t.Errorf("participants %v, %v; want the holder alone", found, err)
+		l := k.lock(t, c, path)
+		lease := mustLock(t, l)
+		if found := participantsOf(t, l); len(found) != 1 {
+			t.Errorf("participants %v; want the holder alone", found)
 		}
 		mustRelease(t, lease)
-	})
+	}, oneOfEach())
 }
 
 // TestOtherLibrariesContend has nodes by the names of other libraries in front:
@@ -120,179 +124,62 @@ func TestOtherLibrariesContend(t *testing.T) {
 			if err := c.Delete(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}
-			got := receive(t, done, "the lock")
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			mustRelease(t, got.lease)
+			mustRelease(t, granted(t, done, "the lock"))
 		}
 	})
 }
 
-// TestOperatorDeletesAWaiter takes a waiter's place away (etcd#11456: the lowest
-// that remains is not the one that waits).
+// TestOperatorDeletesAWaiter deletes a waiter's znode (etcd#11456: the lowest that remains is not
+// that of the one that waits).
 func TestOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
-	const path = "/operator/waiter"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		holder := w.Client(t)
-		m := newMutex(t, holder, path)
-		held := mustLock(t, m)
-		done := lockLater(t.Context(), newMutex(t, w.Client(t), path))
-		awaitContenders(t, holder, path, 2)
-		found, err := m.Participants(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		waiter := found[1]
-		if err := holder.Delete(t.Context(), waiter.Path); err != nil {
-			t.Fatal(err)
-		}
+	eachKindAndWorld(t, kindsThat(withParticipants), func(t *testing.T, w *worlds.World, k kind, path string) {
+		operator := w.Client(t)
+		held := mustLock(t, k.rivalOf(t, operator, path))
+		waiter := k.lock(t, w.Client(t), path)
+		done := lockLater(t.Context(), waiter)
+		awaitContenders(t, operator, path, 2)
+		found := participantsOf(t, waiter)
+		last := found[len(found)-1]
+		deleteNode(t, operator, last.Path)
 		zktest.Eventually(t, generous, "the waiter queues again", func() bool {
-			found, err := m.Participants(t.Context())
-			return err == nil && len(found) == 2 && found[1].Sequence > waiter.Sequence
+			now := participantsOf(t, waiter)
+			return len(now) == len(found) && now[len(now)-1].Sequence > last.Sequence
 		})
-		select {
-		case got := <-done:
-			t.Fatalf("granted without a place: %v, %v", got.lease, got.err)
-		default:
-		}
+		mustWaitOn(t, done)
 		mustRelease(t, held)
-		got := receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
-	})
+		mustRelease(t, granted(t, done, "the lock"))
+	}, oneOfEach())
 }
 
+// TestOperatorDeletesTheHolder deletes the holder's znode, after a grant at once and after a wait,
+// and lets the holder notice that by its watch, or by its release.
 func TestOperatorDeletesTheHolder(t *testing.T) {
 	t.Parallel()
-	const path = "/operator/holder"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		operator := w.Client(t)
-		m := newMutex(t, w.Client(t), path)
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+		operator, c := w.Client(t), w.Client(t)
+		l := k.lock(t, c, path)
 		for _, waited := range []bool{false, true} {
-			var lease *lock.Lease
-			if waited {
-				held := mustLock(t, newMutex(t, operator, path))
-				done := lockLater(t.Context(), m)
-				awaitContenders(t, operator, path, 2)
-				mustRelease(t, held)
-				lease = receive(t, done, "the lock").lease
-			} else {
-				lease = mustLock(t, m)
-			}
-			if err := operator.Delete(t.Context(), lease.Node()); err != nil {
-				t.Fatal(err)
-			}
-			receive(t, lease.Lost(), "the loss")
-			if err := lease.Err(); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
-				t.Errorf("lease (waited %v): %v, want ErrLost and ErrNodeDeleted", waited, err)
-			}
-			if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
-				t.Errorf("release (waited %v): %v, want ErrNodeDeleted", waited, err)
-			}
-		}
-		// Before the loss was noticed, Release tells of it.
-		lease := mustLock(t, m)
-		if err := operator.Delete(t.Context(), lease.Node()); err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("release at once: %v, want ErrNodeDeleted", err)
-		}
-	})
-}
-
-// TestMonotonicFence has the directory removed between holders, so that its
-// counter starts again.
-func TestMonotonicFence(t *testing.T) {
-	t.Parallel()
-	const path = "/fence/mutex"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c := w.Client(t)
-		m := newMutex(t, c, path)
-		var last int64
-		for range 3 {
-			lease := mustLock(t, m)
-			fence := lease.Fence()
-			if fence <= last {
-				t.Errorf("fence %d after %d: must grow", fence, last)
-			}
-			last = fence
-			mustRelease(t, lease)
-			zktest.Eventually(t, generous, "the empty directory is reaped", func() bool {
-				_, ok, err := c.Exists(t.Context(), path)
-				return err == nil && !ok
-			})
-		}
-	})
-}
-
-// TestAcquireThatRacesWithReaping has somebody remove the empty directory a
-// hundred times a second.
-func TestAcquireThatRacesWithReaping(t *testing.T) {
-	t.Parallel()
-	const path = "/reaped/mutex"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		operator := w.Client(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		reaped, ended := 0, make(chan struct{})
-		go func() {
-			defer close(ended)
-			tick := time.NewTicker(5 * time.Millisecond)
-			defer tick.Stop()
-			for ctx.Err() == nil {
-				if operator.Delete(ctx, path) == nil {
-					reaped++
+			for _, noticed := range []bool{true, false} {
+				var lease *lock.Lease
+				if waited {
+					held := mustLock(t, k.rivalOf(t, operator, path))
+					done := lockLater(t.Context(), l)
+					w.Settle()
+					mustRelease(t, held)
+					lease = granted(t, done, "the lock")
+				} else {
+					lease = mustLock(t, l)
 				}
-				<-tick.C
-			}
-		}()
-		c, _ := onWay(t, w) // on which time passes, also in virtual time
-		m := newMutex(t, c, path)
-		for range 200 {
-			mustRelease(t, mustLock(t, m))
-		}
-		cancel()
-		<-ended
-		if reaped == 0 {
-			t.Error("the directory was never removed: nothing was tested")
-		}
-	})
-}
-
-func TestOrder(t *testing.T) {
-	t.Parallel()
-	const path, waiters = "/order", 12
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		holder := w.Client(t)
-		held := mustLock(t, newMutex(t, holder, path))
-		clients := []*framework.Client{w.Client(t), w.Client(t), holder}
-		grants := make(chan int, waiters)
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		for i := range waiters {
-			m := newMutex(t, clients[i%len(clients)], path)
-			wg.Go(func() {
-				lease, err := m.Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
+				deleteNode(t, operator, firstOf(lease).Node())
+				if noticed {
+					receive(t, lease.Lost(), "the loss")
 				}
-				grants <- i
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
+				if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
+					t.Errorf("release (waited %v, noticed %v): %v, want ErrLost and ErrNodeDeleted", waited, noticed, err)
 				}
-			})
-			awaitContenders(t, holder, path, i+2)
-		}
-		mustRelease(t, held)
-		for want := range waiters {
-			if got := receive(t, grants, "the next grant"); got != want {
-				t.Fatalf("grant %d went to waiter %d", want, got)
 			}
 		}
-	})
+		awaitEphemerals(t, operator, path, 0)
+	}, oneOfEach())
 }

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -235,16 +234,6 @@ func TestLocalInACrowd(t *testing.T) {
 		}
 		mustRelease(t, mustLock(t, t.other))
 	})
-}
-
-func TestLocalRefusesBadArguments(t *testing.T) {
-	t.Parallel()
-	_, err := lock.NewLocal(nil, 0)
-	for _, fault := range []string{"mutex: must not be nil", "max 0: must be at least 1"} {
-		if err == nil || !strings.Contains(err.Error(), fault) {
-			t.Errorf("error %v does not name %q", err, fault)
-		}
-	}
 }
 
 func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,79 +14,6 @@ import (
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// TestNoGhostAfterAMultisContextEndsAtAnyRequest meets each request of Multi.Lock
-// with each fault in turn, ends ctx at that moment, and lets go
-// (redisson/redisson#4456: locks that a cancelled acquisition leaves behind).
-func TestNoGhostAfterAMultisContextEndsAtAnyRequest(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
-		for _, contended := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v/contended=%v", action, contended), func(t *testing.T) {
-				t.Parallel()
-				worlds.Each(t, func(t *testing.T, w *worlds.World) {
-					observer := w.Client(t)
-					for n := range 12 {
-						paths := numbered(fmt.Sprintf("/multi/ghost/%v-%v-%d", action, contended, n), 4)
-						keepDirectories(t, observer, paths)
-						hits := endMultisContextAt(t, w, observer, paths, fault.Rule{Action: action, Skip: n}, contended)
-						if n < 5 && hits != 1 { // a transaction and four listings, at the least
-							t.Errorf("%v of request %d: %d hits, want 1", action, n, hits)
-						}
-					}
-					for n := range 24 { // those that make the directories
-						paths := numbered(fmt.Sprintf("/multi/ghost/bare-%v-%v-%d", action, contended, n), 4)
-						endMultisContextAt(t, w, observer, paths, fault.Rule{Action: action, Skip: n}, contended)
-					}
-				})
-			})
-		}
-	}
-}
-
-// endMultisContextAt returns how often the rule has hit.
-func endMultisContextAt(
-	t *testing.T, w *worlds.World, observer *framework.Client, paths []string, rule fault.Rule, contended bool,
-) (hits int) {
-	t.Helper()
-	others := len(contenders(t, observer, paths[0])) // children of each directory that are none of a lock
-	left := []int{others, others, others, others}
-	if contended {
-		held := mustLock(t, newMutex(t, observer, paths[2]))
-		defer mustRelease(t, held)
-		left[2]++
-	}
-	client, way := onWay(t, w)
-	rule.Path = paths[0][:strings.LastIndex(paths[0], "/")] + "/**"
-	stuck := way.Rules().Add(rule)
-	defer stuck.Release()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := lockLater(ctx, newMulti(t, newMutexes(t, client, paths...)...))
-	var got result
-	zktest.Eventually(t, generous, "the fault, or the lock, or a place in the queue", func() bool {
-		select {
-		case got = <-done:
-			return true
-		default: // who stands in the queue has read two nodes, and asks no more
-			return stuck.Hits() > 0 || way.Count(fault.GetData) == 2
-		}
-	})
-	cancel()
-	if got.lease == nil && got.err == nil {
-		got = receive(t, done, "Lock's return after its context ended")
-	}
-	switch {
-	case got.err == nil:
-		mustRelease(t, got.lease)
-	case !errors.Is(got.err, context.Canceled):
-		t.Errorf("%v: error %v, want one that matches context.Canceled", rule, got.err)
-	}
-	stuck.Remove()
-	stuck.Release()
-	awaitEach(t, observer, paths, left...)
-	return stuck.Hits()
-}
 
 func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 	t.Parallel()

@@ -198,22 +198,6 @@ func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 	})
 }
 
-// TestMultiTriesFreeLocksAtLeastOnce has one full attempt made whatever
-// time is left (redisson/redisson#4033).
-func TestMultiTriesFreeLocksAtLeastOnce(t *testing.T) {
-	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		m := newMulti(t, newMutexes(t, w.Client(t), numbered("/multi/try", 3)...)...)
-		for range 20 {
-			lease, err := m.TryLock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustRelease(t, lease)
-		}
-	})
-}
-
 func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,37 +19,13 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// A panicKind makes a lock of one kind, with the options that the kind takes.
-type panicKind func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker
-
-var panicKinds = map[string]panicKind{
-	"mutex": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newMutex(t, c, "/panic/mutex", opts...)
+// multiOfAllKinds is a kind whose members are of all kinds.
+var multiOfAllKinds = kind{
+	name: "multi of all kinds", callbacks: true,
+	lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+		return newMulti(t, newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...), newUnfairMutex(t, c, path+"/unfair"),
+			writeSideAt(t, c, path+"/rw", opts...), newSemaphoreMutex(t, c, path+"/semaphore", opts...))
 	},
-	"local hand-off": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newLocal(t, newMutex(t, c, "/panic/mutex", opts...), 4)
-	},
-	"read": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newReadWrite(t, c, "/panic/rw", opts...).Read()
-	},
-	"write": panicWrite,
-	"semaphore mutex": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newSemaphoreMutex(t, c, "/panic/semaphore", opts...)
-	},
-	"exclusive": func(t testing.TB, c *framework.Client, _ ...lock.Option) lock.Locker {
-		return newExclusive(t, c, "/panic/exclusive")
-	},
-	"multi of one transaction": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newMulti(t, newMutex(t, c, "/panic/a", opts...), newMutex(t, c, "/panic/b", opts...), newMutex(t, c, "/panic/c", opts...))
-	},
-	"multi of all kinds": func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newMulti(t, newMutex(t, c, "/panic/a", opts...), newMutex(t, c, "/panic/b", opts...), newExclusive(t, c, "/panic/exclusive"),
-			panicWrite(t, c, opts...), newSemaphoreMutex(t, c, "/panic/semaphore", opts...))
-	},
-}
-
-func panicWrite(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-	return newReadWrite(t, c, "/panic/rw", opts...).Write()
 }
 
 // TestNoOrphanWhenAFunctionOfTheUsersFails has the queue position and the ACL provider
@@ -55,13 +33,13 @@ func panicWrite(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Loc
 func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 	t.Parallel()
 	failures := map[string]func(){"panic": func() { panic("by the test") }, "Goexit": runtime.Goexit}
-	for kind := range panicKinds {
+	for _, k := range append(slices.Clone(kinds), multiOfAllKinds) {
 		for name, fail := range failures {
 			for _, op := range []string{"Lock", "Lock contended", "TryLock", "TryLock contended"} {
-				t.Run(kind+"/"+name+"/"+op, func(t *testing.T) {
+				t.Run(k.name+"/"+name+"/"+op, func(t *testing.T) {
 					t.Parallel()
 					for n, failed := int32(1), true; failed && !t.Failed(); n++ {
-						synctest.Test(t, func(t *testing.T) { failed = panicAt(t, kind, op, n, fail) })
+						synctest.Test(t, func(t *testing.T) { failed = panicAt(t, k, op, n, fail) })
 					}
 				})
 			}
@@ -70,7 +48,8 @@ func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 }
 
 // panicAt has the n-th call of a user's function fail, and reports whether there was one.
-func panicAt(t *testing.T, kind, op string, n int32, fail func()) bool {
+func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
+	const path = "/panic"
 	srv := virtualServer(t)
 	operator, c := virtualClient(t, srv), virtualClient(t, srv)
 	var calls atomic.Int32
@@ -80,23 +59,22 @@ func panicAt(t *testing.T, kind, op string, n int32, fail func()) bool {
 		}
 	}
 	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []framework.ACL { called(); return nil }))
-	l := panicKinds[kind](t, failing, lock.WithQueuePosition(func(int) { called() }))
+	var opts []lock.Option
+	if k.callbacks {
+		opts = append(opts, lock.WithQueuePosition(func(int) { called() }))
+	}
+	l := k.lock(t, failing, path, opts...)
 	var held *lock.Lease
-	if op == "Lock contended" || op == "TryLock contended" {
-		blocker := panicKinds[kind]
-		if kind == "read" {
-			blocker = panicWrite
-		}
-		held = mustLock(t, blocker(t, operator))
+	if strings.HasSuffix(op, "contended") {
+		held = mustLock(t, k.rivalOf(t, operator, path))
 	}
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer func() { _ = recover() }()
-		acquire := l.Lock
-		if op == "TryLock" || op == "TryLock contended" {
-			acquire = l.TryLock
+		if strings.HasPrefix(op, "TryLock") {
+			l = tryLock{l}
 		}
-		if lease, err := acquire(t.Context()); err == nil {
+		if lease, err := l.Lock(t.Context()); err == nil {
 			mustRelease(t, lease)
 		}
 	})
@@ -114,7 +92,7 @@ func panicAt(t *testing.T, kind, op string, n int32, fail func()) bool {
 	failed := calls.Swap(n) >= n // there is no further n-th call
 	for who, c := range map[string]*framework.Client{"the same client": failing, "another client": c} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		lease, err := panicKinds[kind](t, c).Lock(ctx)
+		lease, err := k.lock(t, c, path).Lock(ctx)
 		cancel()
 		if err != nil {
 			t.Errorf("call %d failed: Lock by %s: %v", n, who, err)

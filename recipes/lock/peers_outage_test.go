@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -46,48 +45,6 @@ func TestPeerShortOutageKeepsTheLock(t *testing.T) {
 			p.Errorf("session %#x, lease %v after outages; want %#x and nil", now, lease.Err(), before)
 		}
 		mustRelease(p, lease)
-	})
-}
-
-func TestPeerCreateRepliesAreLostAgainAndAgain(t *testing.T) {
-	peer(t, "apache/curator#566, apache/curator#524, samuel/go-zookeeper#237, apache/curator#1018", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		mustRelease(p, mustLock(p, l))
-		for range 5 {
-			lost := proxy.Rules().Add(fault.Rule{Op: p.kind.create, Path: p.path + "/**", Action: fault.DropReply})
-			lease := mustLock(p, l)
-			if lost.Hits() != 1 {
-				p.Error("the reply was not lost")
-			}
-			if n := len(p.left(c)); n != 1 {
-				p.Errorf("%d znodes while it is held, want 1", n)
-			}
-			mustRelease(p, lease)
-			lost.Remove()
-		}
-		p.awaitLeft(c, 0)
-	})
-}
-
-func TestPeerReleaseDuringAnOutage(t *testing.T) {
-	peer(t, "apache/curator#1193, apache/curator#1006, kalbasit/ncps#913", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		lease := mustLock(p, l)
-		proxy.Refuse()
-		proxy.Cut()
-		ctx, cancel := context.WithTimeout(p.Context(), 100*time.Millisecond)
-		defer cancel()
-		if err := lease.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			p.Errorf("release without a connection: %v, want DeadlineExceeded", err)
-		}
-		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
-			p.Errorf("lease: %v, want ErrReleased whatever Release returned", err)
-		}
-		proxy.Heal()
-		mustRelease(p, mustLock(p, l))
-		p.awaitLeft(c, 0)
 	})
 }
 
@@ -143,6 +100,7 @@ func TestPeerRetryDoesNotSleepThroughTheReconnection(t *testing.T) {
 	})
 }
 
+//docent:atspeed
 func TestPeerContendersSurviveReconnections(t *testing.T) {
 	peer(t, "python-zk/kazoo#282, python-zk/kazoo#577, apache/dolphinscheduler#2020, zk-ruby/zk#51", func(p *peerCase) {
 		observer := newClient(p, p.server.Addr())

@@ -14,38 +14,12 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // The tests of this file, and of peers_outage_test.go, are the scenarios of bugs that users of other lock
 // libraries have reported; docs/peer-bugs.md lists all of them, with those that
 // other files answer. Each runs for every kind of lock that it can concern.
-
-// A kind makes a lock of one kind.
-type kind struct {
-	name   string
-	create fault.Op // of its znodes, once it has been used
-	make   func(c *framework.Client, path string) (lock.Locker, error)
-}
-
-// kinds are the locks that one owner at a time holds.
-func kinds() []kind {
-	return []kind{
-		{"Mutex", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) }},
-		{"Write", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(c, path)
-			if err != nil {
-				return nil, err
-			}
-			return rw.Write(), nil
-		}},
-		{"SemaphoreMutex", fault.Create, func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) }},
-		{"Exclusive", fault.Multi, func(c *framework.Client, path string) (lock.Locker, error) {
-			return lock.NewUnfairMutex(c, path+"/lock")
-		}},
-	}
-}
 
 // A peerCase is one scenario at one path, with one kind of lock.
 type peerCase struct {
@@ -58,53 +32,21 @@ type peerCase struct {
 // locker returns the lock, for a client.
 func (p *peerCase) locker(c *framework.Client) lock.Locker {
 	p.Helper()
-	l, err := p.kind.make(c, p.path)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return l
+	return p.kind.lock(p, c, p.path)
 }
 
 // remove deletes the lock's directory, and before that the epoch, if there is one. A server
 // refuses to delete a directory that is not empty.
 func (p *peerCase) remove(ctx context.Context, c *framework.Client) {
-	if p.kind.name == "Exclusive" {
+	if p.kind.name == "unfair mutex" {
 		_ = c.Delete(ctx, framework.EpochOf(p.path+"/lock"))
 	}
 	_ = c.Delete(ctx, p.path)
 }
 
-// left returns the ephemeral znodes below the lock's path.
-func (p *peerCase) left(c *framework.Client) []string {
-	p.Helper()
-	if err := c.Sync(p.Context(), "/"); err != nil {
-		p.Fatal(err)
-	}
-	var found []string
-	var walk func(path string)
-	walk = func(path string) {
-		st, ok, err := c.Exists(p.Context(), path)
-		if err != nil || !ok {
-			return
-		}
-		if st.EphemeralOwner != 0 {
-			found = append(found, path)
-		}
-		names, _, err := c.Children(p.Context(), path)
-		if err != nil {
-			return
-		}
-		for _, name := range names {
-			walk(framework.JoinPath(path, name))
-		}
-	}
-	walk(p.path)
-	return found
-}
-
 func (p *peerCase) awaitLeft(c *framework.Client, n int) {
 	p.Helper()
-	zktest.Eventually(p, generous, fmt.Sprintf("%d znodes stand", n), func() bool { return len(p.left(c)) == n })
+	awaitEphemerals(p, c, p.path, n)
 }
 
 // peer runs a scenario for every kind that it can concern, in parallel.
@@ -112,17 +54,11 @@ func peer(t *testing.T, threads string, scenario func(p *peerCase), but ...strin
 	t.Helper()
 	t.Parallel()
 	server := zktest.Shared(t)
-	for _, k := range kinds() {
-		if slices.Contains(but, k.name) {
-			continue
-		}
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			t.Log("answers", threads)
-			path := anyPath("/peers/" + strings.NewReplacer("/", "-", "#", "-").Replace(t.Name()))
-			scenario(&peerCase{t, server, path, k})
-		})
-	}
+	concerned := kindsThat(kind.exclusive, func(k kind) bool { return !slices.Contains(append(but, "local", "multi"), k.name) })
+	eachKind(t, concerned, func(t *testing.T, k kind) {
+		t.Log("answers", threads)
+		scenario(&peerCase{t, server, anyPath("/" + t.Name()), k})
+	})
 }
 
 func TestPeerWriteUnderALostLock(t *testing.T) {
@@ -144,6 +80,7 @@ func TestPeerWriteUnderALostLock(t *testing.T) {
 	})
 }
 
+//docent:atspeed
 func TestPeerCancelAtAnyMoment(t *testing.T) {
 	peer(t, "vitessio/vitess#8309, etcd-io/etcd#10111, apache/curator#726", func(p *peerCase) {
 		c := newClient(p, p.server.Addr())
@@ -173,22 +110,7 @@ func TestPeerCancelAtAnyMoment(t *testing.T) {
 	})
 }
 
-func TestPeerLostNodeIsNotMadeAgain(t *testing.T) {
-	peer(t, "swarthy/redis-semaphore#175, hashicorp/consul#2371, apache/curator#692", func(p *peerCase) {
-		c := newClient(p, p.server.Addr())
-		l := p.locker(c)
-		lease := mustLock(p, l)
-		if err := newClient(p, p.server.Addr()).Delete(p.Context(), lease.Node()); err != nil {
-			p.Fatal(err)
-		}
-		receive(p, lease.Lost(), "the loss")
-		p.awaitLeft(c, 0)
-		again := mustLock(p, l) // the object is of use at once
-		mustRelease(p, again)
-		p.awaitLeft(c, 0)
-	})
-}
-
+//docent:atspeed
 func TestPeerParentsVanishUnderContention(t *testing.T) {
 	peer(t, "apache/curator#701, python-zk/kazoo#61, python-zk/kazoo#563, Netflix/curator#307", func(p *peerCase) {
 		operator := newClient(p, p.server.Addr())
@@ -220,7 +142,7 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 		working.Wait()
 		cancel()
 		removing.Wait()
-		if p.kind.name == "Exclusive" {
+		if p.kind.name == "unfair mutex" {
 			p.remove(p.Context(), operator) // no server does, because of the epoch
 		}
 		zktest.Eventually(p, generous, "the idle directory is reaped", func() bool {
@@ -230,26 +152,7 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 	})
 }
 
-func TestPeerDeadlineCoversTheWholeAcquire(t *testing.T) {
-	peer(t, "spring-projects/spring-integration#1863, spring-projects/spring-integration#11244, apache/curator#1116, hashicorp/consul#4346", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		l := p.locker(c)
-		mustRelease(p, mustLock(p, l))
-		proxy.Blackhole(zkproxy.Both)
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(p.Context(), 300*time.Millisecond)
-		defer cancel()
-		if _, err := l.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			p.Errorf("Lock in silence: %v, want DeadlineExceeded", err)
-		}
-		if took := time.Since(start); took < 300*time.Millisecond || took > 5*time.Second {
-			p.Errorf("a deadline of 300ms took %v", took)
-		}
-		proxy.Heal()
-		p.awaitLeft(c, 0)
-	})
-}
-
+//docent:atspeed
 func TestPeerNoWakeUpIsLost(t *testing.T) {
 	peer(t, "apache/curator#1046, apache/curator#1157, redisson/redisson#3891", func(p *peerCase) {
 		a, b := p.locker(newClient(p, p.server.Addr())), p.locker(newClient(p, p.server.Addr()))
@@ -265,37 +168,6 @@ func TestPeerNoWakeUpIsLost(t *testing.T) {
 				p.Fatal(got.err)
 			}
 			mustRelease(p, got.lease)
-		}
-	})
-}
-
-func TestPeerClosedClient(t *testing.T) {
-	peer(t, "python-zk/kazoo#482, python-zk/kazoo#83, samuel/go-zookeeper#211", func(p *peerCase) {
-		c, err := framework.NewClient(p.server.Addr())
-		if err != nil {
-			p.Fatal(err)
-		}
-		l := p.locker(c)
-		if err := c.Close(); err != nil {
-			p.Fatal(err)
-		}
-		for name, call := range map[string]func(context.Context) (*lock.Lease, error){"Lock": l.Lock, "TryLock": l.TryLock} {
-			if _, err := call(p.Context()); !errors.Is(err, framework.ErrClosed) {
-				p.Errorf("%s: %v, want ErrClosed", name, err)
-			}
-		}
-	})
-}
-
-func TestPeerTryIsOneFullAttempt(t *testing.T) {
-	peer(t, "redisson/redisson#4033", func(p *peerCase) {
-		l := p.locker(newClient(p, p.server.Addr()))
-		for range 20 {
-			lease, err := l.TryLock(p.Context())
-			if err != nil {
-				p.Fatalf("TryLock of a free lock: %v", err)
-			}
-			mustRelease(p, lease)
 		}
 	})
 }
@@ -327,7 +199,7 @@ func TestPeerAbandonedWaitsLeaveNoWatches(t *testing.T) {
 			p.Errorf("%d watches on the holder's znode after %d abandoned waits, want 1\n%s", n, waits, report)
 		}
 		mustRelease(p, held)
-	}, "SemaphoreMutex") // whose waiters watch all leases at once, by one watch
+	}, "semaphore mutex") // whose waiters watch all leases at once, by one watch
 }
 
 func TestPeerCallsFromAStateListener(t *testing.T) {

@@ -47,7 +47,7 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 		more int // requests of one that has waited, once it has the lock: the watch on its znode
 		slow int // reads of a recheck
 	}{
-		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newExclusive(t, c, "/quiet/a") }, 1, 1},
+		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newUnfairMutex(t, c, "/quiet/a") }, 1, 1},
 		"mutex":     {func(t *testing.T, c *framework.Client) lock.Locker { return newMutex(t, c, "/quiet/a") }, 0, 2},
 		"semaphore": {func(t *testing.T, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/quiet/a") }, 1, 2},
 		"write":     {func(t *testing.T, c *framework.Client) lock.Locker { return newReadWrite(t, c, "/quiet/a").Write() }, 0, 2},

@@ -16,22 +16,20 @@ import (
 // the session survives.
 func TestLockWhileReadOnly(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds() {
-		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { playReadOnly(t, kind) })
-		})
-	}
+	eachKind(t, kindsThat(kind.exclusive), func(t *testing.T, k kind) {
+		synctest.Test(t, func(t *testing.T) { playReadOnly(t, k) })
+	})
 }
 
-func playReadOnly(t *testing.T, kind kind) {
+func playReadOnly(t *testing.T, k kind) {
+	const path = "/readonly/lock"
 	srv := virtualServer(t, zkserver.WithFrontends(3), zkserver.WithLeader(0),
 		zkserver.WithSyncLimit(2), zkserver.WithReadOnlyMode(true))
 	options := []framework.Option{framework.WithReadOnly(), framework.WithSessionTimeout(40 * time.Second)}
-	holding, waiting := locker(t, kind, virtualClient(t, srv, options...)), virtualClient(t, srv, options...)
+	holding, waiting := k.lock(t, virtualClient(t, srv, options...), path), virtualClient(t, srv, options...)
 	lease := mustLock(t, holding)
 	queued := make(chan result, 1)
-	next := locker(t, kind, waiting)
+	next := k.lock(t, waiting, path)
 	go func() { // ends with the lock
 		lease, err := next.Lock(t.Context())
 		queued <- result{lease: lease, err: err}
@@ -45,10 +43,7 @@ func playReadOnly(t *testing.T, kind kind) {
 	zktest.Eventually(t, time.Minute, "the state ReadOnly", func() bool {
 		return waiting.State() == framework.ReadOnly
 	})
-	other, err := kind.make(waiting, "/readonly/other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := k.lock(t, waiting, "/readonly/other")
 	began := time.Now()
 	if _, err := other.Lock(t.Context()); !errors.Is(err, framework.ErrReadOnly) {
 		t.Errorf("lock: %v, want %v", err, framework.ErrReadOnly)
@@ -76,14 +71,4 @@ func playReadOnly(t *testing.T, kind kind) {
 		t.Fatalf("the waiter failed: %v", got.err)
 	}
 	mustRelease(t, got.lease)
-}
-
-// locker returns the lock of the kind that the test is about.
-func locker(t *testing.T, kind kind, c *framework.Client) lock.Locker {
-	t.Helper()
-	l, err := kind.make(c, "/readonly/lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }

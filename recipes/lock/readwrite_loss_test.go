@@ -3,7 +3,6 @@ package lock_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -42,76 +41,6 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("release of a lost lease: %v, want ErrLost", err)
 		}
-	}
-}
-
-// TestAReaderWhoseSessionEndsQueuesAgain: CURATOR-307, where that was an
-// IndexOutOfBoundsException.
-func TestAReaderWhoseSessionEndsQueuesAgain(t *testing.T) {
-	t.Parallel()
-	const path = "/rwloss/waiting"
-	server := zktest.Shared(t)
-	holder := newClient(t, server.Addr())
-	held := mustLock(t, newReadWrite(t, holder, path).Write())
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	reader := queueUp(asOwner(t, "reader"), t, rw.Read(), holder, path, 2)
-	writer := queueUp(asOwner(t, "writer"), t, rw.Write(), holder, path, 3)
-	expire(t, server, proxy, c)
-	awaitContenders(t, holder, path, 3)
-	mustRelease(t, held)
-	for range 2 { // in either order
-		select {
-		case got := <-reader:
-			reader = nil
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			mustRelease(t, got.lease)
-		case got := <-writer:
-			writer = nil
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			mustRelease(t, got.lease)
-		case <-time.After(generous):
-			t.Fatal("not granted in the next session")
-		}
-	}
-	awaitContenders(t, holder, path, 0)
-}
-
-// TestAWaiterWhoseNodeAnOperatorDeletesQueuesAgain and does not take the lock
-// without a node (etcd issue 11456).
-func TestAWaiterWhoseNodeAnOperatorDeletesQueuesAgain(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	for _, kind := range []string{"__READ__", "__WRIT__"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			path := "/rwloss/deleted" + kind
-			operator := newClient(t, server.Addr())
-			held := mustLockAs(asOwner(t, "holder"), t, newReadWrite(t, operator, path).Write())
-			rw := newReadWrite(t, newClient(t, server.Addr()), path)
-			side := rw.Read()
-			if kind == "__WRIT__" {
-				side = rw.Write()
-			}
-			done := queueUp(asOwner(t, "waiter"), t, side, operator, path, 2)
-			found, err := side.Participants(t.Context())
-			if err != nil || len(found) == 0 {
-				t.Fatalf("participants %v, %v; want the waiter last", found, err)
-			}
-			waiting := found[len(found)-1].Path
-			deleteNode(t, operator, waiting)
-			zktest.Eventually(t, generous, "another node in the queue", func() bool {
-				now, err := side.Participants(t.Context())
-				return err == nil && len(now) == len(found) && now[len(now)-1].Path != waiting
-			})
-			mustWait(t, "who queued again", done)
-			mustRelease(t, held)
-			mustRelease(t, granted(t, done, "who queued again"))
-		})
 	}
 }
 
@@ -211,25 +140,5 @@ func TestADowngradeInTheNextSessionQueuesAsOthersDo(t *testing.T) {
 	if n := proxy.Count(fault.Create); n != 1 {
 		t.Errorf("%d creates, want 1: the number of a lost node is of no use", n)
 	}
-	mustRelease(t, reading)
-}
-
-// TestADowngradesNodeIsFoundAgain loses the reply to its create.
-func TestADowngradesNodeIsFoundAgain(t *testing.T) {
-	t.Parallel()
-	const path = "/rwloss/found"
-	c, proxy := behindProxy(t, zktest.Shared(t))
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	writing := mustLockAs(one, t, rw.Write())
-	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
-	reading := mustLockAs(one, t, rw.Read())
-	if lost.Hits() != 1 {
-		t.Fatal("the reply was not lost")
-	}
-	if names := contenders(t, c, path); len(names) != 2 {
-		t.Errorf("contenders %v, want two", names)
-	}
-	mustRelease(t, writing)
 	mustRelease(t, reading)
 }

@@ -54,6 +54,7 @@ func (w *commons) write(lease *lock.Lease) {
 	w.writers.Add(-1)
 }
 
+//docent:atspeed
 func TestReadWriteExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
@@ -97,39 +98,6 @@ func TestReadWriteExclusion(t *testing.T) {
 	}
 }
 
-func TestReadWriteTryLock(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/try"
-	server := zktest.Shared(t)
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	one, two := asOwner(t, "one"), asOwner(t, "two")
-
-	reading, err := rw.Read().TryLock(one)
-	if err != nil {
-		t.Fatalf("TryLock of the free read side: %v", err)
-	}
-	sharing, err := rw.Read().TryLock(two)
-	if err != nil {
-		t.Fatalf("TryLock of the read side beside a reader: %v", err)
-	}
-	mustBeHeld(asOwner(t, "three"), t, rw.Write())
-	mustRelease(t, reading)
-	mustRelease(t, sharing)
-
-	writing, err := rw.Write().TryLock(one)
-	if err != nil {
-		t.Fatalf("TryLock of the free write side: %v", err)
-	}
-	proxy.ResetRequests()
-	mustBeHeld(two, t, rw.Read())
-	mustBeHeld(two, t, rw.Write())
-	if n := proxy.Count(fault.Create, fault.Delete); n != 0 {
-		t.Errorf("%d writes for attempts that a look could refuse, want 0", n)
-	}
-	mustRelease(t, writing)
-}
-
 func TestReadWriteRequests(t *testing.T) {
 	t.Parallel()
 	const path = "/rw/requests"
@@ -164,70 +132,6 @@ func TestReadWriteRequests(t *testing.T) {
 	count("re-enter both", 0, func() { mustRelease(t, mustLock(t, warm.Write())) })
 	mustRelease(t, held)
 	deleteNode(t, c, keep)
-}
-
-func TestNewReadWriteRefusesBadArguments(t *testing.T) {
-	t.Parallel()
-	_, err := lock.NewRWMutex(nil, "rw/", lock.WithRevocation(nil), lock.WithQueuePosition(nil), lock.WithACL())
-	if err == nil {
-		t.Fatal("no error")
-	}
-	const want = "lock: new read/write lock rw/: client: must not be nil\n" +
-		"invalid path \"rw/\": must start with /\n" +
-		"revocation: the function must not be nil\n" +
-		"queue position: the function must not be nil\n" +
-		"ACL: must have at least one entry"
-	if err.Error() != want {
-		t.Errorf("error\n%v\nwant\n%s", err, want)
-	}
-}
-
-// TestReadWriteIgnoresForeignChildren: kazoo issue 309.
-func TestReadWriteIgnoresForeignChildren(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/foreign"
-	c := newClient(t, zktest.Shared(t).Addr())
-	for _, name := range []string{"0", "x-0000000000", "__READ__", "__WRIT__12", "_c_x-lock-0000000000", "content"} {
-		createNode(t, c, path+"/"+name)
-	}
-	rw := newReadWrite(t, c, path)
-	mustRelease(t, mustLock(t, rw.Read()))
-	mustRelease(t, mustLock(t, rw.Write()))
-	if found, err := rw.Participants(t.Context()); err != nil || len(found) != 0 {
-		t.Errorf("participants %v (%v), want none", found, err)
-	}
-}
-
-// TestReadWriteLeavesNothingBehind has owners give up while they wait, and the
-// directory vanish with them.
-func TestReadWriteLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/cancel"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
-	writing, cancel := context.WithCancelCause(asOwner(t, "writer 2"))
-	writer := queueUp(writing, t, rw.Write(), c, path, 2)
-	reading, cancelReader := context.WithCancel(asOwner(t, "reader 3"))
-	reader := queueUp(reading, t, rw.Read(), c, path, 3)
-
-	reason := errors.New("reason")
-	cancel(reason)
-	if got := receive(t, writer, "the writer that gave up"); got.lease != nil || !errors.Is(got.err, context.Canceled) || !errors.Is(got.err, reason) {
-		t.Errorf("Lock: %v, %v; want no lease and an error that matches Canceled and the reason", got.lease, got.err)
-	}
-	awaitContenders(t, c, path, 2)
-	cancelReader()
-	if got := receive(t, reader, "the reader that gave up"); got.lease != nil || !errors.Is(got.err, context.Canceled) {
-		t.Errorf("Lock: %v, %v; want no lease and an error that matches Canceled", got.lease, got.err)
-	}
-	awaitContenders(t, c, path, 1)
-	mustRelease(t, held)
-	zktest.Eventually(t, generous, "the directory to be reaped", func() bool {
-		_, ok, err := c.Exists(t.Context(), path)
-		return err == nil && !ok
-	})
-	mustRelease(t, mustLock(t, rw.Write()))
 }
 
 func TestReadWriteSidesAreLockers(t *testing.T) {

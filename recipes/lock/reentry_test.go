@@ -26,15 +26,15 @@ func TestReentry(t *testing.T) {
 		"just before the deadline": {-time.Millisecond, true},
 		"just past the deadline":   {time.Millisecond, false},
 	} {
-		for kind, newLock := range queueSides() {
-			t.Run(name+" of a "+kind, func(t *testing.T) {
+		for _, k := range kindsThat(inQueue) {
+			t.Run(name+" of a "+k.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t)
 					logger, stop, goOn := pausable()
 					defer goOn()
 					c := virtualClient(t, srv, framework.WithLogger(logger))
-					l := newLock(t, c, "/reentry")
+					l := k.lock(t, c, "/reentry")
 					mustLock(t, l)
 					stop()
 					srv.Refuse()

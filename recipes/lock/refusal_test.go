@@ -88,7 +88,7 @@ func TestAMultisErrorNamesTheMember(t *testing.T) {
 		srv := virtualServer(t)
 		other, c := virtualClient(t, srv), virtualClient(t, srv)
 		held := mustLock(t, newMutex(t, other, "/refusal/b"))
-		m := newMulti(t, newExclusive(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newExclusive(t, c, "/refusal/c"))
+		m := newMulti(t, newUnfairMutex(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newUnfairMutex(t, c, "/refusal/c"))
 		_, err := m.TryLock(t.Context())
 		if want := "lock: try lock /refusal/b: held by another owner"; !errors.Is(err, lock.ErrHeld) || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)

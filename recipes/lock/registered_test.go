@@ -15,12 +15,12 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 	t.Parallel()
 	const leases, remembered = 1100, 1000
 	kinds := map[string]func(t testing.TB, c *framework.Client, path string) lock.Locker{
-		"UnfairMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newExclusive(t, c, path) },
+		"UnfairMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newUnfairMutex(t, c, path) },
 		"SemaphoreMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			return newSemaphoreMutex(t, c, path)
 		},
 		"Multi": func(t testing.TB, c *framework.Client, path string) lock.Locker {
-			return newMulti(t, newMutex(t, c, path), newExclusive(t, c, path+"/exclusive"))
+			return newMulti(t, newMutex(t, c, path), newUnfairMutex(t, c, path+"/exclusive"))
 		},
 		"Mutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) },
 	}

@@ -40,13 +40,6 @@ func setData(t testing.TB, c *framework.Client, path string, data []byte) {
 	}
 }
 
-// queueLocks returns one of each kind of queue lock at path.
-func queueLocks(t testing.TB, c *framework.Client, path string, opts ...lock.Option) map[string]lock.Locker {
-	t.Helper()
-	rw := newReadWrite(t, c, path+"/rw", opts...)
-	return map[string]lock.Locker{"mutex": newMutex(t, c, path+"/mutex", opts...), "read side": rw.Read(), "write side": rw.Write()}
-}
-
 // participantsOf returns l's participants.
 func participantsOf(t testing.TB, l lock.Locker) []lock.Participant {
 	t.Helper()
@@ -66,18 +59,18 @@ func TestAnybodyCanRevoke(t *testing.T) {
 	server := zktest.Shared(t)
 	c, stranger := newClient(t, server.Addr()), newClient(t, server.Addr())
 	released := make(chan error, 1)
-	locks := queueLocks(t, c, path, lock.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) }))
-	others := queueLocks(t, stranger, path)
-	for kind, l := range locks {
+	option := lock.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) })
+	for _, k := range kindsThat(withParticipants) {
+		l, other := k.lock(t, c, path+"/"+k.name, option), k.lock(t, stranger, path+"/"+k.name)
 		lease := mustLockAs(asOwner(t, "holder"), t, l)
-		mustRevoke(t, stranger, participantsOf(t, others[kind])[0].Path)
+		mustRevoke(t, stranger, participantsOf(t, other)[0].Path)
 		if err := receive(t, released, "the call of the function"); err != nil {
-			t.Errorf("%s: release by the function: %v", kind, err)
+			t.Errorf("%s: release by the function: %v", k.name, err)
 		}
 		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("%s: lease: %v, want ErrReleased", kind, err)
+			t.Errorf("%s: lease: %v, want ErrReleased", k.name, err)
 		}
-		mustRelease(t, mustLock(t, others[kind]))
+		mustRelease(t, mustLock(t, other))
 	}
 }
 
@@ -178,34 +171,6 @@ func TestEachRequestIsToldOnce(t *testing.T) {
 		mustRevoke(t, other, lease.Node())
 		receive(t, calls, "the call for the second request")
 		mustRelease(t, lease)
-	}
-}
-
-func TestARequestToAWaiterIsToldAtItsGrant(t *testing.T) {
-	t.Parallel()
-	const path = "/revoke/waiter"
-	server := zktest.Shared(t)
-	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
-	option, calls := revocable()
-	others := queueLocks(t, other, path)
-	for kind, l := range queueLocks(t, c, path, option) {
-		inFront := others[kind]
-		if kind == "read side" {
-			inFront = others["write side"]
-		}
-		held := mustLockAs(asOwner(t, "holder"), t, inFront)
-		dir := held.Path()
-		done := queueUp(asOwner(t, "waiter"), t, l, other, dir, 2)
-		found := participantsOf(t, l)
-		mustRevoke(t, other, found[len(found)-1].Path)
-		mustNotCall(t, calls, "it has nothing to let go")
-		mustRelease(t, held)
-		lease := granted(t, done, "the lock")
-		if got := receive(t, calls, "the call"); got != lease {
-			t.Errorf("%s: called with %v, want the lease %v", kind, got, lease)
-		}
-		mustRelease(t, lease)
-		awaitContenders(t, other, dir, 0)
 	}
 }
 

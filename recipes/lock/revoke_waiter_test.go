@@ -10,19 +10,16 @@ import (
 // when the waiter has the lock.
 func TestRevocationOfAWaiter(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"mutex", "read side", "write side"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, k := range kindsThat(withParticipants) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const path = "/revoke-waiter"
 				srv := virtualServer(t)
 				other := virtualClient(t, srv)
 				option, calls := revocable()
-				l := queueLocks(t, virtualClient(t, srv), path, option)[kind]
-				holder := queueLocks(t, other, path)[kind]
-				if kind == "read side" {
-					holder = queueLocks(t, other, path)["write side"]
-				}
+				l := k.lock(t, virtualClient(t, srv), path, option)
+				holder := k.rivalOf(t, other, path)
 				held := mustLock(t, holder)
 				done := lockLater(t.Context(), l)
 				synctest.Wait()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -101,41 +100,6 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 	})
 }
 
-func TestSemaphoreMutexOrder(t *testing.T) {
-	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path, waiters = "/semaphore/order", 9
-		c := w.Client(t)
-		clients := []*framework.Client{w.Client(t), w.Client(t), c}
-		held := mustLock(t, newSemaphoreMutex(t, c, path))
-		awaitQueued(t, c, path, 0)
-		grants := make(chan int, waiters)
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		for i := range waiters {
-			m := newSemaphoreMutex(t, clients[i%len(clients)], path)
-			wg.Go(func() {
-				lease, err := m.Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				grants <- i
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-			awaitQueued(t, c, path, i+1)
-		}
-		mustRelease(t, held)
-		for want := range waiters {
-			if got := receive(t, grants, "the next grant"); got != want {
-				t.Fatalf("grant %d went to waiter %d", want, got)
-			}
-		}
-	})
-}
-
 // TestSemaphoreMutexBesideCurator has a Curator process's znodes, made by hand,
 // in its way, one after the other.
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
@@ -201,11 +165,7 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 		if err := c.Delete(t.Context(), path+"/leases/foreign"); err != nil {
 			t.Fatal(err)
 		}
-		got := receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
 
@@ -239,16 +199,8 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 		}
 		awaitQueued(t, operator, path, 2)
 		mustRelease(t, held)
-		got := receive(t, second, "the lock for the second")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
-		got = receive(t, first, "the lock for the first, behind the second")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, second, "the lock for the second"))
+		mustRelease(t, granted(t, first, "the lock for the first, behind the second"))
 		awaitQueued(t, operator, path, 0)
 		awaitContenders(t, operator, path+"/leases", 0)
 	})
@@ -274,11 +226,7 @@ func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
 		}
 		awaitQueued(t, c, path, 1)
 		mustRelease(t, held)
-		got := receive(t, patient, "the lock for the next")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, patient, "the lock for the next"))
 		if n := len(ephemerals(t, c, path)); n != 0 {
 			t.Errorf("%d znodes are left, want none", n)
 		}
@@ -306,11 +254,7 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 			t.Errorf("release behind a stuck request: %v, want an error that matches DeadlineExceeded", err)
 		}
 		stuck.Release()
-		got := receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
 

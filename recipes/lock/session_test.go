@@ -1,70 +1,38 @@
 package lock_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestOwnNodeIsFoundAgain loses the reply to the create: the session lives, so
-// the node that was created is the one that is granted.
-func TestOwnNodeIsFoundAgain(t *testing.T) {
-	t.Parallel()
-	const path = "/own/found"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
-		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
-		lease := mustLock(t, newMutex(t, c, path))
-		if lost.Hits() != 1 {
-			t.Fatal("the reply was not lost")
-		}
-		if n := len(contenders(t, c, path)); n != 1 {
-			t.Errorf("%d contenders, want 1", n)
-		}
-		fence := lease.Fence()
-		if st, _, err := c.Exists(t.Context(), lease.Node()); err != nil || st.Czxid != fence {
-			t.Errorf("fence %d, want the node's czxid %d (%v)", fence, st.Czxid, err)
-		}
-		mustRelease(t, lease)
-	})
-}
-
-// TestOwnSessionOnly loses the reply to the create, then ends the session before
-// the client is back: whatever of the old session still stands, or was
-// listed, must not be granted (CURATOR-604).
+// TestOwnSessionOnly loses the reply to the create, then ends the session before the client is
+// back. No znode of the old session that still exists, or was listed, may be granted (CURATOR-604).
 func TestOwnSessionOnly(t *testing.T) {
 	t.Parallel()
-	const path = "/own/session"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
 		c, way := onWay(t, w)
+		l := k.lock(t, c, path)
+		mustRelease(t, mustLock(t, l))
 		before := c.Session().ID
-		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
-		done := lockLater(t.Context(), newMutex(t, c, path))
+		lost := way.Rules().Add(fault.Rule{Op: k.create, Path: path + "/**", Action: fault.HoldReply})
+		done := lockLater(t.Context(), l)
 		receive(t, lost.Hit(), "the create's reply")
 		way.Expire(t)
-		got := receive(t, done, "the lock in the next session")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
+		lease := granted(t, done, "the lock in the next session")
 		now := c.Session().ID
-		if now == before {
-			t.Fatal("the session was not replaced")
+		st, ok, err := c.Exists(t.Context(), firstOf(lease).Node())
+		if now == before || err != nil || !ok || st.EphemeralOwner != now {
+			t.Errorf("the znode belongs to session %#x (%v, %v), want %#x, other than %#x", st.EphemeralOwner, ok, err, now, before)
 		}
-		if st, ok, err := c.Exists(t.Context(), got.lease.Node()); err != nil || !ok || st.EphemeralOwner != now {
-			t.Errorf("granted node belongs to session %#x (%v, %v), want %#x", st.EphemeralOwner, ok, err, now)
-		}
-		if n := len(contenders(t, c, path)); n != 1 {
-			t.Errorf("%d contenders, want 1", n)
-		}
-		mustRelease(t, got.lease)
-	})
+		mustRelease(t, lease)
+		awaitEphemerals(t, w.Client(t), path, 0)
+	}, oneOfEach())
 }
 
 // TestOldSessionsNodeOfTheSameAttemptIsNotTaken leaves a node with the attempt's
@@ -148,76 +116,50 @@ func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framew
 	proxy.Heal()
 }
 
-func TestExpiryEndsALeaseAndNotTheLock(t *testing.T) {
+func TestWaiterContinuesInTheNextSession(t *testing.T) {
 	t.Parallel()
-	const path = "/own/expiry"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
-		m := newMutex(t, c, path)
-		lease := mustLock(t, m)
-		work, cancel := lease.Context(t.Context())
-		defer cancel()
-		way.Expire(t)
-		receive(t, lease.Lost(), "the loss of the lease")
-		var lostErr *lock.LostError
-		if err := lease.Err(); !errors.As(err, &lostErr) || !errors.Is(err, lock.ErrLost) || !errors.Is(err, framework.ErrSessionEnded) {
-			t.Errorf("lease: %v, want a LostError that wraps ErrSessionEnded", err)
-		}
-		receive(t, work.Done(), "the end of the lease's context")
-		if n := m.Held(t.Context()); n != 0 {
-			t.Errorf("held %d times after the loss, want 0", n)
-		}
-		again := mustLock(t, m)
-		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("release of the lost lease: %v, want ErrLost", err)
-		}
-		if err := again.Err(); err != nil {
-			t.Errorf("new lease: %v, want nil: it is independent of the lost one", err)
-		}
-		mustRelease(t, again)
-	})
-}
-
-func TestWaiterQueuesAgainInTheNextSession(t *testing.T) {
-	t.Parallel()
-	const path = "/own/waiter"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
 		holder := w.Client(t)
-		held := mustLock(t, newMutex(t, holder, path))
+		held := mustLock(t, k.rivalOf(t, holder, path))
 		c, way := onWay(t, w)
-		done := lockLater(t.Context(), newMutex(t, c, path))
-		awaitContenders(t, holder, path, 2)
+		done := lockLater(t.Context(), k.lock(t, c, path))
+		awaitWait(t, way, path)
+		way.ResetRequests()
 		way.Expire(t)
-		awaitContenders(t, holder, path, 2)
+		awaitWait(t, way, path)
 		mustRelease(t, held)
-		got := receive(t, done, "the lock in the next session")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
-	})
+		lease := granted(t, done, "the lock in the next session")
+		mustHold(t, holder, lease)
+		mustRelease(t, lease)
+		awaitEphemerals(t, holder, path, 0)
+	}, oneOfEach())
 }
 
-// TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of two waiters
-// (CURATOR zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
+// awaitWait waits until a client on the way has begun to watch the lock's znodes.
+func awaitWait(t testing.TB, way *worlds.Way, path string) {
+	t.Helper()
+	zktest.Eventually(t, generous, "it waits", func() bool { return waits(way, path) })
+}
+
+// TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of a waiter, once while the lock is
+// released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
 func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	const path = "/own/outage"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
 		holder := w.Client(t)
-		held := mustLock(t, newMutex(t, holder, path))
-		first, way := onWay(t, w)
-		firstDone := lockLater(t.Context(), newMutex(t, first, path))
-		awaitContenders(t, holder, path, 2)
-		second := w.Client(t)
-		secondDone := lockLater(t.Context(), newMutex(t, second, path))
-		awaitContenders(t, holder, path, 3)
+		held := mustLock(t, k.rivalOf(t, holder, path))
+		c, way := onWay(t, w)
+		first := lockLater(t.Context(), k.lock(t, c, path))
+		awaitWait(t, way, path)
+		next, nextWay := onWay(t, w)
+		second := lockLater(t.Context(), k.lock(t, next, path))
+		awaitWait(t, nextWay, path)
 		for range 5 {
 			way.Cut()
-			if err := first.AwaitConnected(t.Context()); err != nil {
+			if err := c.AwaitConnected(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(contenders(t, holder, path)); n != 3 {
+			if n := len(ephemerals(t, holder, path)); k.queue && n != 3 {
 				t.Fatalf("%d contenders after an outage, want 3", n)
 			}
 		}
@@ -225,20 +167,17 @@ func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 		way.Cut()
 		mustRelease(t, held) // while the first waiter can't see it
 		way.Heal()
-		got := receive(t, firstDone, "the lock for who came first")
-		if got.err != nil {
-			t.Fatal(got.err)
+		if !k.fair {
+			mustReleaseEach(t, first, second)
+			return
 		}
-		select {
-		case r := <-secondDone:
-			t.Fatalf("the second was granted beside the first: %v", r)
-		default:
+		lease := granted(t, first, "the lock for the first waiter")
+		if len(second) > 0 {
+			t.Fatalf("the second waiter was granted beside the first: %v", <-second)
 		}
-		mustRelease(t, got.lease)
-		got = receive(t, secondDone, "the lock for who came second")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
-	})
+		mustHold(t, holder, lease)
+		mustRelease(t, lease)
+		mustRelease(t, granted(t, second, "the lock for the second waiter"))
+		awaitEphemerals(t, holder, path, 0)
+	}, oneOfEach())
 }

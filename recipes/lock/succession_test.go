@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -52,6 +53,8 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 // TestLossBeforeSuccession cuts the holder off without a word, ten times at
 // once, at moments spread over a second so that heartbeats and ticks are met at
 // all phases.
+//
+//docent:atspeed
 func TestLossBeforeSuccession(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -80,6 +83,8 @@ func TestLossBeforeSuccession(t *testing.T) {
 
 // TestLossBeforeSuccessionOnFrozenServer stops the holder's server for longer than
 // the session lasts. Where it is the only one it expires the session when it goes on.
+//
+//docent:atspeed
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
@@ -150,28 +155,29 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	}
 }
 
-// TestOnSuspend gives the lease up when the connection breaks, and the lock with
-// it as soon as there is one again.
+// TestOnSuspend loses the lease when the connection breaks, and releases the lock as soon as there is
+// a connection again.
 func TestOnSuspend(t *testing.T) {
 	t.Parallel()
-	const path = "/succession/suspend"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
 		holder, way := onWay(t, w)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
-		lease := mustLock(t, newMutex(t, holder, path, lock.WithLossPolicy(lock.OnSuspend)))
+		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lock.OnSuspend)))
 		next := w.Client(t)
-		done := lockLater(t.Context(), newMutex(t, next, path))
-		awaitContenders(t, next, path, 2)
+		done := lockLater(t.Context(), k.rivalOf(t, next, path))
+		w.Settle()
 		way.Cut()
 		receive(t, lease.Lost(), "the loss by suspension")
-		got := receive(t, done, "the grant to the next")
-		if got.err != nil {
-			t.Fatal(got.err)
+		if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) {
+			t.Errorf("lease: %v, want ErrSuspended", err)
 		}
+		after := granted(t, done, "the grant to the next")
 		if err := patient.Err(); err != nil {
 			t.Errorf("lease with the other policy: %v, want nil", err)
 		}
-		mustRelease(t, got.lease)
+		zktest.Eventually(t, generous, "the deletion is done", func() bool { return holder.PendingDeletes() == 0 })
+		mustHold(t, next, after)
+		mustRelease(t, after)
 		mustRelease(t, patient)
-	})
+	}, oneOfEach())
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -13,16 +12,14 @@ import (
 // there again, in the function that is told of the grant.
 func TestOnSuspendCountsABreakBeforeTheLeaseIsWatched(t *testing.T) {
 	t.Parallel()
-	for name, newLocker := range map[string]func(testing.TB, *framework.Client, ...lock.Option) lock.Locker{
-		"Mutex": panicKinds["mutex"], "Write": panicWrite, "SemaphoreMutex": panicKinds["semaphore mutex"],
-		"Local": panicKinds["local hand-off"],
-	} {
-		t.Run(name, func(t *testing.T) {
+	told := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
+	for _, k := range told {
+		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := virtualServer(t)
 				c := virtualClient(t, srv)
 				calls := 0
-				l := newLocker(t, c, lock.WithLossPolicy(lock.OnSuspend), lock.WithQueuePosition(func(ahead int) {
+				l := k.lock(t, c, "/suspended/lock", lock.WithLossPolicy(lock.OnSuspend), lock.WithQueuePosition(func(ahead int) {
 					if ahead > 0 {
 						return
 					}

@@ -27,52 +27,31 @@ func (k observedKind) block(t testing.TB, c *framework.Client) lock.Locker {
 
 func observedKinds() []observedKind {
 	const path = "/locks/observed"
-	mutex := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newMutex(t, c, path, opts...)
+	names := map[string]string{ // of the golden files
+		"mutex": "mutex", "read side": "read", "write side": "write", "semaphore mutex": "semaphore_mutex",
 	}
-	readWrite := func(t testing.TB, c *framework.Client, opts ...lock.Option) *lock.RWMutex {
-		rw, err := lock.NewRWMutex(c, path, opts...)
-		if err != nil {
-			t.Fatal(err)
+	var all []observedKind
+	for _, k := range kinds {
+		if names[k.name] == "" {
+			continue
 		}
-		return rw
-	}
-	write := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return readWrite(t, c, opts...).Write()
-	}
-	semaphore := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		m, err := lock.NewSemaphoreMutex(c, path, opts...)
-		if err != nil {
-			t.Fatal(err)
+		observed := observedKind{name: names[k.name], reentrant: k.reentrant, revocable: k.callbacks}
+		observed.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
+			return k.lock(t, c, path, opts...)
 		}
-		return m
+		observed.blocker = func(t testing.TB, c *framework.Client) lock.Locker { return k.rivalOf(t, c, path) }
+		all = append(all, observed)
 	}
-	exclusive := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		e, err := lock.NewUnfairMutex(c, path, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	multi := func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		a, b := newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...)
-		return newMulti(t, a, b)
-	}
-	return []observedKind{
-		{name: "mutex", newLocker: mutex, reentrant: true, revocable: true},
-		{
-			name: "read", reentrant: true, revocable: true,
-			newLocker: func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-				return readWrite(t, c, opts...).Read()
-			},
-			blocker: func(t testing.TB, c *framework.Client) lock.Locker { return write(t, c) },
+	return append(all, observedKind{
+		name: "unfair_mutex",
+		newLocker: func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
+			return newUnfairMutex(t, c, path, opts...)
 		},
-		{name: "write", newLocker: write, reentrant: true, revocable: true},
-		{name: "semaphore_mutex", newLocker: semaphore, revocable: true},
-		{name: "unfair_mutex", newLocker: exclusive},
-		{
-			name: "multi", newLocker: multi, reentrant: true,
-			blocker: func(t testing.TB, c *framework.Client) lock.Locker { return newMutex(t, c, path+"/a") },
+	}, observedKind{
+		name: "multi", reentrant: true,
+		newLocker: func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
+			return newMulti(t, newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...))
 		},
-	}
+		blocker: func(t testing.TB, c *framework.Client) lock.Locker { return newMutex(t, c, path+"/a") },
+	})
 }

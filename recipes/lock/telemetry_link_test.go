@@ -198,13 +198,13 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
 }
 
-// TestExclusiveBlockedInTheProcess has two calls of one client contend: they wait
+// TestUnfairMutexBlockedInTheProcess has two calls of one client contend: they wait
 // for each other without a request, and are linked all the same.
-func TestExclusiveBlockedInTheProcess(t *testing.T) {
+func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		a := serviceIn(t, w, "a")
-		e := newExclusive(t, a.client, "/one-process")
+		e := newUnfairMutex(t, a.client, "/one-process")
 		holding, request := a.request(t.Context())
 		lease, err := e.Lock(holding)
 		if err != nil {

@@ -135,7 +135,7 @@ func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 		t.Cleanup(func() { close(until) }) // before the client is closed
 		leases := []*lock.Lease{
 			mustLock(t, newMutex(t, c, "/slow/a")),
-			mustLock(t, newExclusive(t, c, "/slow/b")),
+			mustLock(t, newUnfairMutex(t, c, "/slow/b")),
 			mustLock(t, newMulti(t, newMutex(t, c, "/slow/c"), newMutex(t, c, "/slow/d"))),
 		}
 		way.Expire(t)

@@ -143,7 +143,7 @@ func point(bounds []float64, value time.Duration, attrs attribute.Set) metricdat
 }
 
 // measuredOf returns the metrics of the locks of one type, without the values
-// within a bucket: the exclusive lock's pauses are random.
+// within a bucket: the unfair mutex's pauses are random.
 func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
 	t.Helper()
 	ofType := func(attrs attribute.Set) bool {

@@ -107,11 +107,7 @@ func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	w.Settle()
 	mustRelease(t, blocker)
 	theirs.End()
-	got := receive(t, waiting, "the lock")
-	if got.err != nil {
-		t.Fatal(got.err)
-	}
-	mustRelease(t, got.lease)
+	mustRelease(t, granted(t, waiting, "the lock"))
 	request.End()
 }
 

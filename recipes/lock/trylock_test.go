@@ -3,6 +3,7 @@ package lock_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -41,8 +42,8 @@ func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 // listing behind the sync.
 func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
-	for name, newLock := range queueSides() {
-		t.Run(name, func(t *testing.T) {
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const path = "/try/unknown-release"
 				srv := virtualServer(t, zkserver.WithFrontends(3))
@@ -50,14 +51,14 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 					return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
 				}
 				holder, c := at(1), at(2)
-				held := mustLock(t, newLock(t, holder, path))
+				held := mustLock(t, k.lock(t, holder, path))
 				synctest.Wait()
 				srv.Frontend(2).LagBy(200 * time.Millisecond)
 				mustRelease(t, held)
 				if names, _, err := c.Children(t.Context(), path); err != nil || len(names) != 1 {
 					t.Fatalf("children %v (%v), want the one that the follower still has", names, err)
 				}
-				lease, err := newLock(t, c, path).TryLock(t.Context())
+				lease, err := k.lock(t, c, path).TryLock(t.Context())
 				if err != nil {
 					t.Fatalf("TryLock of a lock that was released: %v", err)
 				}
@@ -68,30 +69,39 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 	}
 }
 
-// What is refused because somebody is seen to be there says that and no more.
-func TestTryLockSaysNoMoreThanThatItIsHeld(t *testing.T) {
+// TestTryLockOfAHeldLock is refused by a look, as often as it is asked, and leaves nothing behind.
+func TestTryLockOfAHeldLock(t *testing.T) {
 	t.Parallel()
-	for name, newLock := range newLocks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				var locks []lock.Locker
-				for range 2 {
-					l, err := newLock(w.Client(t), "/try/held/"+name)
-					if err != nil {
-						t.Fatal(err)
-					}
-					locks = append(locks, l)
-				}
-				held := mustLock(t, locks[0])
-				_, err := locks[1].TryLock(t.Context())
-				if err == nil || !strings.HasSuffix(err.Error(), "/"+name+": "+lock.ErrHeld.Error()) && !strings.HasSuffix(err.Error(), "/lock: "+lock.ErrHeld.Error()) {
-					t.Errorf("error %q, want it to end with the path and %q", err, lock.ErrHeld)
-				}
-				mustRelease(t, held)
-			})
-		})
-	}
+	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+		holder := w.Client(t)
+		held := mustTry(t, k.rivalOf(t, holder, path))
+		awaitEphemerals(t, holder, path, max(1, len(held.Members())))
+		before := ephemerals(t, holder, path)
+		c, way := onWay(t, w)
+		l := k.lock(t, c, path)
+		way.ResetRequests()
+		for range 20 {
+			lease, err := l.TryLock(t.Context())
+			if lease != nil || !errors.Is(err, lock.ErrHeld) {
+				t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
+			}
+			if text := err.Error(); !strings.HasPrefix(text, "lock: try lock ") || !strings.Contains(text, path) ||
+				!strings.HasSuffix(text, ": "+lock.ErrHeld.Error()) || strings.Count(text, ": ") != 2 {
+				t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
+			}
+		}
+		if n := count(way, fault.Create, fault.Delete); n != 0 {
+			t.Errorf("%d writes for attempts that a look can refuse, want 0", n)
+		}
+		mustBeHeld(asOwner(t, "another"), t, k.lock(t, holder, path)) // of the holder's own client
+		if found := ephemerals(t, holder, path); !slices.Equal(found, before) {
+			t.Errorf("znodes %v, want the holder's %v alone", found, before)
+		}
+		mustHold(t, holder, held)
+		mustRelease(t, held)
+		mustSync(t, c, path) // its server may be behind by a moment
+		mustRelease(t, mustTry(t, l))
+	}, oneOfEach())
 }
 
 // TestTryLockThatComesSecond is overtaken between its look and its create. It is

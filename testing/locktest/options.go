@@ -20,6 +20,7 @@ type config struct {
 	fair      bool
 	reentrant bool
 	noTry     bool
+	faults    bool // only
 	worlds    []worlds.Option
 }
 
@@ -40,6 +41,16 @@ func NoTry() Option { return optionFunc(func(cfg *config) { cfg.noTry = true }) 
 func Shared(rival NewLocker) Option {
 	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival = true, rival })
 }
+
+// Behind says which lock at the same path other clients hold where the lock under test has to wait.
+// It excludes the lock under test. The default is the lock under test itself.
+func Behind(rival NewLocker) Option {
+	return optionFunc(func(cfg *config) { cfg.rival = rival })
+}
+
+// FaultsOnly restricts the promises to those about faults that meet each request of an acquire and
+// release. It is for variants of a lock whose other promises have been checked.
+func FaultsOnly() Option { return optionFunc(func(cfg *config) { cfg.faults = true }) }
 
 // In restricts the worlds in which the tests run, by [worlds.Only]. The default is all.
 func In(opts ...worlds.Option) Option {
@@ -66,8 +77,8 @@ func newConfig(newLocker NewLocker, opts []Option) (config, error) {
 	if cfg.shared && cfg.noTry {
 		faults = append(faults, errors.New("locktest: shared: can't be checked with no try"))
 	}
-	if cfg.shared && cfg.rival == nil {
-		faults = append(faults, errors.New("locktest: shared: rival: must not be nil"))
+	if newLocker != nil && cfg.rival == nil {
+		faults = append(faults, errors.New("locktest: rival: must not be nil"))
 	}
 	if cfg.shared && cfg.fair {
 		faults = append(faults, errors.New("locktest: fair: can't be checked with shared, whose owners are granted together"))

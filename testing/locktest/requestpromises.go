@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // requestPromises are those that hold whatever befalls any request.
@@ -30,13 +32,14 @@ const smallPacket = 64 << 10
 // A mishap is what befalls one request of an acquire and release, and what comes on top.
 type mishap struct {
 	action    fault.Action
-	contended bool // the lock is held by somebody else at first
+	contended bool // another client holds the lock at first
+	stays     bool // that client does so until the attempt has ended
 	ctxEnds   bool // with the mishap
 	expires   bool // the session, with the mishap
 }
 
 func (m mishap) String() string {
-	return fmt.Sprintf("%v, contended %v, ctx ends %v, session ends %v", m.action, m.contended, m.ctxEnds, m.expires)
+	return fmt.Sprintf("%v, contended %v, to the end %v, ctx ends %v, session ends %v", m.action, m.contended, m.stays, m.ctxEnds, m.expires)
 }
 
 // meetEverywhere has the action befall each request in turn, with all that can come on
@@ -48,7 +51,7 @@ func (s *scene) meetEverywhere(action fault.Action) {
 	for _, contended := range []bool{false, true} {
 		for _, ctxEnds := range []bool{false, true} {
 			for _, expires := range []bool{false, true} {
-				m := mishap{action, contended, ctxEnds, expires}
+				m := mishap{action: action, contended: contended, ctxEnds: ctxEnds, expires: expires}
 				if expires && !holds {
 					continue // a hold before it has been the same
 				}
@@ -56,6 +59,9 @@ func (s *scene) meetEverywhere(action fault.Action) {
 					continue
 				}
 				s.meetEach(m, other)
+				if m.stays = contended && ctxEnds; m.stays {
+					s.meetEach(m, other)
+				}
 			}
 		}
 	}
@@ -88,10 +94,21 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	done := make(chan error, 1)
-	s.spawn(func() { done <- s.lockAndRelease(ctx, l) })
+	s.spawn(func() {
+		done <- s.lockAndRelease(ctx, l, func(lease *lock.Lease) {
+			if !m.expires { // then the znodes go before the client notices that
+				s.mustExist(lease, c, other)
+			}
+		})
+	})
 	if m.contended {
 		s.w.Settle()
-		vacate()
+		if m.stays && rule.Hits() == 0 {
+			cancel() // all requests of an attempt that waits have been met
+		}
+		if !m.stays {
+			vacate()
+		}
 	}
 	var err error
 	select {
@@ -110,6 +127,10 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 		s.Errorf("%v of request %d: %v", m, n, err)
 	}
 	rule.Release()
+	if m.stays {
+		s.mustLeaveTheHolder(other)
+		vacate()
+	}
 	s.mustBeFreeFor(other)
 	s.mustBeQuiet(c)
 	if s.Failed() {
@@ -121,10 +142,47 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 	return hit
 }
 
-func (s *scene) lockAndRelease(ctx context.Context, l lock.Locker) error {
+// lockAndRelease locks, calls check with the lease, and releases.
+func (s *scene) lockAndRelease(ctx context.Context, l lock.Locker, check func(*lock.Lease)) error {
 	lease, err := s.lock(ctx, l)
 	if err != nil {
 		return err
 	}
+	check(lease)
 	return s.release(ctx, lease)
+}
+
+// mustExist fails the test unless the znodes of a lease exist, and belong to the session of c, for
+// as long as the lease is held.
+func (s *scene) mustExist(lease *lock.Lease, c, other *framework.Client) {
+	leases := lease.Members()
+	if leases == nil {
+		leases = []*lock.Lease{lease}
+	}
+	for _, l := range leases {
+		session := c.Session().ID
+		err := other.Sync(s.Context(), l.Node())
+		st, ok, failed := other.Exists(s.Context(), l.Node())
+		if err != nil || failed != nil {
+			s.Errorf("looking for %s: %v", l.Node(), errors.Join(err, failed))
+		}
+		right := ok && st.EphemeralOwner == session && l.Fence() > 0 && l.Fence() <= st.Czxid
+		if !right && lease.Err() == nil {
+			s.Errorf("lease with fence %d: %s exists: %v, in session %#x with czxid %d, want session %#x",
+				l.Fence(), l.Node(), ok, st.EphemeralOwner, st.Czxid, session)
+		}
+	}
+}
+
+// mustLeaveTheHolder waits until the holder's znodes are all that exists at the lock's path.
+func (s *scene) mustLeaveTheHolder(holder *framework.Client) {
+	s.Helper()
+	zktest.Eventually(s, generous, "the holder's znodes alone", func() bool {
+		left, err := leftovers(s.Context(), holder, s.path)
+		if err != nil {
+			s.Fatal(err)
+		}
+		held := s.w.Ephemerals(s, holder.Session().ID)
+		return len(left) > 0 && !slices.ContainsFunc(left, func(path string) bool { return !slices.Contains(held, path) })
+	})
 }

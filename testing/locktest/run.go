@@ -45,6 +45,9 @@ type promise struct {
 
 // promises returns those that a lock of the configuration makes.
 func promises(cfg config) []promise {
+	if cfg.faults {
+		return requestPromises()
+	}
 	var all []promise
 	all = append(all, lockPromises()...)
 	if !cfg.noTry {

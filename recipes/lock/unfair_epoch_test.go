@@ -13,14 +13,14 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestExclusiveReleaseAfterAnOperatorsDeletion holds the release's deletion up until an operator
+// TestUnfairMutexReleaseAfterAnOperatorsDeletion holds the release's deletion up until an operator
 // has deleted the holder's znode and another client has locked.
-func TestExclusiveReleaseAfterAnOperatorsDeletion(t *testing.T) {
+func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/operator"
+		const path = "/unfair/operator"
 		c, way := onWay(t, w)
-		lease := mustLock(t, newExclusive(t, c, path))
+		lease := mustLock(t, newUnfairMutex(t, c, path))
 		stuck := []*fault.Handle{
 			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
 			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
@@ -35,7 +35,7 @@ func TestExclusiveReleaseAfterAnOperatorsDeletion(t *testing.T) {
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		next := mustLock(t, newExclusive(t, other, path))
+		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {
 			rule.Release()
 		}
@@ -47,14 +47,14 @@ func TestExclusiveReleaseAfterAnOperatorsDeletion(t *testing.T) {
 	})
 }
 
-// TestExclusiveCleanUpAfterAnOperatorsDeletion loses the reply to the create and holds the
+// TestUnfairMutexCleanUpAfterAnOperatorsDeletion loses the reply to the create and holds the
 // clean-up's deletion up, until an operator has deleted the znode and another client has locked.
-func TestExclusiveCleanUpAfterAnOperatorsDeletion(t *testing.T) {
+func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/operator-clean-up"
+		const path = "/unfair/operator-clean-up"
 		c, way := onWay(t, w)
-		e := newExclusive(t, c, path)
+		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e))
 		lost := []*fault.Handle{
 			way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply}),
@@ -84,7 +84,7 @@ func TestExclusiveCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		next := mustLock(t, newExclusive(t, other, path))
+		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {
 			rule.Release()
 		}
@@ -94,9 +94,9 @@ func TestExclusiveCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 	})
 }
 
-// TestExclusiveReleaseAfterTheEpochChanged has an operator write to the epoch, or delete it, while
+// TestUnfairMutexReleaseAfterTheEpochChanged has an operator write to the epoch, or delete it, while
 // the lock is held: the release still deletes the holder's znode.
-func TestExclusiveReleaseAfterTheEpochChanged(t *testing.T) {
+func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*testing.T, *framework.Client, string) error{
 		"written": func(t *testing.T, c *framework.Client, epoch string) error {
@@ -110,9 +110,9 @@ func TestExclusiveReleaseAfterTheEpochChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				path := "/exclusive/epoch/" + name
+				path := "/unfair/epoch/" + name
 				c := w.Client(t)
-				e := newExclusive(t, c, path)
+				e := newUnfairMutex(t, c, path)
 				lease := mustLock(t, e)
 				if err := change(t, c, framework.EpochOf(path)); err != nil {
 					t.Fatal(err)
@@ -127,17 +127,17 @@ func TestExclusiveReleaseAfterTheEpochChanged(t *testing.T) {
 	}
 }
 
-// TestExclusiveGuard writes under the guard: as the holder, after an operator's deletion, and
+// TestUnfairMutexGuard writes under the guard: as the holder, after an operator's deletion, and
 // when another client has the lock.
-func TestExclusiveGuard(t *testing.T) {
+func TestUnfairMutexGuard(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/guard"
+		const path = "/unfair/guard"
 		c, other := w.Client(t), w.Client(t)
-		createDirs(t, c, "/exclusive/guarded")
-		lease := mustLock(t, newExclusive(t, c, path))
+		createDirs(t, c, "/unfair/guarded")
+		lease := mustLock(t, newUnfairMutex(t, c, path))
 		write := func() error {
-			set := framework.OpSet("/exclusive/guarded", nil, framework.AnyVersion)
+			set := framework.OpSet("/unfair/guarded", nil, framework.AnyVersion)
 			results, err := c.Txn(t.Context(), lease.Guard(), set)
 			if err == nil && len(results) != 2 {
 				t.Errorf("%d results of 2 operations", len(results))
@@ -158,27 +158,27 @@ func TestExclusiveGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused("after an operator's deletion", framework.ErrNoNode)
-		next := mustLock(t, newExclusive(t, other, path))
+		next := mustLock(t, newUnfairMutex(t, other, path))
 		refused("under the next holder", framework.ErrBadVersion)
 		mustRelease(t, next)
 	})
 }
 
-// TestExclusiveGuardInAMulti writes under the guards of a Multi's lease when another client has
+// TestUnfairMutexGuardInAMulti writes under the guards of a Multi's lease when another client has
 // the lock of its only member.
-func TestExclusiveGuardInAMulti(t *testing.T) {
+func TestUnfairMutexGuardInAMulti(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/multi-guard"
+		const path = "/unfair/multi-guard"
 		c, other := w.Client(t), w.Client(t)
-		lease := mustLock(t, newMulti(t, newExclusive(t, c, path)))
+		lease := mustLock(t, newMulti(t, newUnfairMutex(t, c, path)))
 		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
 			t.Errorf("guarded transaction of the holder: %v", err)
 		}
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		next := mustLock(t, newExclusive(t, other, path))
+		next := mustLock(t, newUnfairMutex(t, other, path))
 		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
 			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)
 		}
@@ -189,17 +189,17 @@ func TestExclusiveGuardInAMulti(t *testing.T) {
 	})
 }
 
-// TestExclusiveNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
-func TestExclusiveNeedsAnEpochThatItMayWrite(t *testing.T) {
+// TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
+func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		c := w.Client(t)
-		createDirs(t, c, "/exclusive-readonly")
-		e := newExclusive(t, c, "/exclusive-readonly/lock", lock.WithACL(framework.ReadOnlyACL()...))
+		createDirs(t, c, "/unfair-readonly")
+		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(framework.ReadOnlyACL()...))
 		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
 			t.Errorf("Lock: %v, want a refusal of the ACL", err)
 		}
-		left, _, err := c.Children(t.Context(), "/exclusive-readonly")
+		left, _, err := c.Children(t.Context(), "/unfair-readonly")
 		if err != nil || len(left) != 0 {
 			t.Errorf("left behind: %q, %v", left, err)
 		}

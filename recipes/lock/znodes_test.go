@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,68 +14,11 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// An ownerless is a lock that knows no owners.
-type ownerless interface {
-	lock.Locker
-	Participants(ctx context.Context) ([]lock.Participant, error)
-}
-
-// An ownerlessKind is one of the two kinds, for the cases that they share.
-type ownerlessKind struct {
-	name string
-	lock func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless
-
-	create   fault.Op // of its znodes, once it has been used
-	dirs     []string // its directories, to come after the lock's path
-	requests string   // pattern of the paths that its requests name, likewise
-	free     int      // requests of Lock where the lock is free
-	waiting  int      // requests of Lock until it waits for somebody
-	cycle    int      // requests of Lock and Release together
-}
-
-var ownerlessKinds = []ownerlessKind{
-	{
-		name: "unfair mutex",
-		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless {
-			return newExclusive(t, c, path, opts...)
-		},
-		create:   fault.Multi,
-		requests: "*", // its epoch's
-		free:     1, waiting: 2, cycle: 2,
-	},
-	{
-		name: "semaphore",
-		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) ownerless {
-			return newSemaphoreMutex(t, c, path, opts...)
-		},
-		create:   fault.Create,
-		dirs:     []string{"/locks", "/leases"},
-		requests: "/**",
-		free:     4, waiting: 6, cycle: 6,
-	},
-}
-
-// forOwnerless runs body for both kinds in each world, on a path of its own
-// below dir.
-func forOwnerless(t *testing.T, dir string, body func(t *testing.T, w *worlds.World, kind ownerlessKind, path string), opts ...worlds.Option) {
-	t.Helper()
-	for _, kind := range ownerlessKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) { body(t, w, kind, anyPath(dir)+"/"+kind.name) }, opts...)
-		})
-	}
-}
-
-// createDirs creates the directories of a lock at path such that no server
-// removes them.
-func (k ownerlessKind) createDirs(t testing.TB, c *framework.Client, path string) {
-	t.Helper()
-	parent, _ := framework.SplitPath(path)
-	createDirs(t, c, parent)
-	for _, name := range k.dirs {
-		createDirs(t, c, path+name)
-	}
+// waits reports whether a client has begun to watch the lock's znodes.
+func waits(way *worlds.Way, path string) bool {
+	return slices.ContainsFunc(way.Requests(), func(rq zkproxy.Request) bool {
+		return rq.Op == fault.GetData && strings.HasPrefix(rq.Path, path)
+	})
 }
 
 // createDirs creates directories that no server removes, where they are missing.
@@ -90,7 +32,7 @@ func createDirs(t testing.TB, c *framework.Client, paths ...string) {
 	}
 }
 
-func newExclusive(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
+func newUnfairMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
 	t.Helper()
 	e, err := lock.NewUnfairMutex(c, path, opts...)
 	if err != nil {
@@ -169,17 +111,22 @@ func awaitEphemerals(t testing.TB, c *framework.Client, path string, n int) {
 	})
 }
 
-// mustHold fails the test unless the lease stands, and with it its znode.
+// mustHold fails the test unless the lease is held, and its znodes exist.
 func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
 	t.Helper()
 	if err := lease.Err(); err != nil {
 		t.Fatalf("lease: %v, want nil", err)
 	}
-	mustSync(t, c, lease.Node())
-	st, ok, err := c.Exists(t.Context(), lease.Node())
-	fence := lease.Fence()
-	if err != nil || !ok || st.Czxid != fence {
-		t.Fatalf("the lease's znode: %v, %v, czxid %d; want it to stand with czxid %d", ok, err, st.Czxid, fence)
+	leases := lease.Members()
+	if leases == nil {
+		leases = []*lock.Lease{lease}
+	}
+	for _, l := range leases {
+		mustSync(t, c, l.Node())
+		st, ok, err := c.Exists(t.Context(), l.Node())
+		if fence := l.Fence(); err != nil || !ok || st.Czxid != fence {
+			t.Fatalf("the lease's znode: %v, %v, czxid %d; want it to exist with czxid %d", ok, err, st.Czxid, fence)
+		}
 	}
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// TestExclusiveNeverTakesItsFormerZnode releases with a dead context while the deletion
+// TestUnfairMutexNeverTakesItsFormerZnode releases with a dead context while the deletion
 // can't be sent, and locks again with the same data, where the first reply is lost.
-func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
+func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/seat"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+		e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 		first := mustLock(t, e)
 		before := first.Fence()
 		undeletable := []*fault.Handle{
@@ -62,8 +62,8 @@ func TestExclusiveNeverTakesItsFormerZnode(t *testing.T) {
 	})
 }
 
-// TestExclusiveSeatOutlastsARefusedDeletion keeps the client from deleting its znode.
-func TestExclusiveSeatOutlastsARefusedDeletion(t *testing.T) {
+// TestUnfairMutexGateOutlastsARefusedDeletion keeps the client from deleting its znode.
+func TestUnfairMutexGateOutlastsARefusedDeletion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const dir = "/seat-refused"
@@ -73,7 +73,7 @@ func TestExclusiveSeatOutlastsARefusedDeletion(t *testing.T) {
 		if _, err := operator.Create(t.Context(), dir, nil, noDelete); err != nil {
 			t.Fatal(err)
 		}
-		e := newExclusive(t, c, dir+"/lock")
+		e := newUnfairMutex(t, c, dir+"/lock")
 		if err := mustLock(t, e).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
 			t.Fatalf("Release: %v, want ErrNoAuth", err)
 		}
@@ -85,13 +85,13 @@ func TestExclusiveSeatOutlastsARefusedDeletion(t *testing.T) {
 	})
 }
 
-// TestExclusiveSeatEndsWithTheClient has a call wait for the seat while the client closes.
-func TestExclusiveSeatEndsWithTheClient(t *testing.T) {
+// TestUnfairMutexGateEndsWithTheClient has a call wait for the gate while the client closes.
+func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newExclusive(t, c, "/seat-closed")
+		e := newUnfairMutex(t, c, "/seat-closed")
 		lease := mustLock(t, e)
 		srv.Refuse()
 		srv.Cut()
@@ -111,15 +111,15 @@ func TestExclusiveSeatEndsWithTheClient(t *testing.T) {
 	})
 }
 
-// TestExclusiveSeatOutlastsAFullQueueOfDeletions releases while the client has as many deletions
+// TestUnfairMutexGateOutlastsAFullQueueOfDeletions releases while the client has as many deletions
 // pending as it keeps.
-func TestExclusiveSeatOutlastsAFullQueueOfDeletions(t *testing.T) {
+func TestUnfairMutexGateOutlastsAFullQueueOfDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/seat-full"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+		e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 		lease := mustLock(t, e)
 		srv.Refuse()
 		srv.Cut()
@@ -148,14 +148,14 @@ func (failingSpan) SpanContext() trace.SpanContext { panic("by the test") }
 
 func (failingSpan) IsRecording() bool { return true }
 
-// TestExclusiveSeatOutlivesAPanicBeforeTheAttempt has the metadata's traceparent panic.
-func TestExclusiveSeatOutlivesAPanicBeforeTheAttempt(t *testing.T) {
+// TestUnfairMutexGateOutlivesAPanicBeforeTheAttempt has the metadata's traceparent panic.
+func TestUnfairMutexGateOutlivesAPanicBeforeTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		tracer := new(failingTracer)
 		c := virtualClient(t, srv, framework.WithTracerProvider(tracer))
-		e := newExclusive(t, c, "/seat-panic")
+		e := newUnfairMutex(t, c, "/seat-panic")
 		for range 2 {
 			tracer.fails.Store(true)
 			func() {

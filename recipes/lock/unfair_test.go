@@ -15,13 +15,13 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestExclusiveRequests counts what an exclusive lock asks of the server.
-func TestExclusiveRequests(t *testing.T) {
+// TestUnfairMutexRequests counts what an unfair mutex asks of the server.
+func TestUnfairMutexRequests(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/requests/lock"
+		const path = "/unfair/requests/lock"
 		c, proxy := onWay(t, w)
-		e := newExclusive(t, c, path)
+		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e)) // makes the epoch
 		count := func(what string, want ...fault.Op) {
 			t.Helper()
@@ -40,21 +40,21 @@ func TestExclusiveRequests(t *testing.T) {
 		lease = mustLock(t, e)
 		mustRelease(t, lease)
 		count("Lock and release", fault.Multi, fault.Multi)
-		held := mustTry(t, newExclusive(t, w.Client(t), path))
+		held := mustTry(t, newUnfairMutex(t, w.Client(t), path))
 		mustRefuse(t, e)
 		count("TryLock while somebody else has it", fault.Multi)
 		mustRelease(t, held)
 	})
 }
 
-// TestExclusiveWaitersOfOneClientAskNothing has many goroutines wait for a lock
+// TestUnfairMutexWaitersOfOneClientAskNothing has many goroutines wait for a lock
 // that their own client has.
-func TestExclusiveWaitersOfOneClientAskNothing(t *testing.T) {
+func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
 		const waiters = 16
 		c, proxy := onWay(t, w)
-		e := newExclusive(t, c, "/exclusive/local")
+		e := newUnfairMutex(t, c, "/unfair/local")
 		held := mustLock(t, e)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the own znode's watch is read later
 		defer cancel()
@@ -76,13 +76,13 @@ func TestExclusiveWaitersOfOneClientAskNothing(t *testing.T) {
 	})
 }
 
-// TestExclusiveReleaseIsNoStampede counts the creates of many clients that wait
+// TestUnfairMutexReleaseIsNoStampede counts the creates of many clients that wait
 // for one lock when it is released once.
-func TestExclusiveReleaseIsNoStampede(t *testing.T) {
+func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	t.Parallel()
-	const path, waiters = "/exclusive/stampede", 16
+	const path, waiters = "/unfair/stampede", 16
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		held := mustLock(t, newExclusive(t, w.Client(t), path))
+		held := mustLock(t, newUnfairMutex(t, w.Client(t), path))
 		ctx, cancel := context.WithCancel(t.Context())
 		var ways []*worlds.Way
 		grants := make(chan *lock.Lease, waiters)
@@ -90,7 +90,7 @@ func TestExclusiveReleaseIsNoStampede(t *testing.T) {
 		for range waiters {
 			c, way := onWay(t, w)
 			ways = append(ways, way)
-			e := newExclusive(t, c, path)
+			e := newUnfairMutex(t, c, path)
 			wg.Go(func() {
 				if lease, err := e.Lock(ctx); err == nil {
 					grants <- lease
@@ -121,17 +121,17 @@ func TestExclusiveReleaseIsNoStampede(t *testing.T) {
 	}, worlds.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", worlds.Embedded))
 }
 
-// TestExclusiveReleaseTakesNothingFromTheSuccessor loses the reply to the
+// TestUnfairMutexReleaseTakesNothingFromTheSuccessor loses the reply to the
 // deletion and keeps the holder away until somebody else has the lock.
-func TestExclusiveReleaseTakesNothingFromTheSuccessor(t *testing.T) {
+func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				path := "/exclusive/successor/" + name
+				path := "/unfair/successor/" + name
 				c, way := onWay(t, w)
-				lease := mustLock(t, newExclusive(t, c, path))
+				lease := mustLock(t, newUnfairMutex(t, c, path))
 				lost := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
 				released := make(chan error, 1)
 				go func() {
@@ -143,7 +143,7 @@ func TestExclusiveReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 				way.Refuse()
 				way.Cut()
 				successor := w.Client(t)
-				next := mustLock(t, newExclusive(t, successor, path))
+				next := mustLock(t, newUnfairMutex(t, successor, path))
 				var err error
 				if patience < generous {
 					err = receive(t, released, "the release")
@@ -165,23 +165,23 @@ func TestExclusiveReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	}
 }
 
-// TestExclusiveCleanUpTakesNothingFromOthers gives up with the create on its
+// TestUnfairMutexCleanUpTakesNothingFromOthers gives up with the create on its
 // way, before which somebody else gets the lock.
-func TestExclusiveCleanUpTakesNothingFromOthers(t *testing.T) {
+func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/clean-up"
+		const path = "/unfair/clean-up"
 		c, proxy := onWay(t, w)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
+		done := lockLater(ctx, newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
 		receive(t, stuck.Hit(), "the create")
 		cancel()
 		if got := receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
 		other := w.Client(t)
-		lease := mustTry(t, newExclusive(t, other, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
+		lease := mustTry(t, newUnfairMutex(t, other, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
 		stuck.Release()
 		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
 		mustHold(t, other, lease)
@@ -189,20 +189,20 @@ func TestExclusiveCleanUpTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestExclusiveCleanUpTakesNothingFromTheNextAttempt gives up with the create on
+// TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt gives up with the create on
 // its way, and has the same client lock again with the same data: the clean-up
 // must not take the second's znode for the first's, nor the second the first's
 // for its own.
-func TestExclusiveCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
+func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				path := "/exclusive/next/" + action.String()
+				path := "/unfair/next/" + action.String()
 				c, way := onWay(t, w)
-				createDirs(t, c, "/exclusive/next")
-				e := newExclusive(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+				createDirs(t, c, "/unfair/next")
+				e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
@@ -225,16 +225,16 @@ func TestExclusiveCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 	}
 }
 
-// TestExclusiveLostLeaseTakesNothingFromOthers has an operator delete the
+// TestUnfairMutexLostLeaseTakesNothingFromOthers has an operator delete the
 // holder's znode and somebody else lock, before and after the loss is noticed.
-func TestExclusiveLostLeaseTakesNothingFromOthers(t *testing.T) {
+func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/lost"
+		const path = "/unfair/lost"
 		c := w.Client(t)
-		lease := mustLock(t, newExclusive(t, c, path))
+		lease := mustLock(t, newUnfairMutex(t, c, path))
 		other := w.Client(t)
-		waiting := lockLater(t.Context(), newExclusive(t, other, path))
+		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
@@ -255,26 +255,26 @@ func TestExclusiveLostLeaseTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestExclusiveIsNobodyElsesCreate loses the connection before the create, and
+// TestUnfairMutexIsNobodyElsesCreate loses the connection before the create, and
 // lets somebody else have the lock before it is tried again.
-func TestExclusiveIsNobodyElsesCreate(t *testing.T) {
+func TestUnfairMutexIsNobodyElsesCreate(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/doubt"
+		const path = "/unfair/doubt"
 		c, proxy := onWay(t, w)
 		other := w.Client(t)
 		same := []lock.Option{lock.WithoutMetadata(), lock.WithData([]byte("same"))}
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
-		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/exclusive", Action: fault.HoldRequest})
+		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/unfair", Action: fault.HoldRequest})
 		tried := make(chan error, 1)
-		e := newExclusive(t, c, path, same...)
+		e := newUnfairMutex(t, c, path, same...)
 		go func() {
 			_, err := e.TryLock(t.Context())
 			tried <- err
 		}()
 		receive(t, cut.Hit(), "the create")
 		receive(t, hang.Hit(), "the search for its znode")
-		lease := mustTry(t, newExclusive(t, other, path, same...))
+		lease := mustTry(t, newUnfairMutex(t, other, path, same...))
 		hang.Release()
 		if err := receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock: %v, want ErrHeld", err)
@@ -284,17 +284,17 @@ func TestExclusiveIsNobodyElsesCreate(t *testing.T) {
 	})
 }
 
-// TestExclusiveBehindAForeignZnode finds a znode at its path that no session
+// TestUnfairMutexBehindAForeignZnode finds a znode at its path that no session
 // will ever take away.
-func TestExclusiveBehindAForeignZnode(t *testing.T) {
+func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		const path = "/exclusive/foreign"
+		const path = "/unfair/foreign"
 		c := w.Client(t)
 		if _, err := c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		e := newExclusive(t, c, path)
+		e := newUnfairMutex(t, c, path)
 		mustRefuse(t, e)
 		found, err := e.Participants(t.Context())
 		if err != nil || len(found) != 1 || found[0].Session != 0 || string(found[0].Data) != "theirs" {
@@ -304,10 +304,6 @@ func TestExclusiveBehindAForeignZnode(t *testing.T) {
 		if err := c.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		got := receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		mustRelease(t, got.lease)
+		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
