@@ -170,6 +170,7 @@ func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
 	}
 }
 
+//docent:atspeed
 func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
 	t.Parallel()
 	ensemble := zktest.RunEnsemble(t, 3)
