@@ -10,7 +10,7 @@ import (
 func TestThePagesOfLocksAreAlike(t *testing.T) {
 	t.Parallel()
 	sections := []string{"On the ensemble", "Requests", "What it promises", "What it does not"}
-	locks := []string{"exclusive", "multi", "mutex", "read-write", "semaphore-mutex"}
+	locks := []string{"multi", "mutex", "read-write", "semaphore-mutex", "unfair-mutex"}
 	for _, name := range locks {
 		p := read(t, "docs/locks/"+name+".md")
 		var found []string
