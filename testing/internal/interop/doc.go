@@ -24,6 +24,7 @@
 //	unlock KIND PATH
 //	interrupt                              Curator; at once, whatever the actor is about
 //	participants | contenders KIND PATH    Curator: paths; kazoo: data
+//	ids KIND PATH                          Curator; of an election's participants, the leader first
 //	revocable KIND PATH                    Curator; to be said before each lock
 //	revoke NODE                            Curator
 //	create | create-gzip | set-gzip PATH DATA
@@ -33,7 +34,7 @@
 //	enter | leave PATH MEMBERS LIMIT       double barrier
 //
 // Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and
-// multi (whose PATH is several, with commas), and those of kazoo_driver.py's table. A driver ends
+// multi (whose PATH is several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A driver ends
 // with its input. Should the test die while a driver hangs, a shell process
 // beside it, which waits for the test's end of a pipe, kills it.
 //

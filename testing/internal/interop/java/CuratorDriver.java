@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.GZIPOutputStream;
@@ -20,6 +21,10 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -72,6 +77,113 @@ public final class CuratorDriver {
                 throw new UncheckedIOException(e);
             }
             return packed.toByteArray();
+        }
+    }
+
+    /** A LeaderLatch as a lock: its leader has the lock. */
+    private static final class LatchLock implements InterProcessLock {
+        final CuratorFramework client;
+        final String path;
+        final String id;
+        LeaderLatch latch;
+
+        LatchLock(CuratorFramework client, String path, String id) {
+            this.client = client;
+            this.path = path;
+            this.id = id;
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            acquire(Long.MAX_VALUE, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            latch = new LeaderLatch(client, path, id);
+            latch.start();
+            boolean leads = false;
+            try {
+                leads = latch.await(time, unit);
+            } finally {
+                if (!leads) {
+                    latch.close();
+                }
+            }
+            return leads;
+        }
+
+        @Override
+        public void release() throws Exception {
+            latch.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return latch.hasLeadership();
+        }
+    }
+
+    /** A LeaderSelector as a lock: its leader has the lock until it is released. */
+    private static final class SelectorLock implements InterProcessLock {
+        final CuratorFramework client;
+        final String path;
+        final String id;
+        CountDownLatch leads;
+        CountDownLatch released;
+        CountDownLatch ended;
+        LeaderSelector selector;
+
+        SelectorLock(CuratorFramework client, String path, String id) {
+            this.client = client;
+            this.path = path;
+            this.id = id;
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            acquire(Long.MAX_VALUE, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            leads = new CountDownLatch(1);
+            released = new CountDownLatch(1);
+            ended = new CountDownLatch(1);
+            selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework unused) throws Exception {
+                    leads.countDown();
+                    try {
+                        released.await();
+                    } finally {
+                        ended.countDown();
+                    }
+                }
+            });
+            selector.setId(id);
+            selector.start();
+            boolean granted = false;
+            try {
+                granted = leads.await(time, unit);
+            } finally {
+                if (!granted) {
+                    selector.close();
+                }
+            }
+            return granted;
+        }
+
+        @Override
+        public void release() throws Exception {
+            released.countDown();
+            ended.await();
+            selector.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return selector.hasLeadership();
         }
     }
 
@@ -133,6 +245,8 @@ public final class CuratorDriver {
                     return "ok";
                 case "participants":
                     return ok(((InterProcessMutex) lock(args[0], args[1])).getParticipantNodes());
+                case "ids":
+                    return ok(ids(args[0], args[1]));
                 case "revocable":
                     ((InterProcessMutex) lock(args[0], args[1]))
                             .makeRevocable(l -> OUT.println("* revoked " + name + " " + args[1]));
@@ -226,12 +340,42 @@ public final class CuratorDriver {
                         return readWrite(path).readLock();
                     case "write":
                         return readWrite(path).writeLock();
+                    case "latch":
+                        return new LatchLock(client, path, name);
+                    case "selector":
+                        return new SelectorLock(client, path, name);
                     case "multi":
                         return new InterProcessMultiLock(client, List.of(path.split(",")));
                     default:
                         throw new IllegalArgumentException("no such kind of lock: " + kind);
                 }
             });
+        }
+
+        /** Returns the ids of an election's participants, the leader first. */
+        private List<String> ids(String kind, String path) throws Exception {
+            Collection<Participant> all;
+            Participant leader;
+            if (kind.equals("latch")) {
+                LeaderLatch latch = new LeaderLatch(client, path);
+                all = latch.getParticipants();
+                leader = latch.getLeader();
+            } else {
+                LeaderSelector selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
+                    @Override
+                    public void takeLeadership(CuratorFramework unused) {}
+                });
+                all = selector.getParticipants();
+                leader = selector.getLeader();
+            }
+            List<String> ids = new ArrayList<>();
+            ids.add(leader.getId());
+            for (Participant p : all) {
+                if (!p.isLeader()) {
+                    ids.add(p.getId());
+                }
+            }
+            return ids;
         }
 
         private InterProcessReadWriteLock readWrite(String path) {
@@ -249,7 +393,8 @@ public final class CuratorDriver {
 
         private long fence(String kind, String path) throws Exception {
             String dir = kind.equals("semaphore") ? path + "/leases" : path;
-            String mark = Map.of("mutex", "-lock-", "mutex-gzip", "-lock-", "semaphore", "-lease-", "read", "__READ__", "write", "__WRIT__").get(kind);
+            String mark = Map.of("mutex", "-lock-", "mutex-gzip", "-lock-", "semaphore", "-lease-",
+                    "latch", "-latch-", "selector", "-lock-", "read", "__READ__", "write", "__WRIT__").get(kind);
             long session = session();
             for (String child : client.getChildren().forPath(dir)) {
                 Stat stat = child.contains(mark) ? client.checkExists().forPath(dir + "/" + child) : null;

@@ -1,0 +1,131 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A candidate is an election as a lock: the leader has the lock.
+type candidate struct{ *leader.Election }
+
+func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
+
+func (c candidate) TryLock(context.Context) (*lock.Lease, error) {
+	return nil, errors.New("an election has no TryLock")
+}
+
+// election returns the maker of candidates of the format.
+func election(f leader.Format) func(testing.TB, *framework.Client, string, ...lock.Option) lock.Locker {
+	return func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+		t.Helper()
+		return newCandidate(t, c, path, f, "docent")
+	}
+}
+
+func newCandidate(t testing.TB, c *framework.Client, path string, f leader.Format, id string) candidate {
+	t.Helper()
+	e, err := leader.New(c, path, leader.WithFormat(f), leader.WithID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return candidate{e}
+}
+
+// Curator's twins of the formats of an election.
+var (
+	latches   = kind{name: "Latch", foreign: "latch", make: election(leader.Latch)}
+	selectors = kind{name: "Selector", foreign: "selector", make: election(leader.Selector)}
+)
+
+func TestCuratorLatchTakesTurns(t *testing.T) {
+	t.Parallel()
+	takeTurns(t, latches)
+}
+
+func TestCuratorSelectorTakesTurns(t *testing.T) {
+	t.Parallel()
+	takeTurns(t, selectors)
+}
+
+// takeTurns checks that candidates of both libraries lead one at a time, in the order of one queue, and
+// that a candidate that gives up stands in nobody's way.
+func takeTurns(t *testing.T, k kind) {
+	t.Helper()
+	t.Run("One at a time", func(t *testing.T) {
+		t.Parallel()
+		path := pathOf(t)
+		o := contend(t, 10, k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
+		if o.handovers == 0 {
+			t.Error("no library ever followed the other: that was no contest")
+		}
+		awaitFree(t, newClient(t), path)
+	})
+	t.Run("In order", func(t *testing.T) {
+		t.Parallel()
+		path := pathOf(t)
+		inOrder(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path), k.native(t, path),
+			k.foreigner(t, curator, path), k.foreigner(t, curator, path), k.native(t, path))
+	})
+	t.Run("One gives up", func(t *testing.T) {
+		t.Parallel()
+		path := pathOf(t)
+		givingUp(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
+		givingUp(t, path, k.foreigner(t, curator, path), k.native(t, path), k.foreigner(t, curator, path))
+	})
+}
+
+// Java takes all that our znode holds for the id, and we show Java's.
+func TestCuratorSeesOurID(t *testing.T) {
+	t.Parallel()
+	for f, k := range map[leader.Format]kind{leader.Latch: latches, leader.Selector: selectors} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			c := newClient(t)
+			ours := newNative(t, newCandidate(t, c, path, f, "anna:8080"))
+			ours.client, ours.fences = c, path
+			theirs := k.foreigner(t, curator, path)
+			mustLock(t, ours)
+			queue := queueUp(t, newClient(t), path, theirs)
+			want := []string{"anna:8080", theirs.name}
+			if got := newActor(t, curator).must(t, "ids", k.foreign, path); !slices.Equal(got, want) {
+				t.Errorf("Curator sees %q, want %q", got, want)
+			}
+			var got []string
+			for _, p := range ours.participants(t) {
+				got = append(got, string(p.Data))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("docent sees %q, want %q", got, want)
+			}
+			mustUnlock(t, ours)
+			mustGet(t, queue[0], "Curator's term")
+			mustUnlock(t, theirs)
+		})
+	}
+}
+
+// A latch and a selector on one path both lead. docent refuses to be one of the two.
+func TestMixedFormatsAreRefused(t *testing.T) {
+	t.Parallel()
+	for f, theirs := range map[leader.Format]kind{leader.Latch: selectors, leader.Selector: latches} {
+		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
+			path := pathOf(t)
+			holder := theirs.foreigner(t, curator, path)
+			mustLock(t, holder)
+			c := newClient(t)
+			if _, err := newCandidate(t, c, path, f, "docent").Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
+				t.Errorf("Campaign beside Curator's %s: %v, want ErrMixed", theirs.name, err)
+			}
+			mustUnlock(t, holder)
+			awaitFree(t, c, path)
+		})
+	}
+}
