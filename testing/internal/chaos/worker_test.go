@@ -130,6 +130,7 @@ func (w *worker) work(ctx context.Context) {
 		name := strconv.Itoa(n)
 		errands = append(errands, errand{"steady " + name, w.steady(name), long})
 	}
+	errands = append(errands, errand{"candidate 1", w.candidate, short}, errand{"candidate 2", w.candidate, short})
 	for i, errand := range errands {
 		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
 		all.Go(func() {

@@ -75,6 +75,7 @@ func newPlan(seed uint64) *plan {
 	}
 	p.fates = newFates(r, p)
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
+	p.elect(rand.New(rand.NewPCG(seed, 7)))
 	return p
 }
 

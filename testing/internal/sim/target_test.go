@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -97,6 +98,7 @@ type handle struct {
 	unlock    func(context.Context) error
 	held      func(context.Context) int
 	list      func(context.Context) ([]lock.Participant, error)
+	run       func(context.Context, func(context.Context, *lock.Lease) error) error // of an election
 }
 
 // handle makes the worker's lock of a kind, for the client that it has now.
@@ -137,6 +139,11 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 		var m *lock.UnfairMutex
 		if m, err = lock.NewUnfairMutex(f, at, k.c.options(false)...); err == nil {
 			h.locker, h.list = m, m.Participants
+		}
+	case electionKind:
+		var e *leader.Election
+		if e, err = k.c.election(f, at); err == nil {
+			h.locker, h.list, h.run = candidate{e}, e.Participants, e.Run
 		}
 	case "multi":
 		err = k.multi(f, h)

@@ -77,6 +77,8 @@ func (k *worker) refresh() {
 // step does one thing with a lock.
 func (k *worker) step(h *handle) {
 	switch n := k.r.IntN(20); {
+	case n < 7 && h.run != nil && len(k.held) == 0:
+		k.run(h)
 	case n < 10:
 		k.lock(h, h.locker, "Lock", h.locker.Lock)
 	case n < 14:

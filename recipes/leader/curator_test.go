@@ -1,0 +1,123 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// Curator's own tests of LeaderLatch and LeaderSelector, as far as no other test of this package has
+// the same meaning: docs/curator-tests.md.
+
+// testNoServerAtStart: candidates that began before there is a server lead when there is one.
+func TestCampaignBeforeThereIsAServer(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), pathOf(t)
+		c := way.Client(t)
+		way.Refuse()
+		way.Cut()
+		done := campaignLater(t.Context(), newElection(t, c, path))
+		r := run(t, newElection(t, c, path))
+		w.Settle()
+		way.Heal()
+		select {
+		case got := <-done:
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			mustResign(t, got.term)
+			receive(t, r.terms, "the term of Run")
+		case <-r.terms:
+			r.resign <- nil
+			mustResign(t, receive(t, done, "the other term").term)
+		}
+		r.stop(t)
+	})
+}
+
+// testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
+func TestLossPolicyOfATerm(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), pathOf(t)
+		c := way.Client(t)
+		patient := mustLead(t, newElection(t, c, path+"-patient"))
+		hasty := mustLead(t, newElection(t, c, path, leader.WithLossPolicy(lease.OnSuspend)))
+		way.Cut()
+		receive(t, hasty.Lost(), "the loss by suspension")
+		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
+			t.Errorf("term that an outage ended: %v, want ErrSuspended", err)
+		}
+		mustResign(t, mustLead(t, newElection(t, w.Client(t), path)))
+		if err := patient.Err(); err != nil {
+			t.Errorf("term that outlives an outage: %v", err)
+		}
+		mustResign(t, patient)
+	})
+}
+
+// CURATOR-724, testSessionInterruptionDoNotCauseBrainSplit: an operator deletes the directory with the
+// leader and a waiting candidate. The leader loses its term, and both are candidates again.
+func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		operator, path := w.Client(t), pathOf(t)
+		first, second := run(t, newElection(t, w.Client(t), path)), run(t, newElection(t, w.Client(t), path))
+		var term *lease.Lease
+		select {
+		case term = <-first.terms:
+		case term = <-second.terms:
+		}
+		awaitCandidates(t, operator, path, 2)
+		w.Settle()
+		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
+			t.Fatal(err)
+		}
+		receive(t, term.Lost(), "the loss of the term")
+		for led := map[*runner]bool{}; len(led) < 2; {
+			select {
+			case <-first.terms:
+				led[first] = true
+				first.resign <- nil
+			case <-second.terms:
+				led[second] = true
+				second.resign <- nil
+			}
+		}
+		first.cancel()
+		second.cancel()
+		for _, r := range []*runner{first, second} {
+			if err := receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run: %v, want context.Canceled", err)
+			}
+		}
+		awaitCandidates(t, operator, path, 0)
+	})
+}
+
+// LeaderSelector: NoAuth ends the election for a candidate that may not take part, with the error.
+func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.SetACL(t.Context(), path, framework.ReadOnlyACL(), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		err := newElection(t, c, path).Run(t.Context(), func(context.Context, *lease.Lease) error {
+			t.Error("it leads")
+			return nil
+		})
+		if !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Run: %v, want ErrNoAuth", err)
+		}
+	})
+}

@@ -1,0 +1,29 @@
+package chaos_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/internal/history"
+)
+
+// A candidate is an election as a lock: its leader has the lock.
+type candidate struct{ *leader.Election }
+
+func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
+
+// TryLock campaigns for a moment, because an election has none.
+func (c candidate) TryLock(ctx context.Context) (*lock.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	return c.Campaign(ctx)
+}
+
+// candidate leads for a while, and resigns. The model is a mutex's: no two lead at a time.
+func (w *worker) candidate(ctx context.Context, t task) {
+	path := w.path("election")
+	e, err := leader.New(w.client, path, leader.WithID(t.owner))
+	w.once(ctx, t, w.entry(history.Mutex(), path, t), candidate{e}, err)
+}

@@ -1,0 +1,97 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// An election is a target like a lock: its leader holds a lease, so the validators of exclusion, of
+// loss before succession and of all others apply. Candidates call Campaign or Run.
+
+// electionKind is the kind of the target.
+const electionKind = "election"
+
+// elect adds an election to some schedules, with a candidate or two of each client.
+func (p *plan) elect(r *rand.Rand) {
+	if r.IntN(3) > 0 {
+		return
+	}
+	t := newTarget("/sim/election", electionKind)
+	p.targets = append(p.targets, t)
+	for i := range p.clients {
+		for range 1 + r.IntN(2) {
+			p.clients[i].workers = append(p.clients[i].workers, workerPlan{seed: r.Uint64(), brisk: r.IntN(2) == 0, kinds: t.uses()})
+		}
+	}
+}
+
+// A candidate is an election as a lock.Locker. It has no TryLock, so that campaigns, too.
+type candidate struct{ *leader.Election }
+
+func (c candidate) Lock(ctx context.Context) (*lock.Lease, error)    { return c.Campaign(ctx) }
+func (c candidate) TryLock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
+
+// election makes the election at a path, with the client's options.
+func (c *client) election(f *framework.Client, at string) (*leader.Election, error) {
+	opts := []leader.Option{leader.WithID(canary)}
+	if c.plan.onLoss {
+		opts = append(opts, leader.WithLossPolicy(lease.OnSuspend))
+	}
+	if c.plan.revoked {
+		opts = append(opts, leader.WithRevocation(c.asked))
+	}
+	return leader.New(f, at, opts...)
+}
+
+// errStepDown ends a Run.
+var errStepDown = errors.New("the candidate steps down")
+
+// run leads for one to three terms, and steps down, unless its context ends before.
+func (k *worker) run(h *handle) {
+	c := k.call(8 * k.w.plan.timeout)
+	defer c.stop()
+	k.do("Run " + h.name)
+	k.waits(h, false)
+	defer k.waitEnded()
+	terms := 1 + k.r.IntN(3)
+	led := false
+	err := h.run(c.ctx, func(ctx context.Context, term *lease.Lease) error {
+		t := k.w.enter(k, k.f, h, term)
+		led, k.held = true, append(k.held, t)
+		k.waitEnded()
+		select {
+		case <-ctx.Done():
+		case <-time.After(upTo(k.r, k.w.plan.timeout)):
+		}
+		k.w.checkLoss(t)
+		k.held = k.held[:len(k.held)-1]
+		k.w.leave(t, k.name)
+		t.cancel()
+		k.w.count("terms of Run", 1)
+		if terms--; terms == 0 {
+			return errStepDown
+		}
+		return nil
+	})
+	if led {
+		c.ends = time.Time{} // a resignation has a limit of its own
+	}
+	switch {
+	case err == nil:
+		k.w.violated(nothingHidden, "Run of %s returned nil", h.name)
+	case errors.Is(err, errStepDown):
+		k.w.inspect(err)
+	default:
+		k.judge("Run", c, err)
+		if c.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && k.w.ctx.Err() == nil {
+			k.w.violated(liveness, "Run of %s ended by itself: %v", h.name, err)
+		}
+	}
+}
