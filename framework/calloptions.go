@@ -23,6 +23,7 @@ type createConfig struct {
 	aclSet bool
 	stat   *Stat
 	list   *[]string
+	watch  **Watch
 	epoch  *int32 // where its version goes; nil without one
 }
 

@@ -38,6 +38,13 @@ func (c *Client) create(ctx context.Context, path string, data []byte, opts []Cr
 	return cr.run(ctx)
 }
 
+// CheckCreate returns the error that [Client.Create] with these arguments returns before it sends
+// anything, or nil: all that is wrong with the arguments, [ErrTooLarge] included.
+func (c *Client) CheckCreate(path string, data []byte, opts ...CreateOption) error {
+	_, err := c.newCreation(path, data, opts)
+	return opError("create", path, err)
+}
+
 // A creation is one call of Create on its way.
 type creation struct {
 	createConfig
@@ -123,8 +130,8 @@ func (cr *creation) validate(path string) error {
 	if cr.byData && (!cr.ephemeral || cr.sequential || cr.protected || cr.idempotent) {
 		fault("option KnownByData: must be combined with Ephemeral, and with none of Sequential, Protected and Idempotent")
 	}
-	if cr.epoch != nil && (!cr.byData || cr.list != nil) {
-		fault("option WithEpoch: must be combined with KnownByData, and not with ListTo")
+	if cr.epoch != nil && (!cr.byData || cr.list != nil || cr.watch != nil) {
+		fault("option WithEpoch: must be combined with KnownByData, and not with ListTo or WatchTo")
 	}
 	if cr.idempotent && (cr.sequential || cr.protected) {
 		fault("option Idempotent: cannot be combined with Sequential or Protected")

@@ -78,8 +78,8 @@ func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
 		return nil, errors.New("must come from OpCreate")
 	}
 	cr, err := c.newCreation(op.path, op.data, op.opts)
-	if err == nil && (!cr.protected || cr.idempotent) {
-		err = errors.New("options: must have Ephemeral and Protected, and not Idempotent")
+	if err == nil && (!cr.protected || cr.idempotent || cr.watch != nil) {
+		err = errors.New("options: must have Ephemeral and Protected, and neither Idempotent nor WatchTo")
 	}
 	return cr, err
 }

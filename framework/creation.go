@@ -85,9 +85,10 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	if cr.epoch != nil {
 		return cr.sendWithEpoch(ctx, s)
 	}
-	p, listed := cr.begin(ctx, s)
+	p := cr.begin(ctx, s)
 	made, err := p.wait(ctx)
-	listed.store(ctx, &cr.createConfig, err)
+	p.list.store(ctx, &cr.createConfig, err)
+	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.session.id(), p.done)
 	}

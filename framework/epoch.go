@@ -18,7 +18,7 @@ func EpochOf(path string) string { return path + ".epoch" }
 // creates it, with the ACL of the znode, and the client never deletes it: a version that begins
 // again would be another znode's. Whoever creates the znode has to be allowed to read and to write
 // the epoch: Create refuses to create an epoch with an ACL that permits no client to do so.
-// It takes [KnownByData], and not [ListTo].
+// It takes [KnownByData], and neither [ListTo] nor [WatchTo].
 func WithEpoch(version *int32) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.epoch = version })
 }

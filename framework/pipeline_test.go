@@ -100,3 +100,101 @@ func TestOpNever(t *testing.T) {
 		t.Errorf("data %q, %v; want it unchanged", data, err)
 	}
 }
+
+// TestWatchToTakesOneRoundTrip withholds the reply to the create until the watch has been asked for.
+func TestWatchToTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	dir := fresh(t) + "-watch"
+	mustCreate(t, c, dir, "")
+	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
+	created := make(chan error, 1)
+	var watch *framework.Watch
+	var st framework.Stat
+	go func() {
+		_, err := c.Create(t.Context(), dir+"/n", nil, framework.WatchTo(&watch), framework.StatTo(&st))
+		created <- err
+	}()
+	await(t, stuck.Hit(), "the create")
+	zktest.Eventually(t, patience, "the watch is asked for before the create is answered", func() bool {
+		return proxy.Count(fault.Exists) == 1
+	})
+	stuck.Release()
+	if err := <-created; err != nil || watch == nil || !watch.Valid() {
+		t.Fatalf("Create: %v with the watch %v, want a valid one", err, watch)
+	}
+	if seen, exists := watch.Stat(); !exists || seen.Czxid != st.Czxid {
+		t.Errorf("a watch of the znode %#x, want that of %#x, which was created", seen.Czxid, st.Czxid)
+	}
+	if err := c.Delete(t.Context(), dir+"/n"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, watch.Fired(), "the event of the deletion")
+}
+
+func TestWatchToIsNilIfItCouldNotBeHad(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	dir := fresh(t) + "-nowatch"
+	mustCreate(t, c, dir, "")
+	mustCreate(t, c, dir+"/theirs", "")
+	before := new(framework.Watch)
+	watch := before
+	for path, want := range map[string]error{
+		dir + "/theirs":    framework.ErrNodeExists,
+		dir + "/missing/n": framework.ErrNoNode,
+	} {
+		watch = before
+		if _, err := c.Create(t.Context(), path, nil, framework.WatchTo(&watch)); !errors.Is(err, want) || watch != nil {
+			t.Errorf("create %s: %v with the watch %v, want %v and nil", path, err, watch, want)
+		}
+	}
+	watch = before
+	if _, err := c.Create(t.Context(), dir+"/n-", nil, framework.Sequential(), framework.WatchTo(&watch)); err != nil || watch != nil {
+		t.Errorf("a sequential create: %v with the watch %v, want nil", err, watch)
+	}
+	watch = before
+	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
+	if _, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.KnownByData(), framework.WatchTo(&watch)); err != nil || watch != nil {
+		t.Errorf("found again: %v with the watch %v, want nil", err, watch)
+	}
+}
+
+func TestWatchToIsRefusedByTransactions(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	var watch *framework.Watch
+	op := framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected(), framework.WatchTo(&watch))
+	if _, err := c.CreateAll(t.Context(), op); err == nil || !strings.Contains(err.Error(), "WatchTo") {
+		t.Errorf("CreateAll: %v, want an error that names WatchTo", err)
+	}
+	if _, err := c.Txn(t.Context(), framework.OpCreate("/n", nil, framework.WatchTo(&watch))); err == nil {
+		t.Error("Txn took WatchTo, want an error")
+	}
+}
+
+func TestCheckCreateSendsNothing(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	proxy.ResetRequests()
+	if err := c.CheckCreate("/n", []byte("data"), framework.Ephemeral()); err != nil {
+		t.Errorf("CheckCreate: %v, want nil", err)
+	}
+	for name, err := range map[string]error{
+		"a path without its slash": c.CheckCreate("n", nil),
+		"a TTL of nothing":         c.CheckCreate("/n", nil, framework.TTL(0)),
+	} {
+		if err == nil {
+			t.Errorf("%s: nil, want an error", name)
+		}
+	}
+	if err := c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+		t.Errorf("too much data: %v, want ErrTooLarge", err)
+	}
+	if n := proxy.Count(fault.Create, fault.Exists); n != 0 {
+		t.Errorf("%d requests, want none", n)
+	}
+}
