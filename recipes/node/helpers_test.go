@@ -1,0 +1,135 @@
+package node_test
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// generous bounds what has to happen at some time, on a machine as slow as it may be.
+const generous = 30 * time.Second
+
+// fresh returns a path that no other test uses, in a directory of its own.
+func fresh() string { return "/node-test/" + rand.Text() + "/n" }
+
+// kept returns a new Node that is closed at the end of the test.
+func kept(t testing.TB, c *framework.Client, path, data string, opts ...node.Option) *node.Node {
+	t.Helper()
+	n, err := node.New(c, path, []byte(data), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return n
+}
+
+// patient returns a context that ends when nobody would wait any more.
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func mustAwait(t testing.TB, n *node.Node) {
+	t.Helper()
+	if err := n.Await(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustHold checks that the znode at the path has the data, and belongs to the client's session, as
+// another client sees it; it returns the Stat.
+func mustHold(t testing.TB, observer, c *framework.Client, path, data string) framework.Stat {
+	t.Helper()
+	if err := observer.Sync(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	got, st, err := observer.Get(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != data {
+		t.Errorf("data of %s: %q, want %q", path, got, data)
+	}
+	if id := c.Session().ID; st.EphemeralOwner != id {
+		t.Errorf("owner of %s: %#x, want the client's session %#x", path, st.EphemeralOwner, id)
+	}
+	return st
+}
+
+// exists reports whether there is a znode at the path, as c sees it after a sync.
+func exists(t testing.TB, c *framework.Client, path string) bool {
+	t.Helper()
+	if err := c.Sync(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	_, ok, err := c.Exists(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+// A journal is what OnChange has told.
+type journal struct {
+	mu   sync.Mutex
+	seen []node.Change
+}
+
+func follow(t testing.TB, n *node.Node) *journal {
+	t.Helper()
+	j := new(journal)
+	t.Cleanup(n.OnChange(func(c node.Change) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.seen = append(j.seen, c)
+	}))
+	return j
+}
+
+func (j *journal) changes() []node.Change {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.seen)
+}
+
+// kinds returns the kinds of the changes, as in "Made Away Made".
+func (j *journal) kinds() string {
+	var kinds []string
+	for _, c := range j.changes() {
+		kinds = append(kinds, c.Kind.String())
+	}
+	return strings.Join(kinds, " ")
+}
+
+// awaitKinds waits until the kinds of the changes are those.
+func (j *journal) awaitKinds(t testing.TB, want string) {
+	t.Helper()
+	zktest.Eventually(t, generous, "the changes "+want+"; they were "+j.kinds(), func() bool { return j.kinds() == want })
+}
+
+// requests returns the kinds of the requests that went by the way, but those of the client's own.
+func requests(way *worlds.Way) []fault.Op {
+	var ops []fault.Op
+	for _, r := range way.Requests() {
+		if !slices.Contains([]fault.Op{fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession}, r.Op) {
+			ops = append(ops, r.Op)
+		}
+	}
+	return ops
+}

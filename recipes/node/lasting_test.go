@@ -1,0 +1,176 @@
+package node_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "first", node.Persistent())
+		mustAwait(t, n)
+		st := mustBeOf(t, observer, path, "first")
+		session := c.Session().ID
+		way.Expire(t)
+		zktest.Eventually(t, generous, "the next session", func() bool { return c.Session().ID != session && n.Stands() })
+		if err := n.Set(patient(t), []byte("second")); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after := mustBeOf(t, observer, path, "second"); after.Czxid != st.Czxid {
+			t.Error("another znode after the session's end, want the same")
+		}
+	})
+}
+
+// A process that starts again finds its persistent znode.
+func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]framework.CreateOption{
+		"persistent": framework.WithParents(),
+		"container":  framework.Container(),
+		"TTL":        framework.TTL(time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				c, observer, path := w.Client(t), w.Client(t), fresh()
+				if _, err := observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()); err != nil {
+					t.Fatal(err)
+				}
+				n := kept(t, c, path, "ours", node.Persistent())
+				mustAwait(t, n)
+				mustBeOf(t, observer, path, "ours")
+			})
+		})
+	}
+}
+
+func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]node.Option{"persistent": node.Persistent(), "TTL": node.WithTTL(time.Minute)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				c, other, path := w.Client(t), w.Client(t), fresh()
+				if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
+					t.Fatal(err)
+				}
+				n := kept(t, c, path, "ours", opt)
+				if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+					t.Errorf("Await: %v, want ErrTaken", err)
+				}
+				mustHold(t, c, other, path, "theirs")
+				if err := other.Delete(t.Context(), path); err != nil {
+					t.Fatal(err)
+				}
+				zktest.Eventually(t, generous, "the Node's own znode", n.Stands)
+				mustBeOf(t, other, path, "ours")
+			})
+		})
+	}
+}
+
+// The znode is there while it is kept, and gone afterwards; those that watch its data are not notified.
+func TestTTLEndsWithTheNode(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, observer, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "alive", node.WithTTL(ttl))
+		mustAwait(t, n)
+		watch, err := observer.Watch(t.Context(), path, framework.WatchData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer watch.Close()
+		if !exists(t, observer, path+"/touch") {
+			t.Error("no child touch once Await has returned")
+		}
+		zktest.Never(t, 3*ttl, "the end of the znode or an event", func() bool {
+			return !exists(t, observer, path) || watch.Event() != 0
+		})
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !exists(t, observer, path) {
+			t.Error("Close deleted the znode, want it to be there for its TTL")
+		}
+		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
+	})
+}
+
+// Curator's PersistentTtlNode leaves a container that never had a child, which stays for ever.
+func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		way.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
+		n, err := node.New(c, path, []byte("alive"), node.WithTTL(ttl))
+		if err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the znode", func() bool { return exists(t, observer, path) })
+		way.Refuse() // the process is gone
+		way.Cut()
+		if exists(t, observer, path+"/touch") {
+			t.Fatal("the znode was touched: the test shows nothing")
+		}
+		zktest.Eventually(t, generous, "nothing left", func() bool { return !exists(t, observer, path) })
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An outage outlasts the TTL.
+func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		n := kept(t, way.Client(t), path, "alive", node.WithTTL(time.Second))
+		mustAwait(t, n)
+		way.Refuse()
+		way.Cut()
+		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
+		way.Heal()
+		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && exists(t, observer, path+"/touch") })
+		mustBeOf(t, observer, path, "alive")
+	})
+}
+
+// mustBeOf checks that the znode at the path has the data and belongs to no session.
+func mustBeOf(t testing.TB, observer *framework.Client, path, data string) framework.Stat {
+	t.Helper()
+	if err := observer.Sync(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	got, st, err := observer.Get(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != data {
+		t.Errorf("data of %s: %q, want %q", path, got, data)
+	}
+	if st.EphemeralOwner > 0 {
+		t.Errorf("%s belongs to the session %#x, want none", path, st.EphemeralOwner)
+	}
+	return st
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+)
+
+// ErrTaken is returned by [Node.Await] and [Node.Set] while a znode that is not the Node's own is at
+// the path.
+var ErrTaken = errtype.New("another client's znode is at the path", "taken")
+
+// A Node is a znode that exists as long as the Node is open. Its methods may be called concurrently.
+type Node struct {
+	client  *framework.Client
+	path    string // as its user gave it
+	cfg     config
+	tel     telemetry.Node
+	changes *listeners.Queued[Change]
+	poke    chan struct{}   // capacity 1: the keeper has something to do
+	ctx     context.Context // ends with the Node, or with the client
+	cancel  context.CancelFunc
+	keeper  keeper        // only for its goroutine, and for Close after that
+	done    chan struct{} // closed by that goroutine at its end
+	remove  func()        // ends the listener on the client's states
+	closing atomic.Bool
+
+	mu       sync.Mutex // guards following; never held across a request or a callback
+	want     content    // the latest data
+	written  int64      // number of the content that the znode holds; 0 for none
+	znode    string     // its path; "" before the first creation
+	standing bool       // it exists, as far as is known
+	tried    int64      // number of the content of the latest attempt
+	problem  error      // that the attempt ended with
+	last     Change
+	news     chan struct{} // closed and replaced when one of these has changed
+}
+
+// A content is data for the znode, numbered from 1.
+type content struct {
+	data   []byte
+	number int64
+}
+
+// New returns the Node at path, and begins to create the znode with the data. Missing parents are
+// created as containers. The Node has to be closed. If arguments are faulty, New sends nothing and
+// returns all faults; one of them is data that is too large ([framework.ErrTooLarge]). It panics if c
+// is nil.
+func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, error) {
+	if c == nil {
+		panic("node: New with a nil client")
+	}
+	cfg, err := newConfig(c, path, data, opts)
+	if err != nil {
+		return nil, opError("new", path, err)
+	}
+	n := &Node{
+		client: c, path: path, cfg: cfg, tel: telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)),
+		poke: make(chan struct{}, 1), done: make(chan struct{}), news: make(chan struct{}),
+		want: content{append([]byte{}, data...), 1},
+	}
+	n.changes = listeners.NewQueued[Change](n.tel.Panicked)
+	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
+	n.keeper = keeper{node: n, path: path, former: make(map[int64]bool)}
+	n.remove = c.OnState(n.observe)
+	go n.keeper.run() // ends with the Node or the client; Close waits for it
+	return n, nil
+}
+
+// Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's, and
+// says what is in the way. What trying again can't cure, Await returns at once: [ErrTaken] if another
+// client's znode is at the path, [framework.ErrNoAuth] if the client may not create the znode. The Node
+// goes on trying all the while, and succeeds when the obstacle is gone.
+func (n *Node) Await(ctx context.Context) error {
+	return callError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
+		if n.problem != nil && n.tried == n.want.number && !passing(n.problem) {
+			return true, n.problem
+		}
+		return n.standing && n.written == n.want.number, nil
+	}))
+}
+
+// Set makes data the znode's, now and whenever the znode is created again, and waits until the data is
+// written. If that fails, or ctx ends first, Set returns an error, and the Node writes the data when it
+// can. If data is too large, Set changes nothing and returns [framework.ErrTooLarge].
+func (n *Node) Set(ctx context.Context, data []byte) error {
+	if err := n.client.CheckCreate(n.path, data, n.cfg.create()...); err != nil {
+		return opError("set", n.path, err)
+	}
+	n.mu.Lock()
+	n.want = content{append([]byte{}, data...), n.want.number + 1}
+	own := n.want.number
+	n.mu.Unlock()
+	n.wake()
+	return callError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
+		if n.written >= own {
+			return true, nil
+		}
+		return n.problem != nil && n.tried >= own, n.problem
+	}))
+}
+
+// Path returns the path of the znode: that of a [Sequential] one has its number, and is another one
+// after each creation. It returns "" before the first creation.
+func (n *Node) Path() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.znode
+}
+
+// Stands reports whether the znode exists, as far as is known: it returns false whenever the client is
+// not connected.
+func (n *Node) Stands() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.standing && n.client.State() == framework.Connected
+}
+
+// OnChange calls fn with the latest change, if there was one, and then with every change, in order, none
+// dropped. fn runs on a goroutine of its own, and may block and call the Node. remove ends the calls and
+// waits for one that runs, except when it is called from inside fn. OnChange panics if fn is nil.
+func (n *Node) OnChange(fn func(Change)) (remove func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.last.Kind == 0 {
+		return n.changes.Add(fn)
+	}
+	return n.changes.AddWith(n.last, fn)
+}
+
+// Close ends the Node and deletes the znode, unless that is [Persistent] or has a TTL. Whatever Close
+// returns, the znode is gone, or the client deletes it in the background until it is gone or its session
+// has ended. If ctx ends first, the error wraps ctx's. Close waits for the functions of OnChange. A
+// further Close returns nil at once.
+func (n *Node) Close(ctx context.Context) error {
+	if n.closing.Swap(true) {
+		return nil
+	}
+	n.remove()
+	n.cancel()
+	<-n.done
+	err := n.keeper.end(cause.Inside(ctx))
+	if late := n.changes.Close(cause.Inside(ctx)); err == nil {
+		err = late
+	}
+	return callError(ctx, "close", n.path, err)
+}
+
+// wait waits until ready, which is called with mu held, returns true.
+func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
+	for {
+		n.mu.Lock()
+		done, err := ready()
+		news, problem := n.news, n.problem
+		n.mu.Unlock()
+		if n.ctx.Err() != nil {
+			return framework.ErrClosed
+		}
+		if done {
+			return err
+		}
+		select {
+		case <-news:
+		case <-n.ctx.Done():
+		case <-ctx.Done():
+			if problem != nil {
+				return fmt.Errorf("%w: %w", ctx.Err(), problem)
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// callError is opError for an exported function that was called with ctx: it joins the cause of
+// ctx's end.
+func callError(ctx context.Context, op, path string, err error) error {
+	return opError(op, path, cause.Join(ctx, err))
+}
+
+// opError wraps err once, at an exported function; nil stays nil.
+func opError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("node: %s %s: %w", op, path, err)
+}

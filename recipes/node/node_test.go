@@ -1,0 +1,288 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		seen := follow(t, n)
+		before := mustHold(t, observer, c, path, "alive")
+		way.Expire(t)
+		zktest.Eventually(t, generous, "the znode in the next session", func() bool {
+			return c.Session().ID != before.EphemeralOwner && n.Stands()
+		})
+		after := mustHold(t, observer, c, path, "alive")
+		if after.Czxid <= before.Czxid {
+			t.Errorf("czxid %#x after %#x: want another znode", after.Czxid, before.Czxid)
+		}
+		seen.awaitKinds(t, "Made Away Made")
+		if away := seen.changes()[1]; !errors.Is(away.Err, framework.ErrNotConnected) && !errors.Is(away.Err, framework.ErrSessionEnded) {
+			t.Errorf("Away for %v, want the connection or the session", away.Err)
+		}
+	})
+}
+
+func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, operator, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		seen := follow(t, n)
+		for range 3 {
+			before := mustHold(t, operator, c, path, "alive")
+			if err := operator.Delete(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			zktest.Eventually(t, generous, "another znode", func() bool {
+				st, ok, err := operator.Exists(t.Context(), path)
+				return err == nil && ok && st.Czxid != before.Czxid
+			})
+			mustHold(t, operator, c, path, "alive")
+		}
+		seen.awaitKinds(t, "Made Away Made Away Made Away Made")
+		if away := seen.changes()[1]; !errors.Is(away.Err, framework.ErrNoNode) || away.Path != path {
+			t.Errorf("%+v: want the path, and ErrNoNode", away)
+		}
+	})
+}
+
+// The data that is set while the client has no connection is what the next session's znode has.
+func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t, framework.WithSessionTimeout(2*time.Second))
+		n := kept(t, c, path, "old")
+		mustAwait(t, n)
+		mustHold(t, observer, c, path, "old")
+		way.Refuse()
+		way.Cut()
+		zktest.Eventually(t, generous, "the outage", func() bool { return !n.Stands() })
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := n.Set(ctx, []byte("new")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Set without a connection: %v, want DeadlineExceeded", err)
+		}
+		zktest.Eventually(t, generous, "the session's end", func() bool { return !exists(t, observer, path) })
+		way.Heal()
+		mustAwait(t, n)
+		mustHold(t, observer, c, path, "new")
+	})
+}
+
+func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		before := mustHold(t, observer, c, path, "alive")
+		way.ResetRequests()
+		const flaps = 100
+		for range flaps {
+			way.Cut()
+			zktest.Eventually(t, generous, "the connection", func() bool { return c.State() == framework.Connected })
+		}
+		zktest.Eventually(t, generous, "the znode", n.Stands)
+		if after := mustHold(t, observer, c, path, "alive"); after.Czxid != before.Czxid && after.EphemeralOwner == before.EphemeralOwner {
+			t.Error("the znode was created again within its session")
+		}
+		if creates := way.Count(fault.Create); creates != 0 {
+			t.Errorf("%d creations by %d flaps within a session, want none", creates, flaps)
+		}
+		if looks := way.Count(fault.Exists); looks > 2*flaps {
+			t.Errorf("%d looks by %d flaps, want one each", looks, flaps)
+		}
+	})
+}
+
+// The client takes its session for over while the ensemble still has it.
+func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		before := mustHold(t, observer, c, path, "alive")
+		way.ResetRequests()
+		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		way.Cut()
+		zktest.Eventually(t, generous, "the next session", func() bool {
+			return c.State() == framework.Connected && c.Session().ID != before.EphemeralOwner
+		})
+		began := time.Now()
+		mustAwait(t, n)
+		if took := time.Since(began); w.Kind().Virtual() && took > 100*time.Millisecond {
+			t.Errorf("replaced after %v, want a few round trips", took)
+		}
+		after := mustHold(t, observer, c, path, "alive")
+		if way.Count(fault.Delete) != 1 {
+			t.Fatalf("%d deletions, want one: the former session's znode must have been in the way", way.Count(fault.Delete))
+		}
+		zktest.Eventually(t, generous, "the former session's end", func() bool {
+			return len(w.Ephemerals(t, before.EphemeralOwner)) == 0
+		})
+		zktest.Never(t, framework.DefaultLeaseMargin+time.Second, "another znode", func() bool {
+			st, ok, err := observer.Exists(t.Context(), path)
+			return err == nil && (!ok || st.Czxid != after.Czxid)
+		})
+	})
+}
+
+// A create of the former session's, whose reply was lost, is known by that session.
+func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		mustParents(t, c, path)
+		former := c.Session().ID
+		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		n := kept(t, c, path, "alive")
+		<-lost.Hit()
+		mustAwait(t, n)
+		if c.Session().ID == former {
+			t.Fatal("the session did not change: the test shows nothing")
+		}
+		mustHold(t, observer, c, path, "alive")
+	})
+}
+
+func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, other, path := w.Client(t), w.Client(t), fresh()
+		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		n := kept(t, c, path, "ours")
+		seen := follow(t, n)
+		if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+			t.Fatalf("Await: %v, want ErrTaken", err)
+		}
+		if err := n.Set(patient(t), []byte("ours, too")); !errors.Is(err, node.ErrTaken) {
+			t.Errorf("Set: %v, want ErrTaken", err)
+		}
+		mustHold(t, c, other, path, "theirs")
+		if n.Stands() {
+			t.Error("Stands while the znode is another session's")
+		}
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the Node's own znode", n.Stands)
+		mustAwait(t, n)
+		mustHold(t, other, c, path, "ours, too")
+		seen.awaitKinds(t, "Taken Made")
+	})
+}
+
+// Nothing is left of a Node that is closed at each moment of its beginning.
+func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer := w.Way(t), w.Client(t)
+		c := way.Client(t)
+		for i := range 20 {
+			path := fresh()
+			n, err := node.New(c, path, []byte("short"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 1 {
+				<-time.After(time.Duration(i) * 50 * time.Microsecond)
+			}
+			if err := n.Close(t.Context()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			zktest.Eventually(t, generous, "nothing left", func() bool {
+				return c.PendingDeletes() == 0 && !exists(t, observer, path)
+			})
+		}
+	})
+}
+
+// A Node is closed while the create of its znode is held up, or its reply lost.
+func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				way, observer, path := w.Way(t), w.Client(t), fresh()
+				c := way.Client(t)
+				mustParents(t, c, path)
+				stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
+				n, err := node.New(c, path, []byte("short"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-stuck.Hit()
+				if err := n.Close(t.Context()); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				stuck.Release()
+				zktest.Eventually(t, generous, "nothing left", func() bool {
+					return c.PendingDeletes() == 0 && !exists(t, observer, path)
+				})
+			})
+		})
+	}
+}
+
+func TestCloseWithoutAServer(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		way.Refuse()
+		way.Cut()
+		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := n.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v, want DeadlineExceeded", err)
+		}
+		if err := n.Await(t.Context()); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Await: %v, want ErrClosed", err)
+		}
+		if err := n.Set(t.Context(), nil); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Set: %v, want ErrClosed", err)
+		}
+		if !exists(t, observer, path) {
+			t.Fatal("the znode is gone by itself: the test shows nothing")
+		}
+		way.Heal()
+		zktest.Eventually(t, generous, "the deletion", func() bool { return !exists(t, observer, path) })
+	})
+}
+
+// mustParents creates the directory of a path, which lasts as long as the test needs it.
+func mustParents(t testing.TB, c *framework.Client, path string) {
+	t.Helper()
+	dir, _ := framework.SplitPath(path)
+	if _, err := c.Create(t.Context(), dir, nil, framework.WithParents()); err != nil {
+		t.Fatal(err)
+	}
+}

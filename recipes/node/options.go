@@ -1,0 +1,93 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// An Option configures a [Node]. New reports all faulty options at once.
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (f option) apply(cfg *config) { f(cfg) }
+
+type config struct {
+	sequential, persistent, ttlSet bool
+
+	ttl    time.Duration
+	acl    []framework.CreateOption // WithACL, or nothing
+	name   string
+	faults []error
+}
+
+// Sequential gives each creation of the znode a number of its own behind the path, and protects the
+// name by a random id before it, as Curator does. Thus no znode can be in the way. The Node has the
+// znode of a former session deleted in the background. See [Node.Path].
+func Sequential() Option { return option(func(cfg *config) { cfg.sequential = true }) }
+
+// Persistent keeps a znode that belongs to no session, and that [Node.Close] does not delete. If there
+// is such a znode at the path already, the Node adopts it and writes its own data.
+func Persistent() Option { return option(func(cfg *config) { cfg.persistent = true }) }
+
+// WithTTL keeps a znode that belongs to no session, and that the ensemble deletes when no Node has kept
+// it for d. Its layout is that of Curator's PersistentTtlNode: the Node writes to a child, "touch",
+// every d/2, which notifies no watch of the data. An existing znode is adopted as with [Persistent]. d
+// must be between 1 ms and [framework.MaxTTL], and the servers have to allow TTL znodes.
+func WithTTL(d time.Duration) Option {
+	return option(func(cfg *config) { cfg.ttl, cfg.ttlSet = d, true })
+}
+
+// WithACL sets the ACL of the znode and of parents that are created for it. It has to permit the client
+// itself to read and to write the znode. The default is the client's.
+func WithACL(acl ...framework.ACL) Option {
+	return option(func(cfg *config) {
+		cfg.acl = []framework.CreateOption{framework.WithACL(acl...)}
+		if len(acl) == 0 {
+			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
+		}
+	})
+}
+
+// WithName sets a name for the Node in telemetry, where paths don't go.
+func WithName(name string) Option { return option(func(cfg *config) { cfg.name = name }) }
+
+// lasting reports whether the znode outlives sessions.
+func (cfg *config) lasting() bool { return cfg.persistent || cfg.ttlSet }
+
+// create returns how the znode is to be created, with more options.
+func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOption {
+	opts := append(append(more, framework.WithParents()), cfg.acl...)
+	switch {
+	case cfg.sequential:
+		return append(opts, framework.Ephemeral(), framework.Sequential(), framework.Protected())
+	case cfg.ttlSet:
+		return append(opts, framework.TTL(cfg.ttl))
+	case cfg.persistent:
+		return opts
+	}
+	return append(opts, framework.Ephemeral(), framework.KnownByData())
+}
+
+// newConfig returns the configuration of a Node, or all that is wrong with the arguments of New.
+func newConfig(c *framework.Client, path string, data []byte, opts []Option) (config, error) {
+	var cfg config
+	for i, opt := range opts {
+		if opt == nil {
+			cfg.faults = append(cfg.faults, fmt.Errorf("option %d: must not be nil", i))
+			continue
+		}
+		opt.apply(&cfg)
+	}
+	if path == "/" {
+		cfg.faults = append(cfg.faults, errors.New("path: must not be the root"))
+	}
+	if cfg.sequential && cfg.lasting() || cfg.persistent && cfg.ttlSet {
+		cfg.faults = append(cfg.faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
+	}
+	err := c.CheckCreate(path, data, cfg.create()...)
+	return cfg, errors.Join(append(cfg.faults, err)...)
+}

@@ -1,0 +1,82 @@
+package node_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestNodeRequests counts what a Node asks of the server.
+func TestNodeRequests(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), fresh()
+		c := way.Client(t)
+		mustParents(t, c, path)
+		way.ResetRequests()
+		check := func(what string, want ...fault.Op) {
+			t.Helper()
+			if got := requests(way); !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			way.ResetRequests()
+		}
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		check("made", fault.Create, fault.Exists)
+		w.Settle()
+		check("kept")
+		if err := n.Set(patient(t), []byte("changed")); err != nil {
+			t.Fatal(err)
+		}
+		check("set", fault.SetData, fault.Exists)
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("closed", fault.Delete)
+	})
+}
+
+// The watch is on its way before the reply to the create.
+func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), fresh()
+		c := way.Client(t)
+		mustParents(t, c, path)
+		way.ResetRequests()
+		stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply})
+		n := kept(t, c, path, "alive")
+		<-stuck.Hit()
+		zktest.Eventually(t, generous, "the watch is asked for", func() bool { return way.Count(fault.Exists) == 1 })
+		stuck.Release()
+		mustAwait(t, n)
+	})
+}
+
+// A Node with a TTL costs a request per half TTL.
+func TestTTLRequests(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), fresh()
+		c := way.Client(t)
+		mustParents(t, c, path)
+		way.ResetRequests()
+		const ttl = 10 * time.Second
+		mustAwait(t, kept(t, c, path, "alive", node.WithTTL(ttl)))
+		want := []fault.Op{fault.Create, fault.Exists, fault.SetData, fault.Create}
+		if got := requests(way); !slices.Equal(got, want) {
+			t.Errorf("made: requests %v, want %v", got, want)
+		}
+		way.ResetRequests()
+		<-time.After(3*ttl + time.Second)
+		if got := requests(way); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
+			t.Errorf("kept for three times its TTL: requests %v, want 6 writes", got)
+		}
+	}, worlds.Only("half a minute has to pass", worlds.Embedded, worlds.EmbeddedEnsemble))
+}
