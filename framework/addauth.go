@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // AddAuth adds a credential to those that the client presents on every connection, as
@@ -73,7 +74,7 @@ func (c *core) refusedSession() *session {
 func (s *session) try(ctx context.Context, t *trial) {
 	body := tap.CredentialBody(t.credential.scheme, t.credential.secret)
 	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
-		answer, err := s.tap.Ask(opAuth, body, maxAuthReply)
+		answer, err := s.tap.Ask(proto.OpAuth, body, maxAuthReply)
 		return answer, askError(err)
 	})
 	if err != nil {

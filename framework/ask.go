@@ -9,16 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-)
-
-// Opcodes of requests that the wire client does not have. The tap sends them.
-const (
-	opReconfig      = 16
-	opRemoveWatches = 18
-	opAuth          = 100
-	opGetEphemerals = 103
-	opAddWatch      = 106
-	opWhoAmI        = 107
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // unsupportedFor is how long a server that does not know an opcode is not asked
@@ -33,10 +24,10 @@ type unsupported struct {
 
 type unknownOpcode struct {
 	server string
-	opcode int32
+	opcode proto.Opcode
 }
 
-func (u *unsupported) add(server string, opcode int32) {
+func (u *unsupported) add(server string, opcode proto.Opcode) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.said == nil {
@@ -45,7 +36,7 @@ func (u *unsupported) add(server string, opcode int32) {
 	u.said[unknownOpcode{server, opcode}] = time.Now()
 }
 
-func (u *unsupported) has(server string, opcode int32) bool {
+func (u *unsupported) has(server string, opcode proto.Opcode) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	at, said := u.said[unknownOpcode{server, opcode}]
@@ -54,7 +45,7 @@ func (u *unsupported) has(server string, opcode int32) bool {
 
 // ask sends a request by the tap and returns the body of the answer, or an error of
 // this package. It waits until ctx ends.
-func (s *session) ask(ctx context.Context, opcode int32, body []byte) ([]byte, error) {
+func (s *session) ask(ctx context.Context, opcode proto.Opcode, body []byte) ([]byte, error) {
 	server := s.serverAddr()
 	if s.core.unsupported.has(server, opcode) {
 		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
@@ -66,7 +57,7 @@ func (s *session) ask(ctx context.Context, opcode int32, body []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	if answer.Code == codeUnimplemented {
+	if answer.Code == proto.CodeUnimplemented {
 		s.core.unsupported.add(server, opcode)
 		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
 	}
@@ -86,46 +77,30 @@ func askError(err error) error {
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
 }
 
-// Codes of servers' errors (org.apache.zookeeper.KeeperException.Code).
-const (
-	codeUnimplemented  = -6
-	codeBadArguments   = -8
-	codeNoQuorum       = -13
-	codeInProgress     = -14
-	codeNoAuth         = -102
-	codeBadVersion     = -103
-	codeAuthRequired   = -124
-	codeSessionExpired = -112
-	codeSessionMoved   = -118
-	codeNotReadOnly    = -119
-	codeDisabled       = -123
-	codeThrottled      = -127
-)
-
 // codeError returns the error for a code that a server gave a request of the tap's.
-func codeError(code int32) error {
+func codeError(code proto.Code) error {
 	switch code {
 	case 0:
 		return nil
-	case codeThrottled:
+	case proto.CodeThrottled:
 		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
-	case codeAuthRequired:
+	case proto.CodeAuthRequired:
 		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
-	case codeSessionExpired, codeSessionMoved:
+	case proto.CodeSessionExpired, proto.CodeSessionMoved:
 		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
-	case codeNotReadOnly:
+	case proto.CodeNotReadOnly:
 		return ErrReadOnly
-	case codeBadArguments:
+	case proto.CodeBadArguments:
 		return ErrBadArguments
-	case codeNoQuorum:
+	case proto.CodeNoQuorum:
 		return ErrNoQuorum
-	case codeInProgress:
+	case proto.CodeInProgress:
 		return ErrReconfigInProgress
-	case codeNoAuth:
+	case proto.CodeNoAuth:
 		return ErrNoAuth
-	case codeBadVersion:
+	case proto.CodeBadVersion:
 		return ErrBadVersion
-	case codeDisabled:
+	case proto.CodeReconfigDisabled:
 		return ErrReconfigDisabled
 	}
 	return serverError{strconv.Itoa(int(code))}

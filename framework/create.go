@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Create creates a znode with the data, as the options say, and returns the
@@ -143,30 +145,21 @@ func (cr *creation) validate(path string) error {
 // what 40 bits of milliseconds hold.
 const MaxTTL = (1<<40 - 1) * time.Millisecond
 
-// Create flags of the protocol.
-const (
-	flagEphemeral     = 1
-	flagSequential    = 2
-	flagContainer     = 4
-	flagTTL           = 5
-	flagSequentialTTL = 6
-)
-
 func (cr *creation) flags() int32 {
 	switch {
 	case cr.ttlSet && cr.sequential:
-		return flagSequentialTTL
+		return proto.FlagTTLSequential
 	case cr.ttlSet:
-		return flagTTL
+		return proto.FlagTTL
 	case cr.container:
-		return flagContainer
+		return proto.FlagContainer
 	}
 	var flags int32
 	if cr.ephemeral {
-		flags |= flagEphemeral
+		flags |= proto.FlagEphemeral
 	}
 	if cr.sequential {
-		flags |= flagSequential
+		flags |= proto.FlagSequential
 	}
 	return flags
 }

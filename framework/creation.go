@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A createdNode is what the reply to a create told.
@@ -115,7 +115,7 @@ func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err er
 		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
 	}
 	st, known := f.End()
-	made.stat, made.known = tapStat(st), known
+	made.stat, made.known = statOf(st), known
 	return made, err
 }
 
@@ -174,7 +174,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 		p := begin(s, func(w *wire) (string, error) {
 			f.Begin()
 			defer f.End()
-			return w.create(dir, []byte{}, flagContainer, acl)
+			return w.create(dir, []byte{}, proto.FlagContainer, acl)
 		})
 		select {
 		case <-f.Sent():
@@ -203,13 +203,4 @@ func parentMade(ctx context.Context, parent *pending[string]) error {
 		return nil
 	}
 	return err
-}
-
-func tapStat(st tap.Stat) Stat {
-	return Stat{
-		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid,
-		Ctime: time.UnixMilli(st.Ctime), Mtime: time.UnixMilli(st.Mtime),
-		Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion,
-		EphemeralOwner: st.EphemeralOwner, DataLength: st.DataLength, NumChildren: st.NumChildren,
-	}
 }

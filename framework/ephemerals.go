@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Ephemerals returns the sorted paths of the ephemeral znodes, of the client's present
@@ -48,12 +48,13 @@ func (s *session) ephemeralsWith(ctx context.Context, prefix string) ([]string, 
 	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() }); err != nil {
 		return nil, err
 	}
-	body, err := s.ask(ctx, opGetEphemerals, tap.AppendString(nil, prefix))
+	body, err := s.ask(ctx, proto.OpGetEphemerals, proto.AppendString(nil, prefix))
 	if err != nil {
 		return nil, err
 	}
-	paths, ok := tap.Strings(body, 1)
-	if !ok {
+	d := proto.NewDecoder(body)
+	paths := d.Strings()
+	if d.End() != nil {
 		return nil, errMalformed
 	}
 	return paths, nil

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // SessionSecret returns what it takes to resume, and so to end, the client's
@@ -48,11 +48,11 @@ func ServerError(code string) error { return serverError{code} }
 
 // CreateUnchecked creates a znode at a path that nobody has checked.
 func CreateUnchecked(c *Client, path string) error {
-	body := tap.AppendString(nil, c.fullPath(path))
+	body := proto.AppendString(nil, c.fullPath(path))
 	body = binary.BigEndian.AppendUint32(body, 0) // no data
 	body = binary.BigEndian.AppendUint32(body, 1) // ACL entries
 	body = binary.BigEndian.AppendUint32(body, uint32(PermAll))
-	body = tap.AppendString(tap.AppendString(body, "world"), "anyone")
+	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags
 	answer, err := c.core.current().tap.Ask(1, body, 1<<20)
 	return errors.Join(err, codeError(answer.Code))
@@ -85,7 +85,7 @@ func (b *Bare) Get(path string) error {
 
 // CreateDelete creates an ephemeral sequential znode and deletes it.
 func (b *Bare) CreateDelete(path string) error {
-	created, err := b.wire.conn.Create(path, nil, flagEphemeral|flagSequential, wireACL(OpenACL()))
+	created, err := b.wire.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(OpenACL()))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // AnyConfig, as the version that [Client.Reconfig] expects, is any.
@@ -84,7 +84,7 @@ func (ch ConfigChange) body(version int64) []byte {
 			b = binary.BigEndian.AppendUint32(b, 1<<32-1) // the string that is null
 			continue
 		}
-		b = tap.AppendString(b, strings.Join(list, ","))
+		b = proto.AppendString(b, strings.Join(list, ","))
 	}
 	return binary.BigEndian.AppendUint64(b, uint64(version))
 }
@@ -112,12 +112,13 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		return Config{}, opError("reconfig", configPath, err)
 	}
 	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session) (Config, error) {
-		answer, err := s.ask(ctx, opReconfig, body)
+		answer, err := s.ask(ctx, proto.OpReconfig, body)
 		if err != nil {
 			return Config{}, err
 		}
-		text, _, ok := tap.CutString(answer)
-		if !ok {
+		d := proto.NewDecoder(answer)
+		text := d.Text()
+		if d.Err() != nil {
 			return Config{}, errMalformed
 		}
 		return readConfig(text)

@@ -1,10 +1,8 @@
 package framework
 
 import (
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
-
-const opExists = 3
 
 // probe sends a request on a connection that has not served yet. After a refusal that
 // tells whether the server goes on to refuse: one that requires an identity which
@@ -16,9 +14,9 @@ func (s *session) probe() {
 		return
 	}
 	s.probing = s.core.spawn(func() { // ends with the answer or the connection
-		answer, err := s.tap.Ask(opExists, append(tap.AppendString(nil, "/"), 0), probeLimit)
+		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
 		s.mu.Lock()
-		s.probing, s.heard = false, err == nil && answer.Code != codeAuthRequired
+		s.probing, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
 		s.mu.Unlock()
 		if err == nil { // else the end of the connection wakes the loop
 			s.wake()

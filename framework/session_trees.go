@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Arguments of addWatch and removeWatches.
@@ -45,11 +45,11 @@ func (s *session) tendTrees() {
 // tendTree does one job, and reports whether to look for more: not if the connection broke,
 // because the next one wakes the loop.
 func (s *session) tendTree(job treeJob) (again bool) {
-	opcode, argument := int32(opAddWatch), uint32(modeRecursive)
+	opcode, argument := proto.OpAddWatch, uint32(modeRecursive)
 	if !job.set {
-		opcode, argument = opRemoveWatches, typeAny
+		opcode, argument = proto.OpRemoveWatches, typeAny
 	}
-	body := binary.BigEndian.AppendUint32(tap.AppendString(nil, job.path), argument)
+	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.path), argument)
 	_, err := s.ask(s.ctx, opcode, body)
 	if err != nil || !job.set { // reads of the path left no watch of their own, or it is gone, too
 		s.watches.fireAt(job.path, EventReconnected)

@@ -1,17 +1,20 @@
 package framework
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // Bytes of a request in ZooKeeper's encoding, beside paths, data and ACLs.
 const (
-	lengthSize  = 4                               // before a string, data or a list
-	headSize    = 8                               // number and opcode of a request
-	readSize    = headSize + lengthSize + 1       // path, watch flag
-	deleteSize  = headSize + lengthSize + 4       // path, version
-	setSize     = headSize + 2*lengthSize + 4     // path, data, version
-	createSize  = headSize + 3*lengthSize + 4 + 8 // path, data, ACL, flags, TTL
-	authSize    = headSize + 4 + 2*lengthSize     // type, scheme, credential
-	multiOpSize = 9                               // before each operation of a transaction, and at the end
+	headSize    = proto.RequestHeadSize                 // number and opcode of a request
+	readSize    = headSize + proto.LengthSize + 1       // path, watch flag
+	deleteSize  = headSize + proto.LengthSize + 4       // path, version
+	setSize     = headSize + 2*proto.LengthSize + 4     // path, data, version
+	createSize  = headSize + 3*proto.LengthSize + 4 + 8 // path, data, ACL, flags, TTL
+	authSize    = headSize + 4 + 2*proto.LengthSize     // type, scheme, credential
+	multiOpSize = proto.OpHeadSize                      // before each operation of a transaction, and at the end
 )
 
 // checkSize returns an error if a request of that many bytes must not be sent:
@@ -26,7 +29,7 @@ func (c *core) checkSize(bytes int) error {
 func aclSize(acl []ACL) int {
 	size := 0
 	for _, entry := range acl {
-		size += 4 + 2*lengthSize + len(entry.Scheme) + len(entry.ID)
+		size += 4 + 2*proto.LengthSize + len(entry.Scheme) + len(entry.ID)
 	}
 	return size
 }

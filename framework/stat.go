@@ -1,6 +1,10 @@
 package framework
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // A Stat is a znode's metadata.
 type Stat struct {
@@ -15,4 +19,13 @@ type Stat struct {
 	EphemeralOwner int64     // the session that an ephemeral znode belongs to, else 0
 	DataLength     int32     // in bytes
 	NumChildren    int32
+}
+
+func statOf(st proto.Stat) Stat {
+	return Stat{
+		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid,
+		Ctime: time.UnixMilli(st.Ctime), Mtime: time.UnixMilli(st.Mtime),
+		Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion,
+		EphemeralOwner: st.EphemeralOwner, DataLength: st.DataLength, NumChildren: st.NumChildren,
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // An Identity is whom a server takes a client for, as an ACL names it.
@@ -21,7 +21,7 @@ type Identity struct {
 // server is asked once in ten minutes.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]Identity, error) {
-		body, err := s.ask(ctx, opWhoAmI, nil)
+		body, err := s.ask(ctx, proto.OpWhoAmI, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -31,13 +31,13 @@ func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 }
 
 func identities(body []byte) ([]Identity, error) {
-	pairs, ok := tap.Strings(body, 2)
-	if !ok {
-		return nil, errMalformed
-	}
-	ids := make([]Identity, len(pairs)/2)
+	d := proto.NewDecoder(body)
+	ids := make([]Identity, d.Count(2*proto.LengthSize))
 	for i := range ids {
-		ids[i] = Identity{Scheme: pairs[2*i], ID: pairs[2*i+1]}
+		ids[i] = Identity{Scheme: d.Path(), ID: d.Path()}
+	}
+	if d.End() != nil {
+		return nil, errMalformed
 	}
 	return ids, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -219,37 +220,13 @@ func wireACL(acl []ACL) []zk.ACL {
 	return entries
 }
 
-func wireStat(st *zk.Stat) Stat {
-	return Stat{
-		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid,
-		Ctime: time.UnixMilli(st.Ctime), Mtime: time.UnixMilli(st.Mtime),
-		Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion,
-		EphemeralOwner: st.EphemeralOwner, DataLength: st.DataLength, NumChildren: st.NumChildren,
-	}
-}
-
-// Codes that the tap hands on in place of a reply that is longer than the wire client reads.
-var (
-	tooLargeCode = strconv.Itoa(tap.CodeTooLarge)
-	cutCode      = strconv.Itoa(tap.CodeCut)
-)
+func wireStat(st *zk.Stat) Stat { return statOf(proto.Stat(*st)) }
 
 // unnamedCode begins the wire client's text for a server's code that it has no
 // name for.
 const unnamedCode = "unknown error: "
 
-// throttledCode is a server's that refuses a request unseen, to shed load
-// (KeeperException.ThrottledOpException).
-const throttledCode = "-127"
-
-// readOnlyCode is the code of a server that has lost its quorum (NotReadOnlyException).
-const readOnlyCode = "-119"
-
 var errReplyTooLarge = fmt.Errorf("%w: the reply", ErrTooLarge)
-
-// authRequiredCode is a server's that refuses all requests of a connection without an
-// identity of another scheme (SessionClosedRequireAuthException).
-const authRequiredCode = "-124"
 
 // wireError translates an error of the wire client. What it has no name for is
 // an error of the socket: the request may or may not have arrived.
@@ -282,19 +259,25 @@ func wireError(err error) error {
 		}
 	}
 	if code, ok := strings.CutPrefix(err.Error(), unnamedCode); ok {
-		switch code {
-		case throttledCode:
-			return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
-		case readOnlyCode:
-			return ErrReadOnly
-		case tooLargeCode:
-			return errReplyTooLarge
-		case cutCode:
-			return fmt.Errorf("%w: %w", ErrUnknownOutcome, errReplyTooLarge)
-		case authRequiredCode:
-			return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
-		}
-		return serverError{code}
+		return unnamedError(code)
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
+}
+
+// unnamedError returns the error for a code that the wire client has no name for.
+func unnamedError(text string) error {
+	code, err := strconv.ParseInt(text, 10, 32)
+	switch {
+	case err != nil:
+		return serverError{text}
+	case code == tap.CodeTooLarge:
+		return errReplyTooLarge
+	case code == tap.CodeCut:
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, errReplyTooLarge)
+	}
+	switch code := proto.Code(code); code {
+	case proto.CodeThrottled, proto.CodeNotReadOnly, proto.CodeAuthRequired:
+		return codeError(code)
+	}
+	return serverError{text}
 }

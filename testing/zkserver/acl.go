@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Permissions of an ACL entry.
@@ -151,4 +153,27 @@ func maskSecrets(list []acl) []acl {
 		}
 	}
 	return masked
+}
+
+// takeACLs takes an access list.
+func takeACLs(d *proto.Decoder) []acl {
+	n := d.Count(12)
+	if n == 0 {
+		return nil
+	}
+	list := make([]acl, 0, n)
+	for range n {
+		list = append(list, acl{perms: d.Int32(), id: authID{scheme: d.String(), id: d.String()}})
+	}
+	return list
+}
+
+// putACLs appends an access list.
+func putACLs(e *proto.Encoder, list []acl) {
+	e.Int32(int32(len(list)))
+	for _, a := range list {
+		e.Int32(a.perms)
+		e.String(a.id.scheme)
+		e.String(a.id.id)
+	}
 }

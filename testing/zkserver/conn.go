@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -40,7 +41,7 @@ type conn struct {
 
 // An arrival is a frame that a client has sent.
 type arrival struct {
-	connect *connectRequest // nil for a request
+	connect *proto.ConnectRequest // nil for a request
 	req     request
 	strike  *fault.Strike
 	at      time.Time

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -50,7 +51,7 @@ func (c *conn) readHandshake(r *bufio.Reader) bool {
 		c.hangUp()
 		return false
 	}
-	strike := c.server.rules.Match(connect.faultFrame())
+	strike := c.server.rules.Match(connectFrame(&connect))
 	return c.push(arrival{connect: &connect, strike: strike, at: time.Now()})
 }
 
@@ -100,29 +101,14 @@ func (c *conn) push(a arrival) bool {
 	}
 }
 
-// A connectRequest is the client's side of the handshake.
-type connectRequest struct {
-	lastZxidSeen int64
-	timeout      time.Duration
-	session      int64
-	password     []byte
-	old          bool // doesn't know of read-only servers
-	readOnly     bool // a read-only server will do
+// parseConnect decodes a client's handshake.
+func parseConnect(frame []byte) (proto.ConnectRequest, error) {
+	d := proto.NewDecoder(frame)
+	r := d.ConnectRequest()
+	return r, d.End()
 }
 
-func parseConnect(frame []byte) (connectRequest, error) {
-	d := &decoder{rest: frame}
-	d.int32() // protocol version
-	r := connectRequest{lastZxidSeen: d.int64()}
-	r.timeout = time.Duration(d.int32()) * time.Millisecond
-	r.session = d.int64()
-	r.password = d.bytes()
-	if r.old = len(d.rest) == 0; !r.old {
-		r.readOnly = d.bool()
-	}
-	return r, d.end()
-}
-
-func (r *connectRequest) faultFrame() fault.Frame {
-	return fault.Frame{Session: r.session, Op: fault.Connect}
+// connectFrame returns what fault rules are matched against.
+func connectFrame(r *proto.ConnectRequest) fault.Frame {
+	return fault.Frame{Session: r.Session, Op: fault.Connect}
 }

@@ -1,6 +1,9 @@
 package zkserver
 
-import "github.com/docent-go/docent/testing/fault"
+import (
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
+)
 
 // refuses reports whether a fault rule has the front end refuse the request by itself.
 func (c *conn) refuses() bool {
@@ -17,7 +20,7 @@ func (c *conn) refuse(r *request) bool {
 	}
 	defer c.server.mu.Unlock()
 	refusal := c.strike.Code()
-	c.reply(errorReply(r.xid, refusal.Zxid(c.front.view().zxid), code(refusal)))
+	c.reply(errorReply(r.xid, refusal.Zxid(c.front.view().zxid), proto.Code(refusal)))
 	if refusal.Closes() {
 		c.finish()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -53,7 +54,7 @@ func (c *conn) work(a arrival) bool {
 		return c.refuse(&a.req)
 	case c.readsOnly():
 		return c.serveReadOnly(&a.req)
-	case a.req.op == opSync || a.req.op.isWrite() && a.req.op.isKnown():
+	case a.req.op == proto.OpSync || isWrite(a.req.op) && isKnown(a.req.op):
 		return c.serveByLeader(&a.req)
 	}
 	return c.serveHere(&a.req)
@@ -124,39 +125,39 @@ func (c *conn) lockWhen(ready func() bool) bool {
 }
 
 // handshake opens or resumes a session and reports whether the connection goes on.
-func (c *conn) handshake(r *connectRequest) bool {
+func (c *conn) handshake(r *proto.ConnectRequest) bool {
 	s := c.server
 	if !c.lockWhen(func() bool { return true }) {
 		return false
 	}
-	if old := c.front.attach[r.session]; r.session != 0 && old != nil {
+	if old := c.front.attach[r.Session]; r.Session != 0 && old != nil {
 		old.kill()
 	}
 	if c.front.readOnly != nil {
 		defer s.mu.Unlock()
 		return c.handshakeReadOnly(r)
 	}
-	ahead := r.lastZxidSeen > c.front.view().zxid
+	ahead := r.Zxid > c.front.view().zxid
 	s.mu.Unlock()
 	if ahead {
 		// The client knows more than this front end; it must find another.
 		c.kill()
 		return false
 	}
-	if r.session == 0 {
+	if r.Session == 0 {
 		return c.lockWhen(c.front.proposes) && c.await(s.openSession(c, r))
 	}
 	if !c.lockWhen(c.front.hearsLeader) {
 		return false
 	}
 	defer s.mu.Unlock()
-	sess := c.front.sessions()[r.session]
-	if sess == nil || c.front.lapsed(sess) || !bytes.Equal(sess.password, r.password) {
+	sess := c.front.sessions()[r.Session]
+	if sess == nil || c.front.lapsed(sess) || !bytes.Equal(sess.password, r.Password) {
 		c.reply(connectReply(r, nil, false))
 		c.finish()
 		return false
 	}
-	s.resumeSession(sess, s.negotiate(r.timeout), c.front)
+	s.resumeSession(sess, s.negotiate(r.Timeout), c.front)
 	c.session = sess
 	c.front.attach[sess.id] = c
 	c.reply(connectReply(r, sess, false))
@@ -166,13 +167,13 @@ func (c *conn) handshake(r *connectRequest) bool {
 // serveByLeader carries out what the leader decides on.
 func (c *conn) serveByLeader(r *request) bool {
 	ready := c.front.proposes
-	if r.op == opSync {
+	if r.op == proto.OpSync {
 		ready = c.front.hearsLeader
 	}
 	if !c.lockWhen(ready) {
 		return false
 	}
-	if r.op == opSync && c.front.leads() {
+	if r.op == proto.OpSync && c.front.leads() {
 		c.server.mu.Unlock()
 		return c.serveHere(r)
 	}
@@ -228,11 +229,11 @@ func (c *conn) serveHere(r *request) bool {
 	}
 	defer c.server.mu.Unlock()
 	switch {
-	case !r.op.isKnown():
-		c.reply(errorReply(r.xid, c.front.view().zxid, codeUnimplemented))
+	case !isKnown(r.op):
+		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
 		c.finish()
 		return false
-	case r.op == opAuth:
+	case r.op == proto.OpAuth:
 		return c.authenticate(r)
 	}
 	return c.answerByStanding(func() []byte { return c.front.answerRead(c, r) })
@@ -265,10 +266,10 @@ func (c *conn) authenticate(r *request) bool {
 		}
 	case "ip":
 	default:
-		c.reply(errorReply(r.xid, 0, codeAuthFailed))
+		c.reply(errorReply(r.xid, 0, proto.CodeAuthFailed))
 		c.finish()
 		return false
 	}
-	c.reply(errorReply(r.xid, 0, codeOK))
+	c.reply(errorReply(r.xid, 0, proto.CodeOK))
 	return true
 }

@@ -139,10 +139,10 @@ func (s *Server) SetNextSequence(path string, next int32) error {
 	if n == nil {
 		return fmt.Errorf("zkserver: set next sequence of %s: %w", path, ErrNoNode)
 	}
-	n.stat.cversion = next
+	n.stat.Cversion = next
 	for _, f := range s.frontends {
 		if behind := f.view().nodes[path]; behind != nil {
-			behind.stat.cversion = next
+			behind.stat.Cversion = next
 		}
 	}
 	return nil

@@ -3,17 +3,18 @@ package zkserver
 import (
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
 // A commit is a decision of the leader on its way to the front ends.
 type commit struct {
 	txn    *txn
-	answer func(x *txn, after []stat) []byte // for the client that asked; nil if none did
-	reply  []byte                            // what answer has returned
-	origin *conn                             // that client's connection; nil if the server itself decided
-	strike *fault.Strike                     // what is to befall the reply
-	moved  bool                              // the client is to be left without a reply
+	answer func(x *txn, after []proto.Stat) []byte // for the client that asked; nil if none did
+	reply  []byte                                  // what answer has returned
+	origin *conn                                   // that client's connection; nil if the server itself decided
+	strike *fault.Strike                           // what is to befall the reply
+	moved  bool                                    // the client is to be left without a reply
 
 	opened  *session // the session that this begins
 	ended   int64    // the session that this ends, 0 if none
@@ -30,26 +31,26 @@ type commit struct {
 // submit decides on a write of c's client, and puts a sync into the order of decisions.
 func (s *Server) submit(c *conn, r *request) *commit {
 	switch {
-	case r.op == opSync:
+	case r.op == proto.OpSync:
 		m := &commit{txn: &txn{}, origin: c, sync: r}
 		s.enqueue(m)
 		return m
-	case r.op == opCloseSession && s.sessions[c.session.id] == c.session:
+	case r.op == proto.OpCloseSession && s.sessions[c.session.id] == c.session:
 		return s.endSessionFor(c, r)
 	case s.sessions[c.session.id] != c.session:
-		return s.refuse(c, r, codeSessionExpired)
+		return s.refuse(c, r, proto.CodeSessionExpired)
 	case !c.session.claim(c.front):
-		return s.refuse(c, r, codeSessionMoved)
+		return s.refuse(c, r, proto.CodeSessionMoved)
 	}
 	p := s.newPrep(c.session.id, c.ids)
-	if r.op == opMulti {
+	if r.op == proto.OpMulti {
 		return s.submitMulti(c, r, p)
 	}
 	chg, err := p.check(r)
-	if err != codeOK {
+	if err != proto.CodeOK {
 		return s.refuse(c, r, err)
 	}
-	m := &commit{origin: c, records: p.pending, answer: func(x *txn, after []stat) []byte {
+	m := &commit{origin: c, records: p.pending, answer: func(x *txn, after []proto.Stat) []byte {
 		return writeReply(r, x.zxid, &x.changes[0], after[0])
 	}}
 	s.propose(m, []change{chg})
@@ -58,8 +59,8 @@ func (s *Server) submit(c *conn, r *request) *commit {
 
 // refuse answers a write with an error. It takes a zxid, as everything that has come
 // as far as the leader.
-func (s *Server) refuse(c *conn, r *request, err code) *commit {
-	m := &commit{origin: c, moved: err == codeSessionMoved, answer: func(x *txn, _ []stat) []byte {
+func (s *Server) refuse(c *conn, r *request, err proto.Code) *commit {
+	m := &commit{origin: c, moved: err == proto.CodeSessionMoved, answer: func(x *txn, _ []proto.Stat) []byte {
 		return errorReply(r.xid, x.zxid, err)
 	}}
 	s.propose(m, nil)
@@ -69,31 +70,31 @@ func (s *Server) refuse(c *conn, r *request, err code) *commit {
 // submitMulti decides on all operations or none.
 func (s *Server) submitMulti(c *conn, r *request, p *prep) *commit {
 	changes := make([]change, 0, len(r.ops))
-	failed, failure := -1, codeOK
+	failed, failure := -1, proto.CodeOK
 	for i := range r.ops {
 		chg, err := p.check(&r.ops[i])
-		if err != codeOK {
+		if err != proto.CodeOK {
 			failed, failure = i, err
 			changes = nil
 			break
 		}
 		changes = append(changes, chg)
 	}
-	m := &commit{origin: c, records: p.pending, answer: func(x *txn, after []stat) []byte {
+	m := &commit{origin: c, records: p.pending, answer: func(x *txn, after []proto.Stat) []byte {
 		return multiReply(r, x.zxid, changes, after)
 	}}
 	if failed >= 0 {
 		m.records = nil
-		m.answer = func(x *txn, _ []stat) []byte { return multiFailure(r, x.zxid, failed, failure) }
+		m.answer = func(x *txn, _ []proto.Stat) []byte { return multiFailure(r, x.zxid, failed, failure) }
 	}
 	s.propose(m, changes)
 	return m
 }
 
 // openSession begins a session for the client that has connected with c.
-func (s *Server) openSession(c *conn, r *connectRequest) *commit {
-	sess := s.newSession(s.negotiate(r.timeout), c.front)
-	m := &commit{origin: c, opened: sess, answer: func(*txn, []stat) []byte { return connectReply(r, sess, false) }}
+func (s *Server) openSession(c *conn, r *proto.ConnectRequest) *commit {
+	sess := s.newSession(s.negotiate(r.Timeout), c.front)
+	m := &commit{origin: c, opened: sess, answer: func(*txn, []proto.Stat) []byte { return connectReply(r, sess, false) }}
 	s.propose(m, nil)
 	return m
 }
@@ -105,8 +106,8 @@ func (s *Server) endSession(sess *session) {
 }
 
 func (s *Server) endSessionFor(c *conn, r *request) *commit {
-	m := &commit{origin: c, ended: c.session.id, answer: func(x *txn, _ []stat) []byte {
-		return errorReply(r.xid, x.zxid, codeOK)
+	m := &commit{origin: c, ended: c.session.id, answer: func(x *txn, _ []proto.Stat) []byte {
+		return errorReply(r.xid, x.zxid, proto.CodeOK)
 	}}
 	s.propose(m, s.dropSession(m, c.session))
 	return m
@@ -130,8 +131,8 @@ func (s *Server) dropSession(m *commit, sess *session) []change {
 // removeReapable deletes a container or TTL node that is due.
 func (s *Server) removeReapable(path string) {
 	p := s.newPrep(0, nil)
-	chg, err := p.check(&request{op: opDeleteContainer, path: path})
-	if err != codeOK {
+	chg, err := p.check(&request{op: proto.OpDeleteContainer, path: path})
+	if err != proto.CodeOK {
 		return
 	}
 	s.propose(&commit{records: p.pending}, []change{chg})

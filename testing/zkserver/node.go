@@ -1,5 +1,7 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/proto"
+
 // A node is a znode. Its data and acl are never changed in place, so that they can
 // be shared with replies, records and clones.
 type node struct {
@@ -9,18 +11,18 @@ type node struct {
 
 	// stat's cversion counts the creations of children only, as the sequence
 	// numbers of new children need it; its dataLength and numChildren are unused.
-	stat stat
+	stat proto.Stat
 }
 
 // shown returns the stat as clients see it: cversion counts deletions too, and only
 // sessions are owners.
-func (n *node) shown() stat {
+func (n *node) shown() proto.Stat {
 	s := n.stat
-	s.dataLength = int32(len(n.data))
-	s.numChildren = int32(len(n.children))
-	s.cversion = s.cversion*2 - s.numChildren
-	if kindOf(s.ephemeralOwner) != ownerSession {
-		s.ephemeralOwner = 0
+	s.DataLength = int32(len(n.data))
+	s.NumChildren = int32(len(n.children))
+	s.Cversion = s.Cversion*2 - s.NumChildren
+	if kindOf(s.EphemeralOwner) != ownerSession {
+		s.EphemeralOwner = 0
 	}
 	return s
 }

@@ -1,83 +1,44 @@
 package zkserver
 
-// An opcode names an operation on the wire.
-type opcode int32
-
-const (
-	opCreate          opcode = 1
-	opDelete          opcode = 2
-	opExists          opcode = 3
-	opGetData         opcode = 4
-	opSetData         opcode = 5
-	opGetACL          opcode = 6
-	opSetACL          opcode = 7
-	opGetChildren     opcode = 8
-	opSync            opcode = 9
-	opPing            opcode = 11
-	opGetChildren2    opcode = 12
-	opCheck           opcode = 13
-	opMulti           opcode = 14
-	opCreate2         opcode = 15
-	opCheckWatches    opcode = 17
-	opRemoveWatches   opcode = 18
-	opCreateContainer opcode = 19
-	opDeleteContainer opcode = 20
-	opCreateTTL       opcode = 21
-	opMultiRead       opcode = 22
-	opAuth            opcode = 100
-	opSetWatches      opcode = 101
-	opGetEphemerals   opcode = 103
-	opCountChildren   opcode = 104 // getAllChildrenNumber: every descendant
-	opSetWatches2     opcode = 105
-	opAddWatch        opcode = 106
-	opWhoAmI          opcode = 107
-	opCreateSession   opcode = -10
-	opCloseSession    opcode = -11
-	opError           opcode = -1 // in the results of a multi
-)
+import "github.com/docent-go/docent/internal/proto"
 
 // isWrite reports whether the operation goes through the leader and takes a zxid,
 // also when it fails.
-func (o opcode) isWrite() bool {
-	switch o {
-	case opCreate, opCreate2, opCreateContainer, opCreateTTL, opDelete, opDeleteContainer,
-		opSetData, opSetACL, opCheck, opMulti, opCloseSession, opCreateSession:
+func isWrite(op proto.Opcode) bool {
+	switch op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpDeleteContainer,
+		proto.OpSetData, proto.OpSetACL, proto.OpCheck, proto.OpMulti, proto.OpCloseSession, proto.OpCreateSession:
 		return true
 	}
 	return false
 }
 
 // isKnown reports whether the server has the operation.
-func (o opcode) isKnown() bool {
-	switch o {
-	case opExists, opGetData, opGetACL, opGetChildren, opSync, opPing, opGetChildren2, opCheckWatches,
-		opRemoveWatches, opMultiRead, opAuth, opSetWatches, opGetEphemerals, opCountChildren,
-		opSetWatches2, opAddWatch, opWhoAmI:
+func isKnown(op proto.Opcode) bool {
+	switch op {
+	case proto.OpExists, proto.OpGetData, proto.OpGetACL, proto.OpGetChildren, proto.OpSync, proto.OpPing, proto.OpGetChildren2, proto.OpCheckWatches,
+		proto.OpRemoveWatches, proto.OpMultiRead, proto.OpAuth, proto.OpSetWatches, proto.OpGetEphemerals, proto.OpCountChildren,
+		proto.OpSetWatches2, proto.OpAddWatch, proto.OpWhoAmI:
 		return true
-	case opCreateSession, opDeleteContainer:
+	case proto.OpCreateSession, proto.OpDeleteContainer:
 		return false // the server's own
 	}
-	return o.isWrite()
+	return isWrite(op)
 }
 
 // isCreate reports whether the operation creates a node.
-func (o opcode) isCreate() bool {
-	switch o {
-	case opCreate, opCreate2, opCreateContainer, opCreateTTL:
+func isCreate(op proto.Opcode) bool {
+	switch op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 		return true
 	}
 	return false
 }
 
-// Flags of a create request. The values are the protocol's.
+// Flags of a create request that only a server has to know.
 const (
 	flagPersistent          int32 = 0
-	flagEphemeral           int32 = 1
-	flagSequential          int32 = 2
-	flagEphemeralSequential int32 = 3
-	flagContainer           int32 = 4
-	flagTTL                 int32 = 5
-	flagTTLSequential       int32 = 6
+	flagEphemeralSequential       = proto.FlagEphemeral | proto.FlagSequential
 )
 
 // A createMode is what the flags of a create request ask for.
@@ -90,17 +51,17 @@ func modeOf(flags int32) (createMode, bool) {
 	switch flags {
 	case flagPersistent:
 		return createMode{}, true
-	case flagEphemeral:
+	case proto.FlagEphemeral:
 		return createMode{ephemeral: true}, true
-	case flagSequential:
+	case proto.FlagSequential:
 		return createMode{sequential: true}, true
 	case flagEphemeralSequential:
 		return createMode{ephemeral: true, sequential: true}, true
-	case flagContainer:
+	case proto.FlagContainer:
 		return createMode{container: true}, true
-	case flagTTL:
+	case proto.FlagTTL:
 		return createMode{ttl: true}, true
-	case flagTTLSequential:
+	case proto.FlagTTLSequential:
 		return createMode{ttl: true, sequential: true}, true
 	}
 	return createMode{}, false

@@ -1,6 +1,10 @@
 package zkserver
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // A prep checks the operations of one request, in order, against the leader's tree
 // and turns each into a change. Nothing is applied until all have been checked, so
@@ -17,7 +21,7 @@ type prep struct {
 
 // A record is what the checks need to know of a node.
 type record struct {
-	stat     stat
+	stat     proto.Stat
 	acl      []acl
 	children int
 	gone     bool
@@ -52,92 +56,92 @@ func (p *prep) put(path string, r *record) {
 }
 
 // check turns one operation into a change.
-func (p *prep) check(r *request) (change, code) {
+func (p *prep) check(r *request) (change, proto.Code) {
 	switch {
-	case r.op.isCreate():
+	case isCreate(r.op):
 		return p.create(r)
-	case r.op == opDelete:
+	case r.op == proto.OpDelete:
 		return p.delete(r)
-	case r.op == opDeleteContainer:
+	case r.op == proto.OpDeleteContainer:
 		return p.deleteContainer(r)
-	case r.op == opSetData:
+	case r.op == proto.OpSetData:
 		return p.setData(r)
-	case r.op == opSetACL:
+	case r.op == proto.OpSetACL:
 		return p.setACL(r)
-	case r.op == opCheck:
+	case r.op == proto.OpCheck:
 		return p.checkVersion(r)
 	}
-	return change{}, codeUnimplemented
+	return change{}, proto.CodeUnimplemented
 }
 
 // create makes the checks in ZooKeeper's order, which decides what error wins.
-func (p *prep) create(r *request) (change, code) {
+func (p *prep) create(r *request) (change, proto.Code) {
 	mode, err := p.createMode(r)
-	if err != codeOK {
+	if err != proto.CodeOK {
 		return change{}, err
 	}
 	if !hasParent(r.path) {
-		return change{}, codeBadArguments
+		return change{}, proto.CodeBadArguments
 	}
 	list, ok := expandACL(r.acl, p.ids)
 	if !ok {
-		return change{}, codeInvalidACL
+		return change{}, proto.CodeInvalidACL
 	}
 	parentPath, _ := parentOf(r.path)
 	parent := p.lookup(parentPath)
 	if parent == nil {
-		return change{}, codeNoNode
+		return change{}, proto.CodeNoNode
 	}
 	if !permits(parent.acl, p.ids, permCreate) {
-		return change{}, codeNoAuth
+		return change{}, proto.CodeNoAuth
 	}
 	path := r.path
 	if mode.sequential {
-		path += fmt.Sprintf("%010d", parent.stat.cversion)
+		path += fmt.Sprintf("%010d", parent.stat.Cversion)
 	}
 	if !validPath(path) {
-		return change{}, codeBadArguments
+		return change{}, proto.CodeBadArguments
 	}
 	if p.lookup(path) != nil {
-		return change{}, codeNodeExists
+		return change{}, proto.CodeNodeExists
 	}
-	if kindOf(parent.stat.ephemeralOwner) == ownerSession {
-		return change{}, codeNoChildrenForEphemerals
+	if kindOf(parent.stat.EphemeralOwner) == ownerSession {
+		return change{}, proto.CodeNoChildrenForEphemerals
 	}
 	c := change{
 		kind: changeCreate, path: path, data: r.data, acl: list,
-		owner: p.ownerOf(r, mode), parentCversion: parent.stat.cversion + 1,
+		owner: p.ownerOf(r, mode), parentCversion: parent.stat.Cversion + 1,
 	}
 	grown := *parent
-	grown.stat.cversion = c.parentCversion
+	grown.stat.Cversion = c.parentCversion
 	grown.children++
 	p.put(parentPath, &grown)
-	p.put(path, &record{stat: stat{ephemeralOwner: c.owner}, acl: list})
-	return c, codeOK
+	p.put(path, &record{stat: proto.Stat{EphemeralOwner: c.owner}, acl: list})
+	return c, proto.CodeOK
 }
 
-func (p *prep) createMode(r *request) (createMode, code) {
+func (p *prep) createMode(r *request) (createMode, proto.Code) {
 	mode, known := modeOf(r.flags)
 	switch {
 	case !known:
-		return mode, codeBadArguments
+		return mode, proto.CodeBadArguments
 	case mode.ttl && !p.ttl:
-		return mode, codeUnimplemented
+		return mode, proto.CodeUnimplemented
 	case mode.ttl && (r.ttl <= 0 || r.ttl > maxTTL):
-		return mode, codeBadArguments
-	case !mode.ttl && (r.ttl >= 0 || r.op == opCreateTTL):
-		return mode, codeBadArguments
+		return mode, proto.CodeBadArguments
+	case !mode.ttl && (r.ttl >= 0 || r.op == proto.OpCreateTTL):
+		return mode, proto.CodeBadArguments
 	}
-	return mode, codeOK
+	return mode, proto.CodeOK
 }
 
 // ownerOf returns the ephemeralOwner of a new node. The operation decides: the
 // container flag in a plain create makes a persistent node.
 func (p *prep) ownerOf(r *request, mode createMode) int64 {
 	switch {
-	case r.op == opCreateContainer:
+	case r.op == proto.OpCreateContainer:
 		return containerOwner
-	case r.op == opCreateTTL:
+	case r.op == proto.OpCreateTTL:
 		return ttlOwner | r.ttl
 	case mode.ephemeral:
 		return p.session
@@ -145,41 +149,41 @@ func (p *prep) ownerOf(r *request, mode createMode) int64 {
 	return 0
 }
 
-func (p *prep) delete(r *request) (change, code) {
+func (p *prep) delete(r *request) (change, proto.Code) {
 	if !hasParent(r.path) || isSpecial(r.path) {
-		return change{}, codeBadArguments
+		return change{}, proto.CodeBadArguments
 	}
 	parentPath, _ := parentOf(r.path)
 	parent := p.lookup(parentPath)
 	if parent == nil {
-		return change{}, codeNoNode
+		return change{}, proto.CodeNoNode
 	}
 	if !permits(parent.acl, p.ids, permDelete) {
-		return change{}, codeNoAuth
+		return change{}, proto.CodeNoAuth
 	}
 	n := p.lookup(r.path)
 	switch {
 	case n == nil:
-		return change{}, codeNoNode
-	case !matchVersion(n.stat.version, r.version):
-		return change{}, codeBadVersion
+		return change{}, proto.CodeNoNode
+	case !matchVersion(n.stat.Version, r.version):
+		return change{}, proto.CodeBadVersion
 	case n.children > 0:
-		return change{}, codeNotEmpty
+		return change{}, proto.CodeNotEmpty
 	}
-	return p.remove(r.path, parentPath, parent), codeOK
+	return p.remove(r.path, parentPath, parent), proto.CodeOK
 }
 
 // deleteContainer checks the deletion of a container or TTL node by the server.
-func (p *prep) deleteContainer(r *request) (change, code) {
+func (p *prep) deleteContainer(r *request) (change, proto.Code) {
 	n := p.lookup(r.path)
 	switch {
 	case n == nil:
-		return change{}, codeNoNode
+		return change{}, proto.CodeNoNode
 	case n.children > 0:
-		return change{}, codeNotEmpty
+		return change{}, proto.CodeNotEmpty
 	}
 	parentPath, _ := parentOf(r.path)
-	return p.remove(r.path, parentPath, p.lookup(parentPath)), codeOK
+	return p.remove(r.path, parentPath, p.lookup(parentPath)), proto.CodeOK
 }
 
 func (p *prep) remove(path, parentPath string, parent *record) change {
@@ -190,66 +194,66 @@ func (p *prep) remove(path, parentPath string, parent *record) change {
 	return change{kind: changeDelete, path: path}
 }
 
-func (p *prep) setData(r *request) (change, code) {
+func (p *prep) setData(r *request) (change, proto.Code) {
 	n, err := p.target(r, permWrite)
-	if err != codeOK {
+	if err != proto.CodeOK {
 		return change{}, err
 	}
-	if !matchVersion(n.stat.version, r.version) {
-		return change{}, codeBadVersion
+	if !matchVersion(n.stat.Version, r.version) {
+		return change{}, proto.CodeBadVersion
 	}
 	changed := *n
-	changed.stat.version++
+	changed.stat.Version++
 	p.put(r.path, &changed)
-	return change{kind: changeData, path: r.path, data: r.data, version: changed.stat.version}, codeOK
+	return change{kind: changeData, path: r.path, data: r.data, version: changed.stat.Version}, proto.CodeOK
 }
 
-func (p *prep) setACL(r *request) (change, code) {
+func (p *prep) setACL(r *request) (change, proto.Code) {
 	if !validPath(r.path) {
-		return change{}, codeBadArguments
+		return change{}, proto.CodeBadArguments
 	}
 	list, ok := expandACL(r.acl, p.ids)
 	if !ok {
-		return change{}, codeInvalidACL
+		return change{}, proto.CodeInvalidACL
 	}
 	n, err := p.target(r, permAdmin)
-	if err != codeOK {
+	if err != proto.CodeOK {
 		return change{}, err
 	}
-	if !matchVersion(n.stat.aversion, r.version) {
-		return change{}, codeBadVersion
+	if !matchVersion(n.stat.Aversion, r.version) {
+		return change{}, proto.CodeBadVersion
 	}
 	// The record keeps the old list, by which ZooKeeper 3.8 goes until this is committed.
 	changed := *n
-	changed.stat.aversion++
+	changed.stat.Aversion++
 	p.put(r.path, &changed)
-	return change{kind: changeACL, path: r.path, acl: list, version: changed.stat.aversion}, codeOK
+	return change{kind: changeACL, path: r.path, acl: list, version: changed.stat.Aversion}, proto.CodeOK
 }
 
-func (p *prep) checkVersion(r *request) (change, code) {
+func (p *prep) checkVersion(r *request) (change, proto.Code) {
 	n, err := p.target(r, permRead)
-	if err != codeOK {
+	if err != proto.CodeOK {
 		return change{}, err
 	}
-	if !matchVersion(n.stat.version, r.version) {
-		return change{}, codeBadVersion
+	if !matchVersion(n.stat.Version, r.version) {
+		return change{}, proto.CodeBadVersion
 	}
-	return change{kind: changeNothing, path: r.path}, codeOK
+	return change{kind: changeNothing, path: r.path}, proto.CodeOK
 }
 
 // target returns the record of the node that an operation is about.
-func (p *prep) target(r *request, perm int32) (*record, code) {
+func (p *prep) target(r *request, perm int32) (*record, proto.Code) {
 	if !validPath(r.path) {
-		return nil, codeBadArguments
+		return nil, proto.CodeBadArguments
 	}
 	n := p.lookup(r.path)
 	if n == nil {
-		return nil, codeNoNode
+		return nil, proto.CodeNoNode
 	}
 	if !permits(n.acl, p.ids, perm) {
-		return nil, codeNoAuth
+		return nil, proto.CodeNoAuth
 	}
-	return n, codeOK
+	return n, proto.CodeOK
 }
 
 func matchVersion(current, expected int32) bool { return expected == -1 || expected == current }

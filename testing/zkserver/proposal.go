@@ -118,7 +118,7 @@ func (s *Server) abandonOutstanding() {
 func (s *Server) ephemeralsToBe(session int64) []string {
 	paths := slices.DeleteFunc(s.tree.ephemeralsOf(session), func(path string) bool { return s.records[path] != nil })
 	for path, r := range s.records {
-		if !r.gone && r.stat.ephemeralOwner == session {
+		if !r.gone && r.stat.EphemeralOwner == session {
 			paths = append(paths, path)
 		}
 	}

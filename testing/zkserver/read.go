@@ -1,52 +1,56 @@
 package zkserver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // answerRead answers everything that the front end answers by itself, from its own
 // state of the tree.
 func (f *Frontend) answerRead(c *conn, r *request) []byte {
 	t := f.view()
-	e := newEncoder()
-	e.replyHeader(r.xid, t.zxid, codeOK)
-	if err := f.read(e, t, c, r); err != codeOK {
+	e := proto.NewEncoder()
+	e.ReplyHead(r.xid, t.zxid, proto.CodeOK)
+	if err := f.read(e, t, c, r); err != proto.CodeOK {
 		return errorReply(r.xid, t.zxid, err)
 	}
-	return e.frame()
+	return e.Frame()
 }
 
-func (f *Frontend) read(e *encoder, t *tree, c *conn, r *request) code {
+func (f *Frontend) read(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	switch r.op {
-	case opPing:
-		return codeOK
-	case opSync: // of a leader's own client
-		e.string(r.path)
-		return codeOK
-	case opExists:
+	case proto.OpPing:
+		return proto.CodeOK
+	case proto.OpSync: // of a leader's own client
+		e.String(r.path)
+		return proto.CodeOK
+	case proto.OpExists:
 		return f.readExists(e, t, c, r)
-	case opGetEphemerals:
-		e.strings(withPrefix(t.ephemeralsOf(c.session.id), r.path))
-		return codeOK
-	case opWhoAmI:
-		e.int32(int32(len(c.ids)))
+	case proto.OpGetEphemerals:
+		e.Strings(withPrefix(t.ephemeralsOf(c.session.id), r.path))
+		return proto.CodeOK
+	case proto.OpWhoAmI:
+		e.Int32(int32(len(c.ids)))
 		for _, id := range c.ids {
 			user, _, _ := strings.Cut(id.id, ":")
-			e.string(id.scheme)
-			e.string(user)
+			e.String(id.scheme)
+			e.String(user)
 		}
-		return codeOK
-	case opMultiRead:
+		return proto.CodeOK
+	case proto.OpMultiRead:
 		f.readMulti(e, t, c, r)
-		return codeOK
-	case opSetWatches, opSetWatches2:
+		return proto.CodeOK
+	case proto.OpSetWatches, proto.OpSetWatches2:
 		f.watches.resume(t, c, &r.resume)
-		return codeOK
-	case opCheckWatches:
+		return proto.CodeOK
+	case proto.OpCheckWatches:
 		return f.watches.check(r.path, r.kind)
-	case opRemoveWatches:
+	case proto.OpRemoveWatches:
 		return f.watches.remove(r.path, c, r.kind)
-	case opAddWatch:
+	case proto.OpAddWatch:
 		err := f.watches.addPersistent(r.path, c, r.kind)
-		e.int32(int32(err))
+		e.Int32(int32(err))
 		return err
 	}
 	return f.readNode(e, t, c, r)
@@ -54,57 +58,57 @@ func (f *Frontend) read(e *encoder, t *tree, c *conn, r *request) code {
 
 // readExists needs no permission, and its watch stands also on a node that is not
 // there.
-func (f *Frontend) readExists(e *encoder, t *tree, c *conn, r *request) code {
+func (f *Frontend) readExists(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	if strings.Contains(r.path, "\x00") {
-		return codeBadArguments
+		return proto.CodeBadArguments
 	}
 	if r.watch {
 		f.watches.data.add(r.path, c, watchOnce)
 	}
 	n := t.nodes[r.path]
 	if n == nil {
-		return codeNoNode
+		return proto.CodeNoNode
 	}
-	e.stat(n.shown())
-	return codeOK
+	e.Stat(n.shown())
+	return proto.CodeOK
 }
 
 // readNode answers a read of one node that must exist and be readable.
-func (f *Frontend) readNode(e *encoder, t *tree, c *conn, r *request) code {
+func (f *Frontend) readNode(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	n := t.nodes[r.path]
 	if n == nil {
-		return codeNoNode
+		return proto.CodeNoNode
 	}
 	perm := permRead
-	if r.op == opGetACL {
+	if r.op == proto.OpGetACL {
 		perm |= permAdmin
 	}
 	if !permits(n.acl, c.ids, perm) {
-		return codeNoAuth
+		return proto.CodeNoAuth
 	}
 	switch r.op {
-	case opGetData:
-		e.bytes(n.data)
-		e.stat(n.shown())
+	case proto.OpGetData:
+		e.Bytes(n.data)
+		e.Stat(n.shown())
 		f.watchIf(r, f.watches.data, c)
-	case opGetChildren:
-		e.strings(n.childNames())
+	case proto.OpGetChildren:
+		e.Strings(n.childNames())
 		f.watchIf(r, f.watches.child, c)
-	case opGetChildren2:
-		e.strings(n.childNames())
-		e.stat(n.shown())
+	case proto.OpGetChildren2:
+		e.Strings(n.childNames())
+		e.Stat(n.shown())
 		f.watchIf(r, f.watches.child, c)
-	case opCountChildren:
-		e.int32(t.descendants(r.path))
-	case opGetACL:
+	case proto.OpCountChildren:
+		e.Int32(t.descendants(r.path))
+	case proto.OpGetACL:
 		list := n.acl
 		if !permits(n.acl, c.ids, permAdmin) {
 			list = maskSecrets(list)
 		}
-		e.acls(list)
-		e.stat(n.shown())
+		putACLs(e, list)
+		e.Stat(n.shown())
 	}
-	return codeOK
+	return proto.CodeOK
 }
 
 func (f *Frontend) watchIf(r *request, table *watchTable, c *conn) {
@@ -114,19 +118,19 @@ func (f *Frontend) watchIf(r *request, table *watchTable, c *conn) {
 }
 
 // readMulti answers several reads; each fails for itself.
-func (f *Frontend) readMulti(e *encoder, t *tree, c *conn, r *request) {
+func (f *Frontend) readMulti(e *proto.Encoder, t *tree, c *conn, r *request) {
 	for i := range r.ops {
 		op := &r.ops[i]
-		part := &encoder{}
-		if err := f.readNode(part, t, c, op); err != codeOK {
-			e.multiHeader(opError, false, err)
-			e.int32(int32(err))
+		part := proto.NewEncoder()
+		if err := f.readNode(part, t, c, op); err != proto.CodeOK {
+			e.OpHead(proto.OpError, false, err)
+			e.Int32(int32(err))
 			continue
 		}
-		e.multiHeader(op.op, false, codeOK)
-		e.buf = append(e.buf, part.buf...)
+		e.OpHead(op.op, false, proto.CodeOK)
+		e.Raw(part.Body())
 	}
-	e.multiHeader(opError, true, -1)
+	e.OpHead(proto.OpError, true, -1)
 }
 
 func withPrefix(paths []string, prefix string) []string {

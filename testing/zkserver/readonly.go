@@ -3,6 +3,8 @@ package zkserver
 import (
 	"bytes"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // readOnlyDelay is how long ZooKeeper looks for a leader before it serves reads, unless a tick is
@@ -58,18 +60,18 @@ func (c *conn) readsOnly() bool {
 }
 
 // handshakeReadOnly opens or resumes a local session. It needs Server.mu.
-func (c *conn) handshakeReadOnly(r *connectRequest) bool {
+func (c *conn) handshakeReadOnly(r *proto.ConnectRequest) bool {
 	f := c.front
-	sess := f.readOnly[r.session]
+	sess := f.readOnly[r.Session]
 	switch {
-	case !r.readOnly, r.session != 0 && (sess == nil || !bytes.Equal(sess.password, r.password)):
+	case !r.ReadOnly, r.Session != 0 && (sess == nil || !bytes.Equal(sess.password, r.Password)):
 		c.kill()
 		return false
-	case r.session == 0 && !c.server.config.localSessions:
-		c.reply(errorReply(0, f.view().zxid, codeNotReadOnly)) // which is no answer to a handshake
+	case r.Session == 0 && !c.server.config.localSessions:
+		c.reply(errorReply(0, f.view().zxid, proto.CodeNotReadOnly)) // which is no answer to a handshake
 		return true
-	case r.session == 0:
-		sess = c.server.newSession(c.server.negotiate(r.timeout), f)
+	case r.Session == 0:
+		sess = c.server.newSession(c.server.negotiate(r.Timeout), f)
 		f.readOnly[sess.id] = sess
 	}
 	c.session = sess
@@ -88,15 +90,15 @@ func (c *conn) serveReadOnly(r *request) bool {
 		c.strike = nil
 		s.mu.Unlock()
 		return true
-	case r.op == opCloseSession:
+	case r.op == proto.OpCloseSession:
 		defer s.mu.Unlock()
 		delete(c.front.readOnly, c.session.id)
-		c.reply(errorReply(r.xid, c.front.view().zxid, codeOK))
+		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeOK))
 		c.finish()
 		return false
-	case r.op == opSync || r.op.isWrite():
+	case r.op == proto.OpSync || isWrite(r.op):
 		defer s.mu.Unlock()
-		c.reply(errorReply(r.xid, c.front.view().zxid, codeNotReadOnly))
+		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeNotReadOnly))
 		return true
 	}
 	s.mu.Unlock()

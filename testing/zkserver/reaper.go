@@ -44,14 +44,14 @@ func (r *reaper) dueLocked(path string) (time.Time, bool) {
 	if n == nil || len(n.children) > 0 {
 		return time.Time{}, false
 	}
-	switch kindOf(n.stat.ephemeralOwner) {
+	switch kindOf(n.stat.EphemeralOwner) {
 	case ownerContainer:
 		// A container that has never had a child is kept, for the one who has
 		// made it to put a child in.
-		return time.Time{}, n.stat.cversion > 0
+		return time.Time{}, n.stat.Cversion > 0
 	case ownerTTL:
-		ttl := n.stat.ephemeralOwner &^ ttlOwner
-		return time.UnixMilli(n.stat.mtime + ttl + 1).Add(-r.server.shift), true
+		ttl := n.stat.EphemeralOwner &^ ttlOwner
+		return time.UnixMilli(n.stat.Mtime + ttl + 1).Add(-r.server.shift), true
 	}
 	return time.Time{}, false
 }

@@ -1,12 +1,15 @@
 package zkserver
 
-import "github.com/docent-go/docent/testing/fault"
+import (
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
+)
 
 // A request is a decoded request, or one operation of a multi. Which fields mean
 // something depends on op.
 type request struct {
 	xid     int32
-	op      opcode
+	op      proto.Opcode
 	path    string
 	data    []byte
 	acl     []acl
@@ -29,66 +32,66 @@ type watchResume struct {
 
 // parseRequest decodes a frame without its length.
 func parseRequest(frame []byte) (request, error) {
-	d := &decoder{rest: frame}
-	r := request{xid: d.int32(), op: opcode(d.int32())}
-	r.parseBody(d)
-	return r, d.end()
+	d := proto.NewDecoder(frame)
+	r := request{xid: d.Int32(), op: proto.Opcode(d.Int32())}
+	r.parseBody(&d)
+	return r, d.End()
 }
 
-func (r *request) parseBody(d *decoder) {
+func (r *request) parseBody(d *proto.Decoder) {
 	switch r.op {
-	case opPing, opCloseSession, opWhoAmI:
-	case opMulti, opMultiRead:
+	case proto.OpPing, proto.OpCloseSession, proto.OpWhoAmI:
+	case proto.OpMulti, proto.OpMultiRead:
 		r.parseOps(d)
-	case opAuth:
-		d.int32() // a type that nobody uses
-		r.scheme, r.data = d.string(), d.bytes()
-	case opSetWatches, opSetWatches2:
+	case proto.OpAuth:
+		d.Int32() // a type that nobody uses
+		r.scheme, r.data = d.String(), d.Bytes()
+	case proto.OpSetWatches, proto.OpSetWatches2:
 		r.parseResume(d)
 	default:
 		if !r.parsePlain(d) {
-			d.rest = nil // it is refused, whatever it holds
+			d.Discard() // it is refused, whatever it holds
 		}
 	}
 }
 
 // parsePlain decodes an operation on one path and reports whether op is one.
-func (r *request) parsePlain(d *decoder) bool {
+func (r *request) parsePlain(d *proto.Decoder) bool {
 	switch r.op {
-	case opCreate, opCreate2, opCreateContainer, opCreateTTL:
-		r.path, r.data, r.acl, r.flags = d.path(), d.bytes(), d.acls(), d.int32()
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		r.path, r.data, r.acl, r.flags = d.Path(), d.Bytes(), takeACLs(d), d.Int32()
 		r.ttl = -1
-		if r.op == opCreateTTL {
-			r.ttl = d.int64()
+		if r.op == proto.OpCreateTTL {
+			r.ttl = d.Int64()
 		}
-	case opDelete, opCheck:
-		r.path, r.version = d.path(), d.int32()
-	case opSetData:
-		r.path, r.data, r.version = d.path(), d.bytes(), d.int32()
-	case opSetACL:
-		r.path, r.acl, r.version = d.path(), d.acls(), d.int32()
-	case opExists, opGetData, opGetChildren, opGetChildren2:
-		r.path, r.watch = d.path(), d.bool()
-	case opGetACL, opSync, opGetEphemerals, opCountChildren:
-		r.path = d.path()
-	case opCheckWatches, opRemoveWatches, opAddWatch:
-		r.path, r.kind = d.path(), d.int32()
+	case proto.OpDelete, proto.OpCheck:
+		r.path, r.version = d.Path(), d.Int32()
+	case proto.OpSetData:
+		r.path, r.data, r.version = d.Path(), d.Bytes(), d.Int32()
+	case proto.OpSetACL:
+		r.path, r.acl, r.version = d.Path(), takeACLs(d), d.Int32()
+	case proto.OpExists, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren2:
+		r.path, r.watch = d.Path(), d.Bool()
+	case proto.OpGetACL, proto.OpSync, proto.OpGetEphemerals, proto.OpCountChildren:
+		r.path = d.Path()
+	case proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpAddWatch:
+		r.path, r.kind = d.Path(), d.Int32()
 	default:
 		return false
 	}
 	return true
 }
 
-func (r *request) parseOps(d *decoder) {
-	for d.err == nil {
-		op := request{op: opcode(d.int32())}
-		done := d.bool()
-		d.int32() // an error number, of use in results only
-		if done || d.err != nil {
+func (r *request) parseOps(d *proto.Decoder) {
+	for d.Err() == nil {
+		op := request{op: proto.Opcode(d.Int32())}
+		done := d.Bool()
+		d.Int32() // an error number, of use in results only
+		if done || d.Err() != nil {
 			return
 		}
 		if !r.allows(op.op) || !op.parsePlain(d) {
-			d.err = errMalformed
+			d.Fail()
 			return
 		}
 		op.normalize()
@@ -97,43 +100,43 @@ func (r *request) parseOps(d *decoder) {
 }
 
 // allows reports whether a multi of r's kind may hold op.
-func (r *request) allows(op opcode) bool {
-	if r.op == opMultiRead {
-		return op == opGetData || op == opGetChildren
+func (r *request) allows(op proto.Opcode) bool {
+	if r.op == proto.OpMultiRead {
+		return op == proto.OpGetData || op == proto.OpGetChildren
 	}
-	return op.isCreate() || op == opDelete || op == opSetData || op == opCheck
+	return isCreate(op) || op == proto.OpDelete || op == proto.OpSetData || op == proto.OpCheck
 }
 
 // normalize does to a create inside a multi what ZooKeeper does: the operation
 // follows from the flags, whatever was asked for, so a create2 answers like a
 // create and a create with the container flag makes a container.
 func (r *request) normalize() {
-	if !r.op.isCreate() {
+	if !isCreate(r.op) {
 		return
 	}
 	mode, _ := modeOf(r.flags)
 	switch {
 	case mode.container:
-		r.op, r.ttl = opCreateContainer, -1
+		r.op, r.ttl = proto.OpCreateContainer, -1
 	case mode.ttl:
-		r.op = opCreateTTL
+		r.op = proto.OpCreateTTL
 	default:
-		r.op, r.ttl = opCreate, -1
+		r.op, r.ttl = proto.OpCreate, -1
 	}
 }
 
-func (r *request) parseResume(d *decoder) {
+func (r *request) parseResume(d *proto.Decoder) {
 	w := &r.resume
-	w.relativeZxid, w.data, w.exist, w.child = d.int64(), d.strings(), d.strings(), d.strings()
-	if r.op == opSetWatches2 {
-		w.persistent, w.persistentTrees = d.strings(), d.strings()
+	w.relativeZxid, w.data, w.exist, w.child = d.Int64(), d.Strings(), d.Strings(), d.Strings()
+	if r.op == proto.OpSetWatches2 {
+		w.persistent, w.persistentTrees = d.Strings(), d.Strings()
 	}
 }
 
 // faultFrame returns what fault rules are matched against.
 func (r *request) faultFrame(session int64) fault.Frame {
 	f := fault.Frame{Session: session, Xid: r.xid, Op: fault.OpOf(int32(r.op)), Path: r.path}
-	if r.op == opMulti {
+	if r.op == proto.OpMulti {
 		for _, op := range r.ops {
 			f.Parts = append(f.Parts, fault.Part{Op: fault.OpOf(int32(op.op)), Path: op.path})
 		}

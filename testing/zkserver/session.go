@@ -3,6 +3,8 @@ package zkserver
 import (
 	"crypto/rand"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A session is a client's session as the leader knows it, guarded by Server.mu.
@@ -19,15 +21,12 @@ type session struct {
 	touchedBy *Frontend // that front end
 }
 
-// PasswordSize is the length of a session's password.
-const passwordSize = 16
-
 // newSession makes a session, whose clock starts with track.
 func (s *Server) newSession(timeout time.Duration, owner *Frontend) *session {
 	s.lastSession++
 	sess := &session{
 		id:       s.lastSession,
-		password: make([]byte, passwordSize),
+		password: make([]byte, proto.PasswordSize),
 		timeout:  timeout,
 		owner:    owner,
 		heard:    time.Now(),
@@ -132,7 +131,8 @@ func (sess *session) claim(f *Frontend) bool {
 	return sess.owner == f
 }
 
-// negotiate returns the timeout that a client gets that asks for the given one.
-func (s *Server) negotiate(asked time.Duration) time.Duration {
+// negotiate returns the session timeout that a client gets if it asks for the given one.
+func (s *Server) negotiate(milliseconds int32) time.Duration {
+	asked := time.Duration(milliseconds) * time.Millisecond
 	return min(max(asked, s.config.minTimeout), s.config.maxTimeout)
 }

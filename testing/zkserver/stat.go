@@ -1,14 +1,5 @@
 package zkserver
 
-// A stat is what the protocol tells of a node.
-type stat struct {
-	czxid, mzxid, pzxid         int64
-	ctime, mtime                int64 // milliseconds since 1970
-	version, cversion, aversion int32
-	ephemeralOwner              int64
-	dataLength, numChildren     int32
-}
-
 // Owners that are no session. A TTL node's carries its time to live in the low
 // five bytes, in milliseconds.
 const (

@@ -25,7 +25,7 @@ func newTree(wrap bool) *tree {
 	proc.addChild("config")
 	proc.addChild("quota")
 	config := &node{acl: []acl{{perms: permRead, id: anyone()}}, data: []byte{}}
-	config.stat.aversion = -1
+	config.stat.Aversion = -1
 	return &tree{
 		nodes: map[string]*node{
 			"":                  root,

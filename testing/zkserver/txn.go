@@ -1,5 +1,7 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/proto"
+
 // A changeKind says what a change does.
 type changeKind int
 
@@ -47,16 +49,16 @@ const (
 
 // apply carries out the changes and returns the stat that each leaves behind, for
 // the reply. A tree never goes back: the zxid of an older transaction is ignored.
-func (t *tree) apply(x *txn) []stat {
+func (t *tree) apply(x *txn) []proto.Stat {
 	t.zxid = max(t.zxid, x.zxid)
-	stats := make([]stat, len(x.changes))
+	stats := make([]proto.Stat, len(x.changes))
 	for i := range x.changes {
 		stats[i] = t.applyChange(x, &x.changes[i])
 	}
 	return stats
 }
 
-func (t *tree) applyChange(x *txn, c *change) stat {
+func (t *tree) applyChange(x *txn, c *change) proto.Stat {
 	switch c.kind {
 	case changeCreate:
 		return t.applyCreate(x, c)
@@ -66,31 +68,31 @@ func (t *tree) applyChange(x *txn, c *change) stat {
 		n := t.nodes[c.path]
 		c.nodeACL = n.acl
 		n.data = c.data
-		n.stat.version, n.stat.mzxid, n.stat.mtime = c.version, x.zxid, x.time
+		n.stat.Version, n.stat.Mzxid, n.stat.Mtime = c.version, x.zxid, x.time
 		return n.shown()
 	case changeACL:
 		n := t.nodes[c.path]
 		n.acl = c.acl
-		n.stat.aversion = c.version
+		n.stat.Aversion = c.version
 		return n.shown()
 	}
-	return stat{}
+	return proto.Stat{}
 }
 
-func (t *tree) applyCreate(x *txn, c *change) stat {
+func (t *tree) applyCreate(x *txn, c *change) proto.Stat {
 	parentPath, name := parentOf(c.path)
 	parent := t.nodes[parentPath]
 	c.nodeACL, c.parentACL = c.acl, parent.acl
 	// ZooKeeper 3.8 takes a counter that has wrapped for one of the past and keeps
 	// the largest: the sequence number 2147483647 is given again and again.
-	if t.wrap || c.parentCversion > parent.stat.cversion {
-		parent.stat.cversion = c.parentCversion
-		parent.stat.pzxid = x.zxid
+	if t.wrap || c.parentCversion > parent.stat.Cversion {
+		parent.stat.Cversion = c.parentCversion
+		parent.stat.Pzxid = x.zxid
 	}
 	parent.addChild(name)
-	n := &node{data: c.data, acl: c.acl, stat: stat{
-		czxid: x.zxid, mzxid: x.zxid, pzxid: x.zxid,
-		ctime: x.time, mtime: x.time, ephemeralOwner: c.owner,
+	n := &node{data: c.data, acl: c.acl, stat: proto.Stat{
+		Czxid: x.zxid, Mzxid: x.zxid, Pzxid: x.zxid,
+		Ctime: x.time, Mtime: x.time, EphemeralOwner: c.owner,
 	}}
 	t.nodes[c.path] = n
 	switch kind := kindOf(c.owner); {
@@ -110,8 +112,8 @@ func (t *tree) applyDelete(x *txn, c *change) {
 	parent := t.nodes[parentPath]
 	c.nodeACL, c.parentACL = t.nodes[c.path].acl, parent.acl
 	delete(parent.children, name)
-	parent.stat.pzxid = max(parent.stat.pzxid, x.zxid)
-	owner := t.nodes[c.path].stat.ephemeralOwner
+	parent.stat.Pzxid = max(parent.stat.Pzxid, x.zxid)
+	owner := t.nodes[c.path].stat.EphemeralOwner
 	delete(t.nodes, c.path)
 	delete(t.reapable, c.path)
 	if owned := t.ephemerals[owner]; owned != nil {

@@ -1,5 +1,7 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/proto"
+
 // watches are the watches of the connections of one front end, guarded by Server.mu.
 // The data table also holds the watches on nodes that don't exist.
 type watches struct {
@@ -34,7 +36,7 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 		switch n := t.nodes[path]; {
 		case n == nil:
 			c.enqueueEvent(path, eventDeleted)
-		case n.stat.mzxid > r.relativeZxid:
+		case n.stat.Mzxid > r.relativeZxid:
 			c.enqueueEvent(path, eventDataChanged)
 		default:
 			w.data.add(path, c, watchOnce)
@@ -51,7 +53,7 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 		switch n := t.nodes[path]; {
 		case n == nil:
 			c.enqueueEvent(path, eventDeleted)
-		case n.stat.pzxid > r.relativeZxid:
+		case n.stat.Pzxid > r.relativeZxid:
 			c.enqueueEvent(path, eventChildrenChanged)
 		default:
 			w.child.add(path, c, watchOnce)
@@ -72,16 +74,16 @@ func (w *watches) add(path string, c *conn, mode watchMode) {
 }
 
 // addPersistent sets a watch that lasts. The modes are the protocol's.
-func (w *watches) addPersistent(path string, c *conn, mode int32) code {
+func (w *watches) addPersistent(path string, c *conn, mode int32) proto.Code {
 	switch mode {
 	case 0:
 		w.add(path, c, watchPersistent)
 	case 1:
 		w.add(path, c, watchTree)
 	default:
-		return codeMarshallingError
+		return proto.CodeMarshallingError
 	}
-	return codeOK
+	return proto.CodeOK
 }
 
 // Kinds of watches in removeWatches and checkWatches.
@@ -91,7 +93,7 @@ const (
 	watcherAny      int32 = 3
 )
 
-func (w *watches) remove(path string, c *conn, kind int32) code {
+func (w *watches) remove(path string, c *conn, kind int32) proto.Code {
 	var removed bool
 	switch kind {
 	case watcherChildren:
@@ -102,15 +104,15 @@ func (w *watches) remove(path string, c *conn, kind int32) code {
 		child := w.child.remove(path, c)
 		removed = w.data.remove(path, c) || child
 	default:
-		return codeMarshallingError
+		return proto.CodeMarshallingError
 	}
 	if !removed {
-		return codeNoWatcher
+		return proto.CodeNoWatcher
 	}
-	return codeOK
+	return proto.CodeOK
 }
 
-func (w *watches) check(path string, kind int32) code {
+func (w *watches) check(path string, kind int32) proto.Code {
 	var found bool
 	switch kind {
 	case watcherChildren:
@@ -120,12 +122,12 @@ func (w *watches) check(path string, kind int32) code {
 	case watcherAny:
 		found = w.child.has(path) || w.data.has(path)
 	default:
-		return codeMarshallingError
+		return proto.CodeMarshallingError
 	}
 	if !found {
-		return codeNoWatcher
+		return proto.CodeNoWatcher
 	}
-	return codeOK
+	return proto.CodeOK
 }
 
 func (w *watches) removeConn(c *conn) {

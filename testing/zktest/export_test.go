@@ -3,6 +3,8 @@ package zktest
 import (
 	"bytes"
 	"context"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 var ErrPortTaken = errPortTaken
@@ -55,12 +57,12 @@ func Announce(election, port int, sent []byte) ([]byte, error) {
 }
 
 func HandshakeRequest(timeout int32, session int64, password []byte) []byte {
-	return handshake{timeout: timeout, session: session, password: password}.request()
+	return proto.ConnectRequest{Timeout: timeout, Session: session, Password: password}.Frame()
 }
 
 func ParseAnswer(body []byte) (timeout int32, session int64, password []byte, err error) {
 	h, err := parseAnswer(body)
-	return h.timeout, h.session, h.password, err
+	return h.Timeout, h.Session, h.Password, err
 }
 
 func ReadFrame(b []byte) ([]byte, error) { return readFrame(bytes.NewReader(b)) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 const (
@@ -75,8 +77,8 @@ func killOnce(ctx context.Context, addr string, id int64, password []byte) error
 	}
 	defer conn.Close()
 
-	hello := handshake{timeout: 10_000, session: id, password: password}
-	if _, err := conn.Write(hello.request()); err != nil {
+	hello := proto.ConnectRequest{Timeout: 10_000, Session: id, Password: password}
+	if _, err := conn.Write(hello.Frame()); err != nil {
 		return err
 	}
 	body, err := readFrame(conn)
@@ -87,7 +89,7 @@ func killOnce(ctx context.Context, addr string, id int64, password []byte) error
 	if err != nil {
 		return err
 	}
-	if answer.timeout <= 0 || answer.session != id {
+	if answer.Timeout <= 0 || answer.Session != id {
 		return ErrNoSession
 	}
 	if _, err := conn.Write(closeSessionRequest()); err != nil {

@@ -1,35 +1,39 @@
 package tap
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // checkBody returns an error unless the wire client can decode the body of a reply without
 // an error code. A body that it does not decode may hold anything.
-func checkBody(opcode int32, body []byte) error {
-	s := skimmer{rest: body}
+func checkBody(opcode proto.Opcode, body []byte) error {
+	s := skimmer{proto.NewDecoder(body)}
 	switch opcode {
-	case opSync:
+	case proto.OpSync:
 		s.text()
-	case opCreate:
+	case proto.OpCreate:
 		s.text()
-	case opCreate2, opCreateContainer, opCreateTTL:
+	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 		s.text()
-		s.skip(statSize)
-	case opExists, opSetData, opSetACL:
-		s.skip(statSize)
-	case opGetData:
-		s.buffer()
-		s.skip(statSize)
-	case opGetACL:
+		s.Take(proto.StatSize)
+	case proto.OpExists, proto.OpSetData, proto.OpSetACL:
+		s.Take(proto.StatSize)
+	case proto.OpGetData:
+		s.Bytes()
+		s.Take(proto.StatSize)
+	case proto.OpGetACL:
 		s.list(s.aclEntry)
-		s.skip(statSize)
-	case opGetChildren2:
+		s.Take(proto.StatSize)
+	case proto.OpGetChildren2:
 		s.list(s.text)
-		s.skip(statSize)
-	case opMulti:
+		s.Take(proto.StatSize)
+	case proto.OpMulti:
 		s.results()
 	}
-	if s.bad {
-		return fmt.Errorf("%w: a reply of %d bytes to opcode %d", ErrProtocol, replyHead+len(body), opcode)
+	if s.bad() {
+		return fmt.Errorf("%w: a reply of %d bytes to opcode %d", ErrProtocol, proto.ReplyHeadSize+len(body), opcode)
 	}
 	return nil
 }
@@ -44,63 +48,37 @@ const (
 // checkEvent checks the body of a watch event, and reports whether the wire client is to
 // read it.
 func checkEvent(body []byte) (pass bool, err error) {
-	s := skimmer{rest: body}
-	kind := s.number()
-	s.number() // the state of the connection
+	s := skimmer{proto.NewDecoder(body)}
+	kind := s.Int32()
+	s.Int32() // the state of the connection
 	s.text()
-	if s.bad {
-		return false, fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, replyHead+len(body))
+	if s.bad() {
+		return false, fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, proto.ReplyHeadSize+len(body))
 	}
 	return kind >= firstEvent && kind <= lastEvent, nil
 }
 
-// A skimmer passes over the fields of a body. Once one of them does not fit it is bad, and
-// stays so.
-type skimmer struct {
-	rest []byte
-	bad  bool
-}
+// A skimmer passes over the fields of a body.
+type skimmer struct{ proto.Decoder }
 
-func (s *skimmer) skip(n int) {
-	if s.bad || n < 0 || n > len(s.rest) {
-		s.bad = true
-		return
-	}
-	s.rest = s.rest[n:]
-}
-
-func (s *skimmer) number() int32 {
-	field := s.rest
-	s.skip(4)
-	if s.bad {
-		return 0
-	}
-	return int32At(field, 0)
-}
-
-func (s *skimmer) text() { s.skip(int(s.number())) }
-
-// buffer passes over data, of which there may be none.
-func (s *skimmer) buffer() {
-	if n := s.number(); n != nullBuffer {
-		s.skip(int(n))
-	}
-}
+func (s *skimmer) bad() bool { return s.Err() != nil }
 
 // list passes over a list. The wire client allocates as many elements as it announces, so
 // each has to be there.
 func (s *skimmer) list(element func()) {
-	count := s.number()
+	count := s.Int32()
 	if count < 0 {
-		s.bad = true
+		s.Fail()
 	}
-	for ; count > 0 && !s.bad; count-- {
+	for ; count > 0 && !s.bad(); count-- {
 		element()
 	}
 }
 
+func (s *skimmer) text() { s.Text() }
+
 func (s *skimmer) aclEntry() {
-	s.skip(4) // permissions
+	s.Int32() // permissions
 	s.text()
 	s.text()
 }
@@ -108,22 +86,21 @@ func (s *skimmer) aclEntry() {
 // results passes over the results of a transaction: each has a head, and the last is a head
 // that says so.
 func (s *skimmer) results() {
-	for !s.bad {
-		kind, flags := s.number(), s.rest
-		s.skip(multiOpHead - 4)
-		if s.bad || flags[0] != 0 {
+	for !s.bad() {
+		op, done, _ := s.OpHead()
+		if s.bad() || done {
 			return
 		}
-		switch kind {
-		case opError:
-			s.skip(4)
-		case opCreate:
+		switch op {
+		case proto.OpError:
+			s.Int32()
+		case proto.OpCreate:
 			s.text()
-		case opSetData:
-			s.skip(statSize)
-		case opCheck, opDelete:
+		case proto.OpSetData:
+			s.Take(proto.StatSize)
+		case proto.OpCheck, proto.OpDelete:
 		default:
-			s.bad = true
+			s.Fail()
 		}
 	}
 }

@@ -1,17 +1,15 @@
 package tap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
-const (
-	opCloseSession  = -11
-	xidCloseSession = 1 // the connection's only request
-)
+const xidCloseSession = 1 // the connection's only request
 
 // briefTimeout is the session timeout in milliseconds that [CloseSession] asks
 // for. The server grants the least that it allows: if the attempt breaks off after
@@ -32,10 +30,12 @@ func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int
 	if err != nil {
 		return err
 	}
-	if len(answer) < greetingHead+lengthSize {
+	d := proto.NewDecoder(answer)
+	reply := d.ConnectReply()
+	if d.Err() != nil {
 		return fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
 	}
-	switch got := int64At(answer, 8); got {
+	switch got := reply.Session; got {
 	case 0:
 		return nil // it has expired
 	case id:
@@ -52,7 +52,7 @@ func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int
 			return errors.Join(ErrCredential, err)
 		}
 	}
-	if _, err := conn.Write(closeRequest()); err != nil {
+	if _, err := conn.Write(proto.RequestFrame(xidCloseSession, proto.OpCloseSession, nil)); err != nil {
 		return err
 	}
 	return readCloseReply(conn)
@@ -65,14 +65,16 @@ func readCloseReply(conn net.Conn) error {
 		if err != nil {
 			return err
 		}
-		if len(reply) < replyHead {
+		d := proto.NewDecoder(reply)
+		head := d.ReplyHead()
+		if d.Err() != nil {
 			return fmt.Errorf("a reply of %d bytes", len(reply))
 		}
-		if int32At(reply, 0) != xidCloseSession {
+		if head.Xid != xidCloseSession {
 			continue
 		}
-		if code := int32At(reply, 12); code != 0 && code != codeSessionExpired {
-			return fmt.Errorf("the server's error %d", code)
+		if head.Code != 0 && head.Code != proto.CodeSessionExpired {
+			return fmt.Errorf("the server's error %d", head.Code)
 		}
 		return nil
 	}
@@ -81,33 +83,14 @@ func readCloseReply(conn net.Conn) error {
 // resumption returns the handshake of a client that has seen nothing, which no
 // server refuses for having seen less, and will do without a read-only server.
 func resumption(id int64, password []byte) []byte {
-	p := binary.BigEndian.AppendUint32(nil, uint32(oldGreeting-passwordSize+len(password)+1))
-	p = binary.BigEndian.AppendUint32(p, 0) // protocol version
-	p = binary.BigEndian.AppendUint64(p, 0) // last zxid seen
-	p = binary.BigEndian.AppendUint32(p, briefTimeout)
-	p = binary.BigEndian.AppendUint64(p, uint64(id))
-	p = binary.BigEndian.AppendUint32(p, uint32(len(password)))
-	return append(append(p, password...), 0)
-}
-
-func closeRequest() []byte {
-	p := binary.BigEndian.AppendUint32(nil, requestHead)
-	p = binary.BigEndian.AppendUint32(p, xidCloseSession)
-	closeOp := int32(opCloseSession)
-	return binary.BigEndian.AppendUint32(p, uint32(closeOp))
+	return proto.ConnectRequest{Timeout: briefTimeout, Session: id, Password: password}.Frame()
 }
 
 // readFrame reads one frame of at most that many bytes, without its length.
-func readFrame(conn io.Reader, most int32) ([]byte, error) {
-	head := make([]byte, lengthSize)
-	if _, err := io.ReadFull(conn, head); err != nil {
-		return nil, err
+func readFrame(conn io.Reader, most int) ([]byte, error) {
+	frame, err := proto.ReadFrame(conn, most)
+	if errors.Is(err, proto.ErrMalformed) {
+		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
 	}
-	n := int32At(head, 0)
-	if n < 0 || n > most {
-		return nil, fmt.Errorf("%w: a frame of %d bytes", ErrHandshake, n)
-	}
-	frame := make([]byte, n)
-	_, err := io.ReadFull(conn, frame)
 	return frame, err
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A Conn is one connection of a Tap's session. The wire client writes from one
@@ -37,10 +39,11 @@ type Conn struct {
 
 // A request is a request that waits for its answer.
 type request struct {
-	xid, opcode int32
-	sent        time.Time
-	following   *Following // nil for nobody
-	question    *question  // of the Tap's own; else nil
+	xid       int32
+	opcode    proto.Opcode
+	sent      time.Time
+	following *Following // nil for nobody
+	question  *question  // of the Tap's own; else nil
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
@@ -104,26 +107,26 @@ func (c *Conn) outgoing(p []byte) []byte {
 		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
 		return completeGreeting(p, c.tap.config.ReadOnly)
 	}
-	if len(p) < lengthSize+requestHead || int(binary.BigEndian.Uint32(p)) != len(p)-lengthSize {
+	if len(p) < proto.LengthSize+proto.RequestHeadSize || int(binary.BigEndian.Uint32(p)) != len(p)-proto.LengthSize {
 		return p
 	}
-	xid, opcode := int32At(p, lengthSize), int32At(p, lengthSize+4)
+	xid, opcode := int32At(p, proto.LengthSize), proto.Opcode(int32At(p, proto.LengthSize+4))
 	c.tap.clock.sent(now)
-	if xid == xidPing {
+	if xid == proto.XidPing {
 		c.pings = append(c.pings, now)
 		return p
 	}
 	rq := request{xid: xid, opcode: opcode, sent: now}
 	switch opcode {
-	case opCreate:
+	case proto.OpCreate:
 		p = c.tap.completeCreateLocked(p, &rq)
-	case opCreateTTL:
-		if path, _, ok := readString(p[lengthSize+requestHead:]); ok {
+	case proto.OpCreateTTL:
+		if path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:]); ok {
 			rq.following = c.tap.sendsLocked(false, path)
 		}
-	case opExists, opGetData, opGetChildren2:
+	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
 		p = c.tap.completeReadLocked(p, opcode)
-	case opMulti:
+	case proto.OpMulti:
 		c.tap.followTransactionLocked(p, &rq)
 	}
 	c.inflight = append(c.inflight, rq)
@@ -133,7 +136,7 @@ func (c *Conn) outgoing(p []byte) []byte {
 // completeGreeting adds to a handshake what servers from 3.4 on expect at its
 // end: whether a server without a quorum will do. They log a warning without.
 func completeGreeting(p []byte, readOnly bool) []byte {
-	if len(p) != lengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
+	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
 		return p
 	}
 	flag := byte(0)
@@ -160,26 +163,26 @@ func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
 
 // completeCreateLocked turns a create into the opcode whose reply has a Stat.
 func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
-	path, _, ok := readString(p[lengthSize+requestHead:])
+	path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
 	if !ok {
 		return p
 	}
-	rq.opcode = opCreate2
-	if int32At(p, len(p)-4) == flagContainer {
-		rq.opcode = opCreateContainer
+	rq.opcode = proto.OpCreate2
+	if int32At(p, len(p)-4) == proto.FlagContainer {
+		rq.opcode = proto.OpCreateContainer
 	}
 	rq.following = t.sendsLocked(false, path)
 	p = append([]byte(nil), p...) // a Writer must leave its argument alone
-	binary.BigEndian.PutUint32(p[lengthSize+4:], uint32(rq.opcode))
+	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
 	return p
 }
 
 // completeReadLocked sets a read's watch flag where the path is being armed.
-func (t *Tap) completeReadLocked(p []byte, opcode int32) []byte {
+func (t *Tap) completeReadLocked(p []byte, opcode proto.Opcode) []byte {
 	if len(t.arming) == 0 {
 		return p
 	}
-	path, rest, ok := readString(p[lengthSize+requestHead:])
+	path, rest, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
 	if !ok || len(rest) != 1 || t.hasTreeLocked(path) || t.arming[watchKey{opcode, string(path)}] == 0 {
 		return p
 	}

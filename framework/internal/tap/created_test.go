@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 const (
@@ -97,7 +97,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 					p.pieces(createdReply(first, 0, tc.path, 100), n) // of no create: nobody wants what it has
 					p.pieces(createdReply(xid, tc.code, tc.path, 1), n)
 					st, ok := f.End()
-					want := tap.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}
+					want := proto.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}
 					if ok != tc.want || ok && st != want {
 						t.Errorf("in pieces of %d: %+v, %v, want %+v, %v", n, st, ok, want, tc.want)
 					}

@@ -1,10 +1,11 @@
 package tap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Reasons of [Tap.Refusal].
@@ -25,9 +26,6 @@ type Credential struct {
 	Answered func(accepted bool)
 }
 
-// xidAuth is the xid that ZooKeeper's own client gives credentials.
-const xidAuth = -4
-
 // maxAuthReply is room for a reply without a body.
 const maxAuthReply = 1 << 10
 
@@ -38,8 +36,8 @@ func (c *Conn) UseCredentials(credentials []Credential) { c.credentials = creden
 
 // CredentialBody returns the body of a request that presents a credential.
 func CredentialBody(scheme string, secret []byte) []byte {
-	b := make([]byte, 4, 4+2*lengthSize+len(scheme)+len(secret)) // a type that nobody uses
-	return AppendString(AppendString(b, scheme), string(secret))
+	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // a type that nobody uses
+	return proto.AppendString(proto.AppendString(b, scheme), string(secret))
 }
 
 // presentAll presents the credentials of the connection until the server refuses one.
@@ -81,19 +79,29 @@ func (c *Conn) raw() io.ReadWriter {
 // present sends a credential and reports whether the server accepted it.
 func present(server io.ReadWriter, credential Credential) (accepted bool, err error) {
 	body := CredentialBody(credential.Scheme, credential.Secret)
-	xid := int32(xidAuth)
-	frame := binary.BigEndian.AppendUint32(nil, uint32(requestHead+len(body)))
-	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
-	frame = binary.BigEndian.AppendUint32(frame, opSetAuth)
-	if _, err := server.Write(append(frame, body...)); err != nil {
+	head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, maxAuthReply)
+	if err != nil {
 		return false, fmt.Errorf("credential: %w", err)
 	}
-	reply, err := readFrame(server, maxAuthReply)
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("credential: %w", err)
-	case len(reply) < replyHead || int32At(reply, 0) != xid:
-		return false, fmt.Errorf("%w: a reply of %d bytes to a credential", ErrHandshake, len(reply))
+	return head.Code == proto.CodeOK, nil
+}
+
+// ask sends a request on a connection that carries no other one, and returns the head and the body
+// of the reply.
+func ask(
+	server io.ReadWriter, xid int32, op proto.Opcode, body []byte, most int,
+) (proto.ReplyHead, []byte, error) {
+	if _, err := server.Write(proto.RequestFrame(xid, op, body)); err != nil {
+		return proto.ReplyHead{}, nil, err
 	}
-	return int32At(reply, 12) == 0, nil
+	reply, err := readFrame(server, most)
+	if err != nil {
+		return proto.ReplyHead{}, nil, err
+	}
+	d := proto.NewDecoder(reply)
+	head := d.ReplyHead()
+	if d.Err() != nil || head.Xid != xid {
+		return head, nil, fmt.Errorf("%w: a reply of %d bytes to request %d", ErrHandshake, len(reply), xid)
+	}
+	return head, d.Rest(), nil
 }

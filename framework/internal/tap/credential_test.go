@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // TestCredentialsPrecedeWhatTheWireClientSends has the answer to the handshake reach the wire client
@@ -66,6 +67,6 @@ func answerCredential(server io.ReadWriter, code int32) string {
 	_, _ = io.ReadFull(server, frame)
 	reply := append(append([]byte{}, frame[:4]...), make([]byte, 8)...)
 	_, _ = server.Write(framed(binary.BigEndian.AppendUint32(reply, uint32(code))))
-	scheme, _, _ := tap.CutString(frame[12:]) // behind xid, opcode and type
-	return string(scheme)
+	d := proto.NewDecoder(frame[12:]) // behind xid, opcode and type
+	return d.String()
 }

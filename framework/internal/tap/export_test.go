@@ -1,5 +1,7 @@
 package tap
 
+import "github.com/docent-go/docent/internal/proto"
+
 // Growth is the most that a connection allocates for a frame beyond what has arrived.
 const Growth = growth
 
@@ -13,6 +15,6 @@ func Held(c *Conn) int { return cap(c.reader.frame) }
 func Outgoing(c *Conn, p []byte) []byte { return c.outgoing(p) }
 
 // Pose sends a question whose answer may have limit bytes, and that nobody waits for.
-func Pose(c *Conn, opcode int32, limit int) {
+func Pose(c *Conn, opcode proto.Opcode, limit int) {
 	c.pose(&question{limit: limit, ended: make(chan struct{})}, opcode, nil)
 }

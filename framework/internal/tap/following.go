@@ -1,5 +1,7 @@
 package tap
 
+import "github.com/docent-go/docent/internal/proto"
+
 // A Following follows one request of the wire client, a create or a transaction, from its
 // sending to its reply. The wire client does not say which frame is whose, so a request is
 // known by its kind and path: of those that are alike, the next is handed to the wire client
@@ -11,7 +13,7 @@ type Following struct {
 	over chan struct{} // closed by End
 
 	// guarded by tap.mu
-	stat  Stat
+	stat  proto.Stat
 	known bool
 }
 
@@ -66,7 +68,7 @@ func (f *Following) Sent() <-chan struct{} { return f.sent }
 // End is called when the wire client has returned. It returns the Stat of the znode that the
 // create made, or for a transaction one that has the transaction's id alone, if the reply
 // had it.
-func (f *Following) End() (st Stat, known bool) {
+func (f *Following) End() (st proto.Stat, known bool) {
 	f.tap.mu.Lock()
 	defer f.tap.mu.Unlock()
 	if f.tap.following[f.key] == f {
@@ -93,7 +95,7 @@ func (f *Following) repliedLocked(rp reply) {
 	switch {
 	case f == nil || rp.code != 0:
 	case f.key.transaction:
-		f.stat, f.known = Stat{Czxid: rp.zxid}, true
+		f.stat, f.known = proto.Stat{Czxid: rp.zxid}, true
 	default:
 		_, f.stat, f.known = parseCreated(rp.body)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // MaxHandshake is the length in bytes that an answer to a handshake may have.
@@ -26,21 +28,19 @@ type greeting struct {
 // parseGreeting reads protocol version, timeout in milliseconds, session id and
 // password; since 3.4 a read-only flag follows.
 func parseGreeting(answer []byte) (greeting, error) {
-	if len(answer) == replyHead && replyOf(answer).code == codeNotReadOnly {
+	if len(answer) == proto.ReplyHeadSize && replyOf(answer).code == proto.CodeNotReadOnly {
 		return greeting{}, ErrNoLocalSession
 	}
-	if len(answer) < greetingHead+lengthSize {
+	d := proto.NewDecoder(answer)
+	reply := d.ConnectReply()
+	if d.Err() != nil {
 		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
 	}
-	password, rest, ok := readString(answer[greetingHead:])
-	if !ok {
-		return greeting{}, fmt.Errorf("%w: its password is cut short", ErrHandshake)
-	}
 	return greeting{
-		timeout:  time.Duration(int32At(answer, 4)) * time.Millisecond,
-		id:       int64At(answer, 8),
-		password: bytes.Clone(password),
-		readOnly: len(rest) > 0 && rest[0] != 0,
+		timeout:  time.Duration(reply.Timeout) * time.Millisecond,
+		id:       reply.Session,
+		password: bytes.Clone(reply.Password),
+		readOnly: reply.ReadOnly,
 	}, nil
 }
 
@@ -59,7 +59,7 @@ func (c *Conn) greetedBy(answer []byte) error {
 	case g.id == 0:
 	case g.timeout < MinTimeout:
 		return fmt.Errorf("%w: it grants a session timeout of %v", ErrHandshake, g.timeout)
-	case len(g.password) != passwordSize:
+	case len(g.password) != proto.PasswordSize:
 		return fmt.Errorf("%w: its password has %d bytes", ErrHandshake, len(g.password))
 	case g.readOnly && !c.tap.config.ReadOnly:
 		return fmt.Errorf("%w: a read-only server, which was not asked for", ErrHandshake)

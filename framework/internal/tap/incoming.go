@@ -4,20 +4,22 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A reply is a server's answer to a request.
 type reply struct {
 	xid   int32
 	zxid  int64 // the number that the ensemble gave a write
-	code  int32
+	code  proto.Code
 	body  []byte
 	fault error // why there is no body; nil where there is
 }
 
 // replyOf returns the reply that a frame without its length holds; it has a head at least.
 func replyOf(frame []byte) reply {
-	return reply{xid: int32At(frame, 0), zxid: int64At(frame, 4), code: int32At(frame, 12), body: frame[replyHead:]}
+	return reply{xid: int32At(frame, 0), zxid: int64At(frame, 4), code: proto.Code(int32At(frame, 12)), body: frame[proto.ReplyHeadSize:]}
 }
 
 // incoming checks a frame without its length, which has a head at least, and takes note of
@@ -26,9 +28,9 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	rp := replyOf(frame)
 	c.tap.saw(rp)
 	switch rp.xid {
-	case xidEvent:
+	case proto.XidEvent:
 		return checkEvent(rp.body)
-	case xidPing:
+	case proto.XidPing:
 		c.pong(rp.code)
 		return true, nil
 	}
@@ -52,7 +54,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 func (t *Tap) saw(rp reply) {
 	for {
 		highest := t.config.Zxid.Load()
-		if rp.xid == xidEvent || rp.zxid <= highest || t.config.Zxid.CompareAndSwap(highest, rp.zxid) {
+		if rp.xid == proto.XidEvent || rp.zxid <= highest || t.config.Zxid.CompareAndSwap(highest, rp.zxid) {
 			return
 		}
 	}
@@ -75,10 +77,10 @@ func (c *Conn) indexLocked(xid int32) int {
 	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
 }
 
-func (c *Conn) pong(code int32) {
+func (c *Conn) pong(code proto.Code) {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if code == errAuthRequired {
+	if code == proto.CodeAuthRequired {
 		c.refusal = ErrCredential
 	}
 	if len(c.pings) > 0 {
@@ -116,14 +118,14 @@ func (c *Conn) note(rp reply) (tell func()) {
 		}
 		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
 	}
-	if rp.code == errAuthRequired {
+	if rp.code == proto.CodeAuthRequired {
 		c.refusal = ErrCredential
 		return tell
 	}
-	if rq.opcode == opSetAuth && rp.code != 0 {
+	if rq.opcode == proto.OpAuth && rp.code != 0 {
 		c.refusal = ErrTrial // the Tap's own, so on trial: see UseCredentials
 	}
-	isContact := rq.opcode != opSetAuth // which a server answers without touching the session
+	isContact := rq.opcode != proto.OpAuth // which a server answers without touching the session
 	t.clock.answered(rq.sent, isContact, !t.readOnly && proves(rq.opcode, rp))
 	t.settleLocked()
 	rq.following.repliedLocked(rp)

@@ -1,6 +1,10 @@
 package tap
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // Codes that the wire client reads in place of a reply that is longer than it reads. No server
 // has them.
@@ -13,9 +17,9 @@ const (
 
 // cutReply makes a whole frame of the head of a reply to a request with the opcode. An error that
 // the server gave stays.
-func cutReply(frame []byte, opcode int32) []byte {
-	binary.BigEndian.PutUint32(frame, replyHead)
-	if code := frame[lengthSize+replyHead-4:]; int32At(code, 0) == 0 {
+func cutReply(frame []byte, opcode proto.Opcode) []byte {
+	binary.BigEndian.PutUint32(frame, proto.ReplyHeadSize)
+	if code := frame[proto.LengthSize+proto.ReplyHeadSize-4:]; int32At(code, 0) == 0 {
 		cut := int32(CodeCut)
 		if readsOnly(opcode) {
 			cut = CodeTooLarge
@@ -25,9 +29,9 @@ func cutReply(frame []byte, opcode int32) []byte {
 	return frame
 }
 
-func readsOnly(opcode int32) bool {
+func readsOnly(opcode proto.Opcode) bool {
 	switch opcode {
-	case opExists, opGetData, opGetACL, opGetChildren2, opSync:
+	case proto.OpExists, proto.OpGetData, proto.OpGetACL, proto.OpGetChildren2, proto.OpSync:
 		return true
 	}
 	return false

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Errors of [Tap.Ask].
@@ -27,7 +29,7 @@ const firstQuestion = -1000
 // An Answer is a server's reply to a question.
 type Answer struct {
 	Zxid int64
-	Code int32 // 0, or the error
+	Code proto.Code // 0, or the error
 	Body []byte
 }
 
@@ -51,7 +53,7 @@ func (q *question) end(answer Answer, err error) {
 // bytes. The wire client sees neither. The lease clock takes both as it takes any
 // request with that opcode. Ask returns when the answer has come or the connection has
 // ended, with [ErrUnsent], [ErrUnanswered] or [ErrTooLarge].
-func (t *Tap) Ask(opcode int32, body []byte, limit int) (Answer, error) {
+func (t *Tap) Ask(opcode proto.Opcode, body []byte, limit int) (Answer, error) {
 	t.mu.Lock()
 	c := t.conn
 	t.mu.Unlock()
@@ -67,14 +69,14 @@ func (t *Tap) Ask(opcode int32, body []byte, limit int) (Answer, error) {
 }
 
 // pose sends q, unless the connection has ended. A write that fails ends it.
-func (c *Conn) pose(q *question, opcode int32, body []byte) (sent bool) {
+func (c *Conn) pose(q *question, opcode proto.Opcode, body []byte) (sent bool) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	xid, ok := c.register(q, opcode, body)
 	if !ok {
 		return false
 	}
-	frame := binary.BigEndian.AppendUint32(nil, uint32(requestHead+len(body)))
+	frame := binary.BigEndian.AppendUint32(nil, uint32(proto.RequestHeadSize+len(body)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(opcode))
 	if _, err := c.Conn.Write(append(frame, body...)); err != nil {
@@ -85,7 +87,7 @@ func (c *Conn) pose(q *question, opcode int32, body []byte) (sent bool) {
 }
 
 // register takes note that q is about to be sent and gives it an xid.
-func (c *Conn) register(q *question, opcode int32, body []byte) (xid int32, ok bool) {
+func (c *Conn) register(q *question, opcode proto.Opcode, body []byte) (xid int32, ok bool) {
 	t := c.tap
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 const (
@@ -24,7 +25,7 @@ type outcome struct {
 }
 
 // ask begins a question and returns the frame that the server got and what comes of it.
-func (p *peer) ask(opcode int32, body []byte, limit int) (arrived []byte, came <-chan outcome) {
+func (p *peer) ask(opcode proto.Opcode, body []byte, limit int) (arrived []byte, came <-chan outcome) {
 	p.t.Helper()
 	outcomes := make(chan outcome, 1)
 	go func() {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"slices"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A frameReader reads the server's frames one by one and hands on those that the wire client
@@ -46,7 +48,7 @@ func (r *frameReader) next() error {
 		r.frame = nil
 	}
 	r.frame = r.frame[:0]
-	if err := r.fill(lengthSize); err != nil {
+	if err := r.fill(proto.LengthSize); err != nil {
 		return err
 	}
 	length := int(int32At(r.frame, 0))
@@ -64,7 +66,7 @@ func (r *frameReader) nextGreeting(length int) error {
 	if err := r.fill(length); err != nil {
 		return err
 	}
-	if err := r.conn.greetedBy(r.frame[lengthSize:]); err != nil {
+	if err := r.conn.greetedBy(r.frame[proto.LengthSize:]); err != nil {
 		return r.conn.refuse(err)
 	}
 	r.unread = r.frame
@@ -73,23 +75,23 @@ func (r *frameReader) nextGreeting(length int) error {
 
 // nextReply is next for a frame of the length that follows the handshake.
 func (r *frameReader) nextReply(length int) error {
-	if length < replyHead {
+	if length < proto.ReplyHeadSize {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes", ErrProtocol, length))
 	}
-	if err := r.fill(replyHead); err != nil {
+	if err := r.fill(proto.ReplyHeadSize); err != nil {
 		return err
 	}
-	rq, limit := r.conn.requestOf(r.frame[lengthSize:]), r.conn.tap.config.MaxReply
+	rq, limit := r.conn.requestOf(r.frame[proto.LengthSize:]), r.conn.tap.config.MaxReply
 	if rq.question != nil {
-		limit = replyHead + rq.question.limit
+		limit = proto.ReplyHeadSize + rq.question.limit
 	}
 	if length > limit {
 		return r.cut(rq, length, limit)
 	}
-	if err := r.fill(length - replyHead); err != nil {
+	if err := r.fill(length - proto.ReplyHeadSize); err != nil {
 		return err
 	}
-	pass, err := r.conn.incoming(r.frame[lengthSize:])
+	pass, err := r.conn.incoming(r.frame[proto.LengthSize:])
 	if err != nil {
 		return r.conn.refuse(err)
 	}
@@ -105,11 +107,11 @@ func (r *frameReader) cut(rq request, length, limit int) error {
 	if rq.opcode == 0 {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes, which exceeds %d", ErrProtocol, length, limit))
 	}
-	rp := replyOf(r.frame[lengthSize:])
+	rp := replyOf(r.frame[proto.LengthSize:])
 	r.conn.tap.saw(rp)
-	rp.fault = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-replyHead, limit-replyHead)
+	rp.fault = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-proto.ReplyHeadSize, limit-proto.ReplyHeadSize)
 	r.conn.replied(rp)
-	if _, err := r.socket.Discard(length - replyHead); err != nil {
+	if _, err := r.socket.Discard(length - proto.ReplyHeadSize); err != nil {
 		return err
 	}
 	if rq.question == nil {

@@ -1,10 +1,11 @@
 package tap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // ErrRefused is returned when an exchange of SASL came to a bad end: the server
@@ -20,7 +21,6 @@ type Exchange interface {
 }
 
 const (
-	opSASL = 102
 	// maxSASLRounds bounds an exchange with a server that never comes to an end.
 	maxSASLRounds = 16
 	// maxSASLReply is room for the tokens of a server.
@@ -69,22 +69,13 @@ func authenticate(server io.ReadWriter, e Exchange) error {
 
 // saslRound sends a token and returns the server's, nil for none.
 func saslRound(server io.ReadWriter, xid int32, token []byte) ([]byte, error) {
-	frame := binary.BigEndian.AppendUint32(nil, uint32(requestHead+lengthSize+len(token)))
-	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
-	frame = binary.BigEndian.AppendUint32(frame, opSASL)
-	if _, err := server.Write(AppendString(frame, string(token))); err != nil {
+	head, body, err := ask(server, xid, proto.OpSASL, proto.AppendString(nil, string(token)), maxSASLReply)
+	if err != nil {
 		return nil, fmt.Errorf("SASL: %w", err)
 	}
-	reply, err := readFrame(server, maxSASLReply)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("SASL: %w", err)
-	case len(reply) < replyHead || int32At(reply, 0) != xid:
-		return nil, fmt.Errorf("%w: a reply of %d bytes to a token", ErrHandshake, len(reply))
+	if head.Code != proto.CodeOK {
+		return nil, fmt.Errorf("%w: refused by the server (code %d)", ErrRefused, head.Code)
 	}
-	if code := int32At(reply, 12); code != 0 {
-		return nil, fmt.Errorf("%w: refused by the server (code %d)", ErrRefused, code)
-	}
-	challenge, _, _ := readString(reply[replyHead:]) // null or cut short: nil
-	return challenge, nil
+	d := proto.NewDecoder(body)
+	return d.Bytes(), nil // null or cut short: nil
 }

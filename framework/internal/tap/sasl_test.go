@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A mechanism says what it is given to say, and keeps what it is told.
@@ -55,7 +56,7 @@ func answerTokens(conn net.Conn, answers []token) (held []string) {
 		if a.body == nil {
 			reply = binary.BigEndian.AppendUint32(reply, 1<<32-1)
 		} else {
-			reply = tap.AppendString(reply, string(a.body))
+			reply = proto.AppendString(reply, string(a.body))
 		}
 		_, _ = conn.Write(framed(reply)) // an error is the client's
 	}

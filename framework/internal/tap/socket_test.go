@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A socket is a connection below a Tap that counts what is set, and whose writes
@@ -175,7 +176,7 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 				reply = binary.BigEndian.AppendUint64(reply, 77)
 				reply = binary.BigEndian.AppendUint32(reply, uint32(tc.code))
 				p.reply(append(reply, 0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff)) // no results
-				if st, ok := f.End(); ok != tc.want || ok && st != (tap.Stat{Czxid: 77}) {
+				if st, ok := f.End(); ok != tc.want || ok && st != (proto.Stat{Czxid: 77}) {
 					t.Errorf("%+v, %v", st, ok)
 				}
 			})

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Errors that end a connection or a session; they reach the wire client from
@@ -45,7 +47,7 @@ type Tap struct {
 
 // A watchKey names the requests that shall leave a watch.
 type watchKey struct {
-	opcode int32
+	opcode proto.Opcode
 	path   string
 }
 

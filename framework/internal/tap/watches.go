@@ -1,20 +1,22 @@
 package tap
 
+import "github.com/docent-go/docent/internal/proto"
+
 // A Read is a kind of read that can leave a watch.
-type Read int32
+type Read proto.Opcode
 
 // The reads that can leave a watch.
 const (
-	ReadExists   Read = opExists
-	ReadData     Read = opGetData
-	ReadChildren Read = opGetChildren2
+	ReadExists   Read = Read(proto.OpExists)
+	ReadData     Read = Read(proto.OpGetData)
+	ReadChildren Read = Read(proto.OpGetChildren2)
 )
 
 // Arm makes reads of path leave a watch until the returned function is called.
 // Every read of that kind and path in the meantime does; the server keeps one
 // watch for all of them.
 func (t *Tap) Arm(kind Read, path string) (disarm func()) {
-	key := watchKey{int32(kind), path}
+	key := watchKey{proto.Opcode(kind), path}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.arming[key]++
