@@ -14,17 +14,16 @@ type SetOption interface{ applySet(*setConfig) }
 // A DeleteOption says how [Client.Delete] deletes.
 type DeleteOption interface{ applyDelete(*deleteConfig) }
 
+// A createConfig is what the options of a create say.
 type createConfig struct {
-	ephemeral, sequential, container, protected, byData, parents, idempotent bool
+	given createSet
 
-	ttl    time.Duration
-	ttlSet bool
-	acl    []ACL // nil for the client's
-	aclSet bool
-	stat   *Stat
-	list   *[]string
-	watch  **Watch
-	epoch  *int32 // where its version goes; nil without one
+	ttl   time.Duration
+	acl   []ACL // nil for the client's
+	stat  *Stat
+	list  *[]string
+	watch **Watch
+	epoch *int32 // where its version goes; nil without one
 }
 
 type setConfig struct{ idempotent bool }
@@ -79,24 +78,24 @@ func (f createOption) applyCreate(cfg *createConfig) { f(cfg) }
 
 // Ephemeral makes the znode go with the client's session.
 func Ephemeral() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.ephemeral = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withEphemeral })
 }
 
 // Sequential makes the server append ten digits to the path, from a counter of
 // the parent that grows while the parent has children.
 func Sequential() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.sequential = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withSequential })
 }
 
 // Container makes a znode that the server removes once its last child is gone.
 func Container() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.container = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withContainer })
 }
 
 // TTL makes a znode that the server removes when it has had no children and no
 // change for d. The server must allow such znodes. d must be at least 1 ms.
 func TTL(d time.Duration) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.ttlSet = d, true })
+	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.given = d, cfg.given|withTTL })
 }
 
 // Protected makes Create find its znode again when the reply was lost: it puts
@@ -106,14 +105,14 @@ func TTL(d time.Duration) CreateOption {
 // or still comes to be, until it is gone or its session has ended. It takes
 // [Ephemeral].
 func Protected() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.protected = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withProtected })
 }
 
 // WithParents creates missing parents, those of a chroot or namespace included,
 // as containers, as Curator does. One that is removed again in the meantime is
 // created again.
 func WithParents() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.parents = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withParents })
 }
 
 // StatTo stores the new znode's Stat in st, as its creation left it.
@@ -154,6 +153,6 @@ func Idempotent() IdempotentOption { return IdempotentOption{} }
 // An IdempotentOption is a [CreateOption], a [SetOption] and a [DeleteOption].
 type IdempotentOption struct{}
 
-func (IdempotentOption) applyCreate(cfg *createConfig) { cfg.idempotent = true }
+func (IdempotentOption) applyCreate(cfg *createConfig) { cfg.given |= withIdempotent }
 func (IdempotentOption) applySet(cfg *setConfig)       { cfg.idempotent = true }
 func (IdempotentOption) applyDelete(cfg *deleteConfig) { cfg.idempotent = true }

@@ -32,13 +32,15 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := &core{
-		cfg:     cfg,
-		log:     cfg.logger.Named("zk"),
-		changed: make(chan struct{}),
-		up:      make(chan struct{}),
-		state:   Connecting,
-		servers: serverList{given: cfg.servers},
-		shared:  make(map[any]any),
+		cfg: cfg,
+		log: cfg.logger.Named("zk"),
+		coreState: coreState{
+			state:   Connecting,
+			changed: make(chan struct{}),
+			up:      make(chan struct{}),
+			servers: serverList{given: cfg.servers},
+			shared:  make(map[any]any),
+		},
 	}
 	c.credentials.kept = cfg.auth
 	c.readOnly.seek = make(chan struct{}, 1)

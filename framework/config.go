@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -54,50 +55,70 @@ const (
 // A Dialer connects to addr ("host:port"), within ctx.
 type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
+// A config is what a client's options say. It is immutable once newConfig has returned it.
 type config struct {
+	connectConfig
+	leaseConfig
+	znodeConfig
+	telemetryConfig
+	retry      retry.Policy
+	auth       []credential
+	sasl       Mechanism // nil for none
+	maxRequest int
+	maxReply   int
+	oneSession bool
+	tracking   bool
+	readOnly   bool
+	onRetry    func(Retry)
+	listeners  []func(StateChange)
+	faults     []error // of options that can be seen only where they are given
+}
+
+// A connectConfig says where a client connects to, and how.
+type connectConfig struct {
 	servers        []string
-	chroot         string // "" or a path
-	prefix         string // chroot and namespace, "" or a path
-	sessionTimeout time.Duration
+	source         func(context.Context) ([]string, error) // of servers; nil if there is none
 	connectTimeout time.Duration
-	leaseMargin    time.Duration
-	marginGiven    bool
-	retry          retry.Policy
-	acl            []ACL
-	aclFor         func(path string) []ACL // nil for acl everywhere
-	auth           []credential
-	sasl           Mechanism // nil for none
-	maxRequest     int
-	maxReply       int
-	compression    bool
-	oneSession     bool
-	tracking       bool
-	readOnly       bool
-	onRetry        func(Retry)
 	tls            *tls.Config
 	dial           Dialer   // nil until all options have been applied, if none gives it
 	resolve        Resolver // nil if the dialer takes names
 	dialerGiven    bool
-	source         func(context.Context) ([]string, error) // of servers; nil if there is none
-	logger         *zap.Logger
-	tracers        trace.TracerProvider // nil for the global one
-	meters         metric.MeterProvider // nil for the global one
-	spans          spanMode
-	listeners      []func(StateChange)
-	faults         []error // of options that can be seen only where they are given
+}
+
+// A leaseConfig says how long sessions last.
+type leaseConfig struct {
+	sessionTimeout time.Duration
+	leaseMargin    time.Duration
+	marginGiven    bool
+}
+
+// A znodeConfig says where a client's znodes lie, and what they are like.
+type znodeConfig struct {
+	chroot      string // "" or a path
+	prefix      string // chroot and namespace, "" or a path
+	acl         []ACL
+	aclFor      func(path string) []ACL // nil for acl everywhere
+	compression bool
+}
+
+// A telemetryConfig says whom a client tells what it does.
+type telemetryConfig struct {
+	logger  *zap.Logger
+	tracers trace.TracerProvider // nil for the global one
+	meters  metric.MeterProvider // nil for the global one
+	spans   spanMode
 }
 
 // newConfig returns the configuration, or all that is wrong with it.
 func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
-		sessionTimeout: DefaultSessionTimeout,
-		connectTimeout: DefaultConnectTimeout,
-		leaseMargin:    DefaultLeaseMargin,
-		retry:          retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
-		acl:            OpenACL(),
-		maxRequest:     DefaultMaxRequest,
-		maxReply:       DefaultMaxReply,
-		logger:         zap.NewNop(),
+		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout},
+		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
+		znodeConfig:     znodeConfig{acl: OpenACL()},
+		telemetryConfig: telemetryConfig{logger: zap.NewNop()},
+		retry:           retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
+		maxRequest:      DefaultMaxRequest,
+		maxReply:        DefaultMaxReply,
 	}
 	for i, opt := range opts {
 		if opt == nil {
@@ -122,33 +143,20 @@ func newConfig(connect string, opts []Option) (config, error) {
 	return cfg, errors.Join(append(cfg.faults, cfg.validate()...)...)
 }
 
+// validate returns all faults.
 func (cfg *config) validate() []error {
-	var faults []error
+	faults := slices.Concat(cfg.leaseFaults(), cfg.packetFaults())
 	faultf := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("framework: "+format, args...))
 	}
-	if t := cfg.sessionTimeout; t < MinSessionTimeout || t > MaxSessionTimeout {
-		faultf("session timeout %v: must be between %v and %v", t, MinSessionTimeout, MaxSessionTimeout)
-	}
 	if cfg.connectTimeout <= 0 {
 		faultf("connect timeout %v: must be positive", cfg.connectTimeout)
-	}
-	if m := cfg.leaseMargin; m < 0 || cfg.marginGiven && m >= cfg.sessionTimeout {
-		faultf("lease margin %v: must be at least 0 and less than the session timeout %v", m, cfg.sessionTimeout)
 	}
 	if err := retry.Validate(cfg.retry); err != nil {
 		faultf("retry policy: %w", err)
 	}
 	if err := validateACL("ACL", cfg.acl); err != nil {
 		faultf("%w", err)
-	}
-	for _, size := range []struct {
-		what  string
-		bytes int
-	}{{"request", cfg.maxRequest}, {"reply", cfg.maxReply}} {
-		if size.bytes < MinPacket || size.bytes > MaxPacket {
-			faultf("largest %s %d: must be between %d and %d", size.what, size.bytes, MinPacket, MaxPacket)
-		}
 	}
 	if cfg.dial == nil {
 		faultf("dialer: must not be nil")
@@ -161,12 +169,41 @@ func (cfg *config) validate() []error {
 			faultf("state listener: must not be nil")
 		}
 	}
+	return faults
+}
+
+// leaseFaults returns what is wrong with the session timeout and the lease margin.
+func (cfg *config) leaseFaults() (faults []error) {
+	if t := cfg.sessionTimeout; t < MinSessionTimeout || t > MaxSessionTimeout {
+		faults = append(faults, fmt.Errorf("framework: session timeout %v: must be between %v and %v",
+			t, MinSessionTimeout, MaxSessionTimeout))
+	}
+	if m := cfg.leaseMargin; m < 0 || cfg.marginGiven && m >= cfg.sessionTimeout {
+		faults = append(faults, fmt.Errorf("framework: lease margin %v: must be at least 0 and less than the session timeout %v",
+			m, cfg.sessionTimeout))
+	}
+	return faults
+}
+
+// packetFaults returns what is wrong with the sizes of requests and replies, and which credentials
+// are empty or exceed them.
+func (cfg *config) packetFaults() (faults []error) {
+	for _, size := range []struct {
+		what  string
+		bytes int
+	}{{"request", cfg.maxRequest}, {"reply", cfg.maxReply}} {
+		if size.bytes < MinPacket || size.bytes > MaxPacket {
+			faults = append(faults, fmt.Errorf("framework: largest %s %d: must be between %d and %d",
+				size.what, size.bytes, MinPacket, MaxPacket))
+		}
+	}
 	for i, credential := range cfg.auth {
 		if credential.scheme == "" {
-			faultf("credential %d: scheme must not be empty", i)
+			faults = append(faults, fmt.Errorf("framework: credential %d: scheme must not be empty", i))
 		}
 		if size := credential.size(); size > cfg.maxRequest {
-			faultf("credential %d: its request has %d bytes: must be at most %d", i, size, cfg.maxRequest)
+			faults = append(faults, fmt.Errorf("framework: credential %d: its request has %d bytes: must be at most %d",
+				i, size, cfg.maxRequest))
 		}
 	}
 	return faults

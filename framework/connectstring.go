@@ -65,20 +65,9 @@ func parseSourced(s string) (connectString, error) {
 
 // parseServer returns entry as host:port.
 func parseServer(entry string) (string, error) {
-	host, port := entry, strconv.Itoa(DefaultPort)
-	bracketed := strings.HasPrefix(entry, "[")
-	switch {
-	case strings.Contains(entry, "@"):
-		return "", errors.New("must not contain a credential, see WithAuth")
-	case bracketed && strings.HasSuffix(entry, "]"):
-		host = entry[1 : len(entry)-1]
-	case bracketed, strings.Count(entry, ":") == 1:
-		var err error
-		if host, port, err = net.SplitHostPort(entry); err != nil {
-			return "", errors.New("must be host, host:port or [IPv6]:port")
-		}
-	case strings.Contains(entry, ":"):
-		return "", errors.New("an IPv6 address must stand in brackets")
+	host, port, err := cutPort(entry)
+	if err != nil {
+		return "", err
 	}
 	if host == "" {
 		return "", errors.New("host must not be empty")
@@ -87,7 +76,7 @@ func parseServer(entry string) (string, error) {
 	if i := strings.IndexFunc(host, isForeign); i >= 0 {
 		return "", fmt.Errorf("host must not contain %q", host[i])
 	}
-	if bracketed && net.ParseIP(strings.SplitN(host, "%", 2)[0]) == nil {
+	if strings.HasPrefix(entry, "[") && net.ParseIP(strings.SplitN(host, "%", 2)[0]) == nil {
 		return "", errors.New("must be a valid IPv6 address within the brackets")
 	}
 	n, err := strconv.Atoi(port)
@@ -95,6 +84,25 @@ func parseServer(entry string) (string, error) {
 		return "", fmt.Errorf("port %q: must be a number from 1 to 65535", port)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
+}
+
+// cutPort cuts entry in host and port, which is ZooKeeper's if there is none.
+func cutPort(entry string) (host, port string, err error) {
+	bracketed := strings.HasPrefix(entry, "[")
+	switch {
+	case strings.Contains(entry, "@"):
+		return "", "", errors.New("must not contain a credential, see WithAuth")
+	case bracketed && strings.HasSuffix(entry, "]"):
+		return entry[1 : len(entry)-1], strconv.Itoa(DefaultPort), nil
+	case bracketed, strings.Count(entry, ":") == 1:
+		if host, port, err = net.SplitHostPort(entry); err != nil {
+			return "", "", errors.New("must be host, host:port or [IPv6]:port")
+		}
+		return host, port, nil
+	case strings.Contains(entry, ":"):
+		return "", "", errors.New("an IPv6 address must stand in brackets")
+	}
+	return entry, strconv.Itoa(DefaultPort), nil
 }
 
 // redacted returns entry without what may be a credential in front of an @.

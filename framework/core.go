@@ -25,15 +25,25 @@ type core struct {
 	trees       trees
 	credentials credentials
 	telemetry   *telemetry
-	zxid        atomic.Int64    // the highest transaction id that a reply has named
-	breaks      atomic.Int64    // transitions to any state but Connected
-	ctx         context.Context // ends at Close
-	cancel      context.CancelCauseFunc
-	wg          sync.WaitGroup // every goroutine of the client but the listeners'
-	closing     sync.Once
-	closeErr    error // set by closing
+	zxid        atomic.Int64 // the highest transaction id that a reply has named
+	breaks      atomic.Int64 // transitions to any state but Connected
+	life
 
-	mu        sync.Mutex // guards following; never held across a request or a callback
+	mu sync.Mutex // guards coreState; never held across a request or a callback
+	coreState
+}
+
+// A life is what Close ends.
+type life struct {
+	ctx      context.Context // ends at Close
+	cancel   context.CancelCauseFunc
+	wg       sync.WaitGroup // every goroutine of the client but the listeners'
+	closing  sync.Once
+	closeErr error // set by closing
+}
+
+// A coreState is what of a core changes. It is guarded by core.mu.
+type coreState struct {
 	state     State
 	session   *session      // the latest that was connected; nil before the first
 	running   *session      // the latest that was begun

@@ -69,12 +69,12 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	if err := cr.validate(path); err != nil {
 		return nil, err
 	}
-	if cr.protected {
+	if cr.has(withProtected) {
 		cr.guard = newProtection()
 		path = cr.guard.name(path)
 	}
 	cr.path = c.fullPath(path)
-	if cr.byData {
+	if cr.has(withData) {
 		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
 	}
 	if cr.epoch != nil {
@@ -86,7 +86,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 
 // aclOf returns the ACL for the znode or one of its parents.
 func (cr *creation) aclOf(full string) []ACL {
-	if cr.aclSet {
+	if cr.has(withACL) {
 		return cr.acl
 	}
 	if provider := cr.core.cfg.aclFor; provider != nil {
@@ -109,34 +109,13 @@ func (cr *creation) size() int {
 }
 
 func (cr *creation) validate(path string) error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	// A sequential path may end in a slash: its name is then the number alone.
-	if named := path; cr.sequential && named != "/" && named != "" && named[len(named)-1] == '/' {
-		faults = append(faults, ValidatePath(named+"0"))
-	} else {
-		faults = append(faults, ValidatePath(named))
+	if cr.has(withSequential) && len(path) > 1 && path[len(path)-1] == '/' {
+		path += "0"
 	}
-	if cr.container && (cr.ephemeral || cr.sequential || cr.ttlSet) {
-		fault("option Container: cannot be combined with Ephemeral, Sequential or TTL")
-	}
-	if cr.ttlSet && cr.ephemeral {
-		fault("option TTL: cannot be combined with Ephemeral")
-	}
-	if cr.ttlSet && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
-		fault("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL)
-	}
-	if cr.protected && !cr.ephemeral {
-		fault("option Protected: must be combined with Ephemeral")
-	}
-	if cr.byData && (!cr.ephemeral || cr.sequential || cr.protected || cr.idempotent) {
-		fault("option KnownByData: must be combined with Ephemeral, and with none of Sequential, Protected and Idempotent")
-	}
-	if cr.epoch != nil && (!cr.byData || cr.list != nil || cr.watch != nil) {
-		fault("option WithEpoch: must be combined with KnownByData, and not with ListTo or WatchTo")
-	}
-	if cr.idempotent && (cr.sequential || cr.protected) {
-		fault("option Idempotent: cannot be combined with Sequential or Protected")
+	faults := []error{ValidatePath(path), cr.combined()}
+	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
+		faults = append(faults, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL))
 	}
 	return errors.Join(faults...)
 }
@@ -147,18 +126,18 @@ const MaxTTL = (1<<40 - 1) * time.Millisecond
 
 func (cr *creation) flags() int32 {
 	switch {
-	case cr.ttlSet && cr.sequential:
+	case cr.has(withTTL) && cr.has(withSequential):
 		return proto.FlagTTLSequential
-	case cr.ttlSet:
+	case cr.has(withTTL):
 		return proto.FlagTTL
-	case cr.container:
+	case cr.has(withContainer):
 		return proto.FlagContainer
 	}
 	var flags int32
-	if cr.ephemeral {
+	if cr.has(withEphemeral) {
 		flags |= proto.FlagEphemeral
 	}
-	if cr.sequential {
+	if cr.has(withSequential) {
 		flags |= proto.FlagSequential
 	}
 	return flags

@@ -78,7 +78,7 @@ func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
 		return nil, errors.New("must come from OpCreate")
 	}
 	cr, err := c.newCreation(op.path, op.data, op.opts)
-	if err == nil && (!cr.protected || cr.idempotent || cr.watch != nil) {
+	if err == nil && (!cr.has(withProtected) || cr.has(withIdempotent|withWatch)) {
 		err = errors.New("options: must have Ephemeral and Protected, and neither Idempotent nor WatchTo")
 	}
 	return cr, err
@@ -93,7 +93,7 @@ func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
 	for range maxParentRounds {
 		paths, err := g.send(ctx, s)
 		culprit := new(TxnError)
-		if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].parents {
+		if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].has(withParents) {
 			return paths, err
 		}
 		if err := g.makeParents(ctx, s, culprit.Index); err != nil {
@@ -199,7 +199,7 @@ func (g *group) makeParents(ctx context.Context, s *session, n int) error {
 	var panicked atomic.Pointer[any]
 	for i, cr := range g.creations[n:] {
 		dir, _ := SplitPath(cr.path)
-		if !cr.parents || seen[dir] {
+		if !cr.has(withParents) || seen[dir] {
 			continue
 		}
 		seen[dir] = true

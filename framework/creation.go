@@ -20,7 +20,7 @@ type createdNode struct {
 
 func (cr *creation) run(ctx context.Context) (string, error) {
 	rq := request{op: "create", path: cr.path, session: cr.session, repeat: repeatable}
-	if cr.sequential && cr.guard == nil {
+	if cr.has(withSequential) && cr.guard == nil {
 		rq.repeat = once
 	}
 	if cr.claims != nil {
@@ -51,7 +51,7 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 	var parent *pending[string]
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
-		if cr.idempotent && errors.Is(err, ErrNodeExists) {
+		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
 			return cr.settle(ctx, s, err)
 		}
 		if errors.Is(err, errNoEpoch) {
@@ -60,7 +60,7 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 			}
 			continue
 		}
-		if !cr.parents || !errors.Is(err, ErrNoNode) {
+		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
 			return path, cr.doubt.about(err, ErrNodeExists)
 		}
 		if err := parentMade(ctx, parent); err != nil {
@@ -109,7 +109,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 // request runs to its end also when nobody waits for it any more: f has to end.
 func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err error) {
 	f.Begin()
-	if cr.ttlSet {
+	if cr.has(withTTL) {
 		made.path, err = w.createTTL(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
 	} else {
 		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
@@ -139,7 +139,7 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 	if err != nil {
 		return "", err
 	}
-	owned := !cr.ephemeral && found.stat.EphemeralOwner == 0 || cr.ephemeral && found.stat.EphemeralOwner == s.id()
+	owned := !cr.has(withEphemeral) && found.stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.stat.EphemeralOwner == s.id()
 	if !owned || found.stat.Version != 0 || !bytes.Equal(found.data, cr.data) {
 		return "", cr.doubt.about(exists, ErrNodeExists)
 	}

@@ -20,7 +20,12 @@ func EpochOf(path string) string { return path + ".epoch" }
 // the epoch: Create refuses to create an epoch with an ACL that permits no client to do so.
 // It takes [KnownByData], and neither [ListTo] nor [WatchTo].
 func WithEpoch(version *int32) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.epoch = version })
+	return createOption(func(cfg *createConfig) {
+		cfg.epoch = version
+		if version != nil {
+			cfg.given |= withEpoch
+		}
+	})
 }
 
 // AtEpoch makes Delete delete the znode only if its epoch has the version that [WithEpoch] stored,
@@ -167,7 +172,7 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
 		if errors.Is(err, ErrNodeExists) {
 			return nil
 		}
-		if !cr.parents || !errors.Is(err, ErrNoNode) {
+		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
 			return err
 		}
 		if err := parentMade(ctx, parent); err != nil {

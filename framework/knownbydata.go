@@ -20,7 +20,7 @@ import (
 // before another is settled, its deletion included, waits for that until ctx ends.
 // It takes [Ephemeral], and neither [Sequential] nor Protected.
 func KnownByData() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.byData = true })
+	return createOption(func(cfg *createConfig) { cfg.given |= withData })
 }
 
 // claims are the paths at which a create that is to be known by its data is

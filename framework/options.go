@@ -88,7 +88,7 @@ type ACLOption struct{ acl []ACL }
 
 func (o ACLOption) apply(cfg *config) { cfg.acl = o.acl }
 
-func (o ACLOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.aclSet = o.acl, true }
+func (o ACLOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.given = o.acl, cfg.given|withACL }
 
 // WithACLProvider sets where the ACL of a znode that the client creates comes
 // from, per path: fn gets the path as the ensemble knows it, chroot and

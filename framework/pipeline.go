@@ -7,7 +7,12 @@ import "context"
 // the znode had been created. It stores nil where that could not be had, as when
 // the znode was found again after its reply was lost; list them then.
 func ListTo(names *[]string) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.list = names })
+	return createOption(func(cfg *createConfig) {
+		cfg.list = names
+		if names != nil {
+			cfg.given |= withList
+		}
+	})
 }
 
 // WatchTo has the new znode watched right behind the create, within the same round trip, as
@@ -15,7 +20,12 @@ func ListTo(names *[]string) CreateOption {
 // if that could not be had: if Create fails or finds its znode again after the reply was lost, if
 // another client deleted the znode, and with [Sequential], whose path the reply tells. Call Watch then.
 func WatchTo(watch **Watch) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.watch = watch })
+	return createOption(func(cfg *createConfig) {
+		cfg.watch = watch
+		if watch != nil {
+			cfg.given |= withWatch
+		}
+	})
 }
 
 // A sentCreate is a create on its way, and what was sent behind it.
@@ -30,7 +40,7 @@ type sentCreate struct {
 func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	f := s.tap.FollowCreate(cr.path)
 	sent := sentCreate{pending: begin(s, func(w *wire) (createdNode, error) { return cr.request(f, w) })}
-	watches := cr.watch != nil && !cr.sequential
+	watches := cr.watch != nil && !cr.has(withSequential)
 	if cr.list == nil && !watches {
 		return sent
 	}

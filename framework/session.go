@@ -26,23 +26,36 @@ type session struct {
 
 	marginTold bool // only for run: the lease margin is known not to fit
 
-	mu        sync.Mutex // guards following; never held across a request or a callback
-	links     []link
-	up        time.Time // when the wire got its connection, zero if it has none
-	linked    bool      // that connection serves
+	mu sync.Mutex // guards following; never held across a request or a callback
+	connState
+	heldState
+	sent sentRequests
+	err  error
+}
+
+// A connState is a session's connection. It is guarded by session.mu.
+type connState struct {
+	links  []link
+	up     time.Time               // when the wire got its connection, zero if it has none
+	linked bool                    // that connection serves
+	heard  bool                    // the server has answered the probe on this connection
+	target target                  // of the latest connection
+	leave  context.CancelCauseFunc // ends the attempt to connect that is in progress
+}
+
+// A heldState is who holds a session. It is guarded by session.mu.
+type heldState struct {
 	holds     map[*SessionHold]struct{}
-	secured   int                     // holds that are secured
-	target    target                  // of the latest connection
-	leave     context.CancelCauseFunc // ends the attempt to connect that is in progress
-	proving   bool                    // a heartbeat is on its way
-	probing   bool                    // a probe is on its way
-	heard     bool                    // the server has answered the probe on this connection
-	treeing   bool                    // a recursive watch is being set or removed
-	touching  bool                    // a touch is on its way
-	beaten    time.Time               // when the latest heartbeat of this connection was sent
-	heldSince time.Time               // when the first of the present holds was taken
-	err       error
-	held      int // holds that were lost with the session
+	secured   int       // holds that are secured
+	heldSince time.Time // when the first of the present holds was taken
+	held      int       // holds that were lost with the session
+	beaten    time.Time // when the latest heartbeat of this connection was sent
+}
+
+// sentRequests are the requests of a session's own that are on their way.
+type sentRequests struct {
+	heartbeat, probe, touch bool
+	tree                    bool // a recursive watch is being set or removed
 }
 
 // newSession begins to connect. readsOnly says that only read-only servers will do.
@@ -53,7 +66,7 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 		hosts:     newHosts(list.first(), list.fallback(), c.cfg.resolve),
 		poke:      make(chan struct{}, 1),
 		over:      make(chan struct{}),
-		holds:     make(map[*SessionHold]struct{}),
+		heldState: heldState{holds: make(map[*SessionHold]struct{})},
 	}
 	seen := &c.zxid
 	if readsOnly {

@@ -10,13 +10,13 @@ import (
 func (s *session) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.probing {
+	if s.sent.probe {
 		return
 	}
-	s.probing = s.core.spawn(func() { // ends with the answer or the connection
+	s.sent.probe = s.core.spawn(func() { // ends with the answer or the connection
 		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
 		s.mu.Lock()
-		s.probing, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
+		s.sent.probe, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
 		s.mu.Unlock()
 		if err == nil { // else the end of the connection wakes the loop
 			s.wake()

@@ -37,7 +37,7 @@ func paceOf(timeout, margin time.Duration) pace {
 func (s *session) tendHoldsLocked(due *soonest) {
 	stall := min(s.timeout()/stallFraction, s.core.cfg.connectTimeout)
 	switch beat, touch := s.beatsLocked(); {
-	case s.proving:
+	case s.sent.heartbeat:
 	case !beat.After(due.now):
 		s.proveLocked(due.now)
 	default:
@@ -51,7 +51,7 @@ func (s *session) tendHoldsLocked(due *soonest) {
 		due.cut = fmt.Errorf("server did not answer for %v", stall)
 	case waiting:
 		due.at(sent.Add(stall))
-	case s.proving || s.touching:
+	case s.sent.heartbeat || s.sent.touch:
 		due.at(due.now.Add(stall)) // the request is about to leave
 	}
 }
@@ -79,12 +79,12 @@ func (s *session) beatsLocked() (beat, touch time.Time) {
 // proveLocked sends a heartbeat, whose answer will move the deadline. It needs mu.
 func (s *session) proveLocked(now time.Time) {
 	s.beaten = now
-	s.proving = s.core.spawn(func() { // ends with the answer or the wire
+	s.sent.heartbeat = s.core.spawn(func() { // ends with the answer or the wire
 		if err := s.wire.prove(); err != nil {
 			s.core.log.Debug("heartbeat failed", zapError(err))
 		}
 		s.mu.Lock()
-		s.proving = false
+		s.sent.heartbeat = false
 		s.mu.Unlock()
 		s.wake()
 	})
@@ -94,16 +94,16 @@ func (s *session) proveLocked(now time.Time) {
 // It needs mu.
 func (s *session) touchLocked(due *soonest, at time.Time) {
 	switch {
-	case s.touching:
+	case s.sent.touch:
 	case at.After(due.now):
 		due.at(at)
 	default:
-		s.touching = s.core.spawn(func() { // ends with the answer or the wire
+		s.sent.touch = s.core.spawn(func() { // ends with the answer or the wire
 			if err := s.wire.touch(); err != nil {
 				s.core.log.Debug("touch failed", zapError(err))
 			}
 			s.mu.Lock()
-			s.touching = false
+			s.sent.touch = false
 			s.mu.Unlock()
 			s.wake()
 		})

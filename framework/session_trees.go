@@ -24,17 +24,17 @@ const treePause = time.Second
 func (s *session) tendTrees() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.linked || s.treeing {
+	if !s.linked || s.sent.tree {
 		return
 	}
 	job, ok := s.core.trees.next(s)
 	if !ok {
 		return
 	}
-	s.treeing = s.core.spawn(func() { // ends with the answer or the connection, or after a pause
+	s.sent.tree = s.core.spawn(func() { // ends with the answer or the connection, or after a pause
 		again := s.tendTree(job)
 		s.mu.Lock()
-		s.treeing = false
+		s.sent.tree = false
 		s.mu.Unlock()
 		if again {
 			s.wake()

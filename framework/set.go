@@ -104,7 +104,7 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 	for _, opt := range opts {
 		opt.applyCreate(&cfg)
 	}
-	if cfg.sequential || cfg.protected || cfg.idempotent {
+	if cfg.has(withSequential | withProtected | withIdempotent) {
 		return Stat{}, opError("create or set", path, errors.New("options: must not be Sequential, Protected or Idempotent"))
 	}
 	for {

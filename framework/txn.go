@@ -180,7 +180,7 @@ func (c *Client) prepareCreate(op *TxnOp) error {
 	for _, opt := range op.opts {
 		opt.applyCreate(&op.config)
 	}
-	if cfg := op.config; cfg.container || cfg.protected || cfg.parents || cfg.ttlSet || cfg.idempotent || cfg.stat != nil || cfg.byData || cfg.list != nil || cfg.watch != nil || cfg.epoch != nil {
+	if op.config.stat != nil || op.config.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}
 	if err == nil {

@@ -34,7 +34,7 @@ type Conn struct {
 	sentAt  time.Time     // when the handshake was written; set before its answer can be read
 	begins  bool          // the handshake asks for a new session; set with sentAt
 
-	readBy, writeBy limit // only for who reads, and who writes
+	deadlines struct{ read, write limit } // only for who reads, and who writes
 }
 
 // A request is a request that waits for its answer.

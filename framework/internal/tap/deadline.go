@@ -10,12 +10,12 @@ import "time"
 // back behind it. One that moves by little is left where it is, and none is taken
 // back: the next frame's comes first, and a frame's second half gets one, too.
 func (c *Conn) SetReadDeadline(at time.Time) error {
-	return c.set(&c.readBy, at, c.Conn.SetReadDeadline)
+	return c.set(&c.deadlines.read, at, c.Conn.SetReadDeadline)
 }
 
 // SetWriteDeadline is to writes what [Conn.SetReadDeadline] is to reads.
 func (c *Conn) SetWriteDeadline(at time.Time) error {
-	return c.set(&c.writeBy, at, c.Conn.SetWriteDeadline)
+	return c.set(&c.deadlines.write, at, c.Conn.SetWriteDeadline)
 }
 
 // A limit is a deadline as the socket has it; zero before the handshake is complete.
