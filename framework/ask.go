@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -46,7 +46,7 @@ func (u *unsupported) has(server string, opcode proto.Opcode) bool {
 // ask sends a request by the tap and returns the body of the answer, or an error of
 // this package. It waits until ctx ends.
 func (s *session) ask(ctx context.Context, opcode proto.Opcode, body []byte) ([]byte, error) {
-	server := s.serverAddr()
+	server := s.ServerAddr()
 	if s.core.unsupported.has(server, opcode) {
 		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
 	}
@@ -61,7 +61,7 @@ func (s *session) ask(ctx context.Context, opcode proto.Opcode, body []byte) ([]
 		s.core.unsupported.add(server, opcode)
 		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
 	}
-	return answer.Body, codeError(answer.Code)
+	return answer.Body, zkerr.OfCode(answer.Code)
 }
 
 // askError translates an error of [tap.Tap.Ask].
@@ -75,33 +75,4 @@ func askError(err error) error {
 		return fmt.Errorf("%w: %s", ErrTooLarge, err.Error())
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownOutcome, err.Error())
-}
-
-// codeError returns the error for a code that a server gave a request of the tap's.
-func codeError(code proto.Code) error {
-	switch code {
-	case 0:
-		return nil
-	case proto.CodeThrottled:
-		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
-	case proto.CodeAuthRequired:
-		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
-	case proto.CodeSessionExpired, proto.CodeSessionMoved:
-		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
-	case proto.CodeNotReadOnly:
-		return ErrReadOnly
-	case proto.CodeBadArguments:
-		return ErrBadArguments
-	case proto.CodeNoQuorum:
-		return ErrNoQuorum
-	case proto.CodeInProgress:
-		return ErrReconfigInProgress
-	case proto.CodeNoAuth:
-		return ErrNoAuth
-	case proto.CodeBadVersion:
-		return ErrBadVersion
-	case proto.CodeReconfigDisabled:
-		return ErrReconfigDisabled
-	}
-	return serverError{strconv.Itoa(int(code))}
 }

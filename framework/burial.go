@@ -8,7 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Bounds of the pause between attempts to close a session that was given up. It
@@ -117,7 +119,7 @@ func (b *burial) wait(d time.Duration) {
 // log tells of an attempt: at level warn of one that failed and was the last because
 // the ensemble has had its time.
 func (b *burial) log(err error, last bool) {
-	session := zap.String(AttrSessionID, sessionKey(b.session.id()))
+	session := zap.String(zktel.AttrSessionID, otelzk.SessionKey(b.session.ID()))
 	if err == nil {
 		b.core.log.Debug("closed the session that was given up", session)
 		return
@@ -127,5 +129,5 @@ func (b *burial) log(err error, last bool) {
 		level = zap.WarnLevel
 	}
 	b.core.log.Log(level, "cannot close the session that was given up", session,
-		zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 }

@@ -101,7 +101,7 @@ func (c *core) onState(fn func(StateChange)) (remove func()) {
 	defer c.mu.Unlock()
 	now := StateChange{To: c.state, At: time.Now()}
 	if c.session != nil {
-		now.Session = c.session.id()
+		now.Session = c.session.ID()
 	}
 	return c.listeners.AddWith(now, fn)
 }

@@ -40,7 +40,7 @@ func (c *core) close() error {
 	last := c.session
 	c.mu.Unlock()
 	c.transition(Closed, last, nil)
-	c.telemetry.close()
+	c.telemetry.Close()
 	return c.deletes.close()
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // detachedLimit is how long Close looks for a server that ends a session that has no
@@ -28,7 +30,7 @@ func (c *core) closeElsewhere(s *session) {
 				b.log(err, false)
 				return
 			}
-			c.log.Debug("cannot close the session at a server", zap.String(AttrServerAddress, server), zap.Error(err))
+			c.log.Debug("cannot close the session at a server", zap.String(zktel.AttrServerAddress, server), zap.Error(err))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -106,7 +107,7 @@ type telemetryConfig struct {
 	logger  *zap.Logger
 	tracers trace.TracerProvider // nil for the global one
 	meters  metric.MeterProvider // nil for the global one
-	spans   spanMode
+	spans   otelzk.SpanMode
 }
 
 // newConfig returns the configuration, or all that is wrong with it.

@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
 )
@@ -24,7 +26,7 @@ type core struct {
 	readOnly    readOnly
 	trees       trees
 	credentials credentials
-	telemetry   *telemetry
+	telemetry   *otelzk.Telemetry
 	zxid        atomic.Int64 // the highest transaction id that a reply has named
 	breaks      atomic.Int64 // transitions to any state but Connected
 	life
@@ -98,7 +100,10 @@ func (c *core) transitionIf(next func() (State, *session, bool), cause error) bo
 	c.changed = make(chan struct{})
 	c.listeners.Notify(change) // under mu, so that listeners see the order of the states
 	c.mu.Unlock()
-	c.telemetry.changed(c.ctx, change)
+	c.telemetry.Changed(c.ctx, change.To.key())
+	if change.To == Lost {
+		c.telemetry.Expired(c.ctx, change.Cause)
+	}
 	c.logChange(change, s.heldAtEnd())
 	return true
 }
@@ -107,16 +112,16 @@ func (s *session) idOrZero() int64 {
 	if s == nil {
 		return 0
 	}
-	return s.id()
+	return s.ID()
 }
 
 func (c *core) logChange(change StateChange, held int) {
 	fields := []zap.Field{
-		zap.String(AttrConnectionState, change.To.key()),
-		zap.String(AttrSessionID, sessionKey(change.Session)),
+		zap.String(zktel.AttrConnectionState, change.To.key()),
+		zap.String(zktel.AttrSessionID, otelzk.SessionKey(change.Session)),
 	}
 	if change.Cause != nil {
-		fields = append(fields, zap.String(AttrErrorType, ErrorType(change.Cause)), zap.Error(change.Cause))
+		fields = append(fields, zap.String(zktel.AttrErrorType, ErrorType(change.Cause)), zap.Error(change.Cause))
 	}
 	level := zap.InfoLevel
 	switch change.To {

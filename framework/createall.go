@@ -136,7 +136,7 @@ func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	made, err := p.wait(ctx)
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
-			cr.guard.doubt(p.session.id(), p.done)
+			cr.guard.doubt(p.session.ID(), p.done)
 		}
 	}
 	results, err := made.answer.outcome(g.ops, err)
@@ -147,7 +147,7 @@ func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 			paths[i] = results[i].Path
 			cr.store(Stat{
 				Czxid: made.zxid, Mzxid: made.zxid, Pzxid: made.zxid,
-				EphemeralOwner: s.id(), DataLength: int32(len(cr.data)),
+				EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
 			})
 		}
 	}

@@ -90,7 +90,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	p.list.store(ctx, &cr.createConfig, err)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.session.id(), p.done)
+		cr.guard.doubt(p.session.ID(), p.done)
 	}
 	switch {
 	case err != nil || cr.stat == nil:
@@ -101,7 +101,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	}
 	err = cr.readStat(ctx, s, made.path)
 	if err != nil && cr.guard != nil {
-		cr.guard.doubt(s.id(), p.done) // it stands, and the next attempt is to find it
+		cr.guard.doubt(s.ID(), p.done) // it stands, and the next attempt is to find it
 	}
 	return made.path, err
 }
@@ -139,7 +139,7 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 	if err != nil {
 		return "", err
 	}
-	owned := !cr.has(withEphemeral) && found.stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.stat.EphemeralOwner == s.id()
+	owned := !cr.has(withEphemeral) && found.stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.stat.EphemeralOwner == s.ID()
 	if !owned || found.stat.Version != 0 || !bytes.Equal(found.data, cr.data) {
 		return "", cr.doubt.about(exists, ErrNodeExists)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // MaxPendingDeletes is how many guaranteed deletions a client keeps at a time:
@@ -141,13 +143,13 @@ func (d *deletes) logRefusal(x deletion, err error) {
 	d.mu.Unlock()
 	if !logged {
 		d.core.log.Error("guaranteed delete refused, and repeated until its session ends",
-			zap.String(AttrNodePath, x.path), zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+			zap.String(zktel.AttrNodePath, x.path), zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 	}
 }
 
 func (d *deletes) logGivenUp(x deletion, err error) {
-	d.core.log.Error("guaranteed delete given up", zap.String(AttrNodePath, x.path),
-		zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+	d.core.log.Error("guaranteed delete given up", zap.String(zktel.AttrNodePath, x.path),
+		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 }
 
 // close ends the deletions with the client, and returns those that it leaves undone: those

@@ -138,7 +138,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, erro
 	answer, err := p.wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.session.id(), p.done)
+		cr.guard.doubt(p.session.ID(), p.done)
 	}
 	n, reason := culpritOf(err)
 	switch {
@@ -153,7 +153,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, erro
 	*cr.epoch = set.Version
 	cr.store(Stat{
 		Czxid: set.Mzxid, Mzxid: set.Mzxid, Pzxid: set.Mzxid, Ctime: set.Mtime, Mtime: set.Mtime,
-		EphemeralOwner: s.id(), DataLength: int32(len(cr.data)),
+		EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
 	})
 	return cr.path, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 )
@@ -12,72 +13,72 @@ import (
 // Errors that a server answers. They reach the caller wrapped in an [OpError].
 var (
 	// ErrNoNode is returned when the znode, or a created znode's parent, does not exist.
-	ErrNoNode = errtype.New("znode does not exist", "no_node")
+	ErrNoNode = zkerr.ErrNoNode
 	// ErrNodeExists is returned by Create when the znode exists already.
-	ErrNodeExists = errtype.New("znode already exists", "node_exists")
+	ErrNodeExists = zkerr.ErrNodeExists
 	// ErrBadVersion is returned when the znode's version is not the one given.
-	ErrBadVersion = errtype.New("znode has another version", "bad_version")
+	ErrBadVersion = zkerr.ErrBadVersion
 	// ErrNotEmpty is returned by Delete when the znode has children.
-	ErrNotEmpty = errtype.New("znode has children", "not_empty")
+	ErrNotEmpty = zkerr.ErrNotEmpty
 	// ErrNoChildrenForEphemerals is returned by Create below an ephemeral znode.
-	ErrNoChildrenForEphemerals = errtype.New("ephemeral znodes have no children", "no_children_for_ephemerals")
+	ErrNoChildrenForEphemerals = zkerr.ErrNoChildrenForEphemerals
 	// ErrNoAuth is returned when the znode's ACL forbids the operation.
-	ErrNoAuth = errtype.New("not permitted by the znode's ACL", "no_auth")
+	ErrNoAuth = zkerr.ErrNoAuth
 	// ErrAuthFailed is returned by every operation while the server refuses a
 	// credential: see [AuthFailed].
-	ErrAuthFailed = errtype.New("credential refused", "auth_failed")
+	ErrAuthFailed = zkerr.ErrAuthFailed
 	// ErrInvalidACL is returned when the server refuses an ACL.
-	ErrInvalidACL = errtype.New("invalid ACL", "invalid_acl")
+	ErrInvalidACL = zkerr.ErrInvalidACL
 	// ErrBadArguments is returned when the server refuses a request as malformed.
-	ErrBadArguments = errtype.New("request refused as malformed", "bad_arguments")
+	ErrBadArguments = zkerr.ErrBadArguments
 	// ErrTooLarge is returned for a request that is longer than the client sends, which had no
 	// effect, and for a reply that is longer than the client reads: see [WithMaxPacket]. If such
 	// a reply was to a write, the error wraps [ErrUnknownOutcome], too. It is not retried.
-	ErrTooLarge = errtype.New("too large", "too_large")
+	ErrTooLarge = zkerr.ErrTooLarge
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
-	ErrNotGzip = errtype.New("data is not gzip", "not_gzip")
+	ErrNotGzip = zkerr.ErrNotGzip
 	// ErrUnsupported is returned for what the server that the client is connected to
 	// does not know, because it is older than that.
-	ErrUnsupported = errtype.New("not supported by the server", "unsupported")
+	ErrUnsupported = zkerr.ErrUnsupported
 	// ErrReconfigDisabled is returned by Reconfig when the servers are not set up
 	// for it (reconfigEnabled).
-	ErrReconfigDisabled = errtype.New("the servers do not allow reconfiguration", "reconfig_disabled")
+	ErrReconfigDisabled = zkerr.ErrReconfigDisabled
 	// ErrReconfigInProgress is returned by Reconfig while another change is made.
-	ErrReconfigInProgress = errtype.New("another reconfiguration is in progress", "reconfig_in_progress")
+	ErrReconfigInProgress = zkerr.ErrReconfigInProgress
 	// ErrNoQuorum is returned by Reconfig when no quorum of the new servers is
 	// connected to the leader and up to date.
-	ErrNoQuorum = errtype.New("no quorum of the new configuration is up to date", "no_quorum")
+	ErrNoQuorum = zkerr.ErrNoQuorum
 	// ErrServer is returned for an error of the server that has no name here.
-	ErrServer = errtype.New("server error", "server_error")
+	ErrServer = zkerr.ErrServer
 )
 
 // Errors of the connection and the session.
 var (
 	// ErrNotConnected is returned when there was no connection: the request was
 	// never sent, so it has had no effect.
-	ErrNotConnected = errtype.New("not connected", "not_connected")
+	ErrNotConnected = zkerr.ErrNotConnected
 	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server that
 	// has lost its quorum. The request has had no effect, unless the error wraps
 	// [ErrUnknownOutcome], too: then an earlier attempt of the call may have had. It is not
 	// retried.
-	ErrReadOnly = errtype.New("the server is read-only", "read_only")
+	ErrReadOnly = zkerr.ErrReadOnly
 	// ErrUnknownOutcome is returned when the connection broke, or the context
 	// ended, between a request and its answer: it may or may not have had its
 	// effect, and may still have it.
-	ErrUnknownOutcome = errtype.New("outcome unknown", "connection_loss")
+	ErrUnknownOutcome = zkerr.ErrUnknownOutcome
 	// ErrSessionEnded is the root of everything that ends a session. What was
 	// bound to the session (see [InSession]) fails with it.
-	ErrSessionEnded = errtype.New("session ended", "session_ended")
+	ErrSessionEnded = zkerr.ErrSessionEnded
 	// ErrSessionExpired is returned when the server said that the session has expired.
-	ErrSessionExpired = errtype.NewOf(ErrSessionEnded, "expired", "session_expired")
+	ErrSessionExpired = zkerr.ErrSessionExpired
 	// ErrSessionDeadline is returned when the client gave its session up,
 	// because no server proved in time that the session still stands.
-	ErrSessionDeadline = errtype.NewOf(ErrSessionEnded, "its deadline passed without proof that it stands", "session_deadline")
+	ErrSessionDeadline = zkerr.ErrSessionDeadline
 	// ErrSessionReplaced is returned when a server answered a reconnection with
 	// another session than the client's.
-	ErrSessionReplaced = errtype.NewOf(ErrSessionEnded, "replaced by the server", "session_replaced")
+	ErrSessionReplaced = zkerr.ErrSessionReplaced
 	// ErrClosed is returned once the client is closed.
-	ErrClosed = errtype.New("client closed", "client_closed")
+	ErrClosed = zkerr.ErrClosed
 )
 
 // An OpError says which operation on which path failed, and why.

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -41,10 +42,10 @@ func ParseConnectString(s string) (servers []string, chroot string, err error) {
 }
 
 // StatusCode is what telemetry shows as the code that a server answered.
-var StatusCode = statusCode
+var StatusCode = zkerr.StatusCode
 
 // ServerError returns the error for a code that has no name here.
-func ServerError(code string) error { return serverError{code} }
+func ServerError(code string) error { return zkerr.Unnamed(code) }
 
 // CreateUnchecked creates a znode at a path that nobody has checked.
 func CreateUnchecked(c *Client, path string) error {
@@ -55,7 +56,7 @@ func CreateUnchecked(c *Client, path string) error {
 	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags
 	answer, err := c.core.current().tap.Ask(1, body, 1<<20)
-	return errors.Join(err, codeError(answer.Code))
+	return errors.Join(err, zkerr.OfCode(answer.Code))
 }
 
 // A Bare is the wire client as it is, with nothing of this package around it,

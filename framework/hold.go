@@ -53,7 +53,7 @@ func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 }
 
 // Session returns the id of the session.
-func (h *SessionHold) Session() int64 { return h.session.id() }
+func (h *SessionHold) Session() int64 { return h.session.ID() }
 
 // Deadline returns until when the session certainly stands: no ensemble that
 // keeps time expires it earlier. The deadline moves on while servers prove,

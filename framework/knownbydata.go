@@ -78,7 +78,7 @@ func (g *protection) searchAt(ctx context.Context, s *session, path string) (str
 		return "", Stat{}, nil
 	case err != nil:
 		return "", Stat{}, err
-	case found.stat.EphemeralOwner != s.id() || !bytes.Equal(found.data, g.data):
+	case found.stat.EphemeralOwner != s.ID() || !bytes.Equal(found.data, g.data):
 		return "", Stat{}, nil
 	}
 	return path, found.stat, nil

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
 )
@@ -52,16 +53,16 @@ func TestEachChangeOfStateIsLoggedOnceAtALevelThatSaysHowBadItIs(t *testing.T) {
 				t.Fatalf("lines %v, want %d", logs.All(), len(want))
 			}
 			for i, line := range lines {
-				if got := line.ContextMap()[framework.AttrConnectionState]; got != want[i].state || line.Level != want[i].level {
+				if got := line.ContextMap()[zktel.AttrConnectionState]; got != want[i].state || line.Level != want[i].level {
 					t.Errorf("line %d tells of %v at level %v, want %v", i, got, line.Level, want[i])
 				}
 			}
 			lost := lines[2].ContextMap()
-			if lost["zookeeper.session.holds"] != tc.holds || lost[framework.AttrErrorType] != "session_expired" {
+			if lost["zookeeper.session.holds"] != tc.holds || lost[zktel.AttrErrorType] != "session_expired" {
 				t.Errorf("the line about the loss has the fields %v, want holds %v", lost, tc.holds)
 			}
-			if id := lines[0].ContextMap()[framework.AttrSessionID]; lost[framework.AttrSessionID] != id || ended == c.Session().ID {
-				t.Errorf("the session that ended is %v, the first was %v", lost[framework.AttrSessionID], id)
+			if id := lines[0].ContextMap()[zktel.AttrSessionID]; lost[zktel.AttrSessionID] != id || ended == c.Session().ID {
+				t.Errorf("the session that ended is %v, the first was %v", lost[zktel.AttrSessionID], id)
 			}
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
 )
@@ -54,7 +55,7 @@ func durations(n uint64, d time.Duration, attributes ...attribute.KeyValue) metr
 	}
 	counts[i] = n
 	return metricdata.HistogramDataPoint[float64]{
-		Attributes: attribute.NewSet(append(attributes, attribute.String(framework.AttrDBSystem, "zookeeper"))...),
+		Attributes: attribute.NewSet(append(attributes, attribute.String(zktel.AttrDBSystem, "zookeeper"))...),
 		Count:      n, Bounds: bounds, BucketCounts: counts, Sum: float64(n) * d.Seconds(),
 		Min: metricdata.NewExtrema(d.Seconds()), Max: metricdata.NewExtrema(d.Seconds()),
 	}
@@ -80,8 +81,8 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 		}
 
 		operation := func(name string, more ...attribute.KeyValue) []attribute.KeyValue {
-			return append(more, attribute.String(framework.AttrDBOperation, name),
-				attribute.String(framework.AttrDBNamespace, "/app"), attribute.String(framework.AttrServerAddress, host))
+			return append(more, attribute.String(zktel.AttrDBOperation, name),
+				attribute.String(zktel.AttrDBNamespace, "/app"), attribute.String(zktel.AttrServerAddress, host))
 		}
 		syncs := durations(2, worlds.Latency, operation("sync")...)
 		slow := (3*time.Second + worlds.Latency).Seconds()
@@ -90,11 +91,11 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 		syncs.Max = metricdata.NewExtrema(slow)
 		syncs.BucketCounts[7]++ // up to 5 s
 		wantMetric(t, ms.collect(t), metricdata.Metrics{
-			Name: framework.MetricOperationDuration, Unit: "s",
+			Name: zktel.MetricOperationDuration, Unit: "s",
 			Data: metricdata.Histogram[float64]{
 				Temporality: metricdata.CumulativeTemporality,
 				DataPoints: []metricdata.HistogramDataPoint[float64]{syncs, durations(1, worlds.Latency, operation("getData",
-					attribute.String(framework.AttrErrorType, "no_node"), attribute.String(framework.AttrDBStatusCode, "-101"))...)},
+					attribute.String(zktel.AttrErrorType, "no_node"), attribute.String(zktel.AttrDBStatusCode, "-101"))...)},
 			},
 		})
 	})
@@ -110,10 +111,10 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		point := metricdata.DataPoint[int64]{Value: 2, Attributes: attribute.NewSet(
-			attribute.String(framework.AttrDBSystem, "zookeeper"), attribute.String(framework.AttrDBOperation, "getData"),
-			attribute.String(framework.AttrErrorType, "connection_loss"))}
+			attribute.String(zktel.AttrDBSystem, "zookeeper"), attribute.String(zktel.AttrDBOperation, "getData"),
+			attribute.String(zktel.AttrErrorType, "connection_loss"))}
 		wantMetric(t, ms.collect(t), metricdata.Metrics{
-			Name: framework.MetricRetries, Unit: "{retry}",
+			Name: zktel.MetricRetries, Unit: "{retry}",
 			Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{point}},
 		})
 	})
@@ -123,7 +124,7 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 func states(counts map[string]int64) metricdata.Metrics {
 	all := map[string]int64{"connecting": 0, "connected": 0, "suspended": 0, "lost": 0, "closed": 0, "auth_failed": 0, "read_only": 0}
 	maps.Copy(all, counts)
-	return sum(framework.MetricConnectionState, "{client}", framework.AttrConnectionState, false, all)
+	return sum(zktel.MetricConnectionState, "{client}", zktel.AttrConnectionState, false, all)
 }
 
 func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
@@ -141,19 +142,19 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 		transitions := map[string]int64{"connected": 3, "suspended": 1, "lost": 1}
 		all := ms.collect(t)
 		wantMetric(t, all, states(map[string]int64{"connected": 2}))
-		wantMetric(t, all, sum(framework.MetricTransitions, "{transition}", framework.AttrConnectionState, true, transitions))
-		wantMetric(t, all, sum(framework.MetricSessionExpirations, "{session}", framework.AttrErrorType, true,
+		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
+		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true,
 			map[string]int64{"session_expired": 1}))
 
 		if err := errors.Join(first.Close(), second.Close()); err != nil {
 			t.Fatal(err)
 		}
 		all = ms.collect(t)
-		if _, ok := all[framework.MetricConnectionState]; ok {
+		if _, ok := all[zktel.MetricConnectionState]; ok {
 			t.Error("closed clients go on to report a state")
 		}
 		transitions["closed"] = 2
-		wantMetric(t, all, sum(framework.MetricTransitions, "{transition}", framework.AttrConnectionState, true, transitions))
+		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
 	})
 }
 
@@ -165,8 +166,8 @@ func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
 		want := func(watches, deletes int64) {
 			t.Helper()
 			all := ms.collect(t)
-			wantMetric(t, all, sum(framework.MetricWatchCount, "{watch}", "", false, map[string]int64{"": watches}))
-			wantMetric(t, all, sum(framework.MetricBackgroundDeletes, "{node}", "", false, map[string]int64{"": deletes}))
+			wantMetric(t, all, sum(zktel.MetricWatchCount, "{watch}", "", false, map[string]int64{"": watches}))
+			wantMetric(t, all, sum(zktel.MetricBackgroundDeletes, "{node}", "", false, map[string]int64{"": deletes}))
 		}
 		for _, path := range []string{"/a", "/b"} {
 			mustCreate(t, c, path, "")

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
@@ -116,7 +117,7 @@ func checkSpanTables(t *testing.T, out output) {
 	for _, s := range out.traces.spans.GetSpans() {
 		for _, a := range s.Attributes {
 			keys[string(a.Key)] = true
-			if a.Key == framework.AttrDBOperation {
+			if a.Key == zktel.AttrDBOperation {
 				operations[a.Value.AsString()] = true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/retry"
 )
@@ -44,21 +45,21 @@ func (rq *request) failed(err error) bool {
 // or ctx ends. It is the only layer that retries. What was never sent is always
 // tried again; what has an unknown outcome only if that is safe.
 func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session) (T, error)) (T, error) {
-	o := c.observe(ctx, &rq)
+	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
 	if o == nil {
 		return try(ctx, c, rq, nil, attempt)
 	}
 	err := ErrUnknownOutcome // until there is an answer: a function of the user's may panic
-	defer func() { o.end(err) }()
-	v, err := try(o.ctx, c, rq, o, func(ctx context.Context, s *session) (T, error) {
-		o.session = s
+	defer func() { o.End(err, rq.failed(err)) }()
+	v, err := try(o.Context(), c, rq, o, func(ctx context.Context, s *session) (T, error) {
+		o.Session = s
 		return attempt(ctx, s)
 	})
 	return v, err
 }
 
 // try is do without what tells others of it.
-func try[T any](ctx context.Context, c *core, rq request, o *observation, attempt func(context.Context, *session) (T, error)) (T, error) {
+func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session) (T, error)) (T, error) {
 	session, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of it
 	policy := c.cfg.retry
 	if rq.single {
@@ -75,7 +76,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *observation, attemp
 			return zero, classify(repeat, err)
 		}
 		if c.cfg.oneSession {
-			session = s.id()
+			session = s.ID()
 		}
 		v, err := attempt(ctx, s)
 		if err == nil {
@@ -106,7 +107,7 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, 
 		return c.awaitServer(ctx, reads)
 	}
 	s := c.current()
-	if s == nil || s.id() != id {
+	if s == nil || s.ID() != id {
 		return nil, fmt.Errorf("%w: %#x is no longer the client's session", ErrSessionEnded, id)
 	}
 	return s, c.awaitLink(ctx, s)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Bounds of the pause between two log lines about attempts to connect that
@@ -59,7 +61,7 @@ func (c *core) failed(server string, err error) {
 		return
 	}
 	fields := append(serverFields(server), zap.Int(fieldAttempts, attempts), zap.Duration(fieldOutage, now.Sub(since)),
-		zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 	c.log.Warn("cannot connect", fields...)
 }
 
@@ -70,11 +72,11 @@ func serverFields(server string) []zap.Field {
 	}
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
-		return []zap.Field{zap.String(AttrServerAddress, server)}
+		return []zap.Field{zap.String(zktel.AttrServerAddress, server)}
 	}
-	fields := []zap.Field{zap.String(AttrServerAddress, host)}
+	fields := []zap.Field{zap.String(zktel.AttrServerAddress, host)}
 	if n, err := strconv.Atoi(port); err == nil && n != DefaultPort {
-		fields = append(fields, zap.Int(AttrServerPort, n))
+		fields = append(fields, zap.Int(zktel.AttrServerPort, n))
 	}
 	return fields
 }

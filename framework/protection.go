@@ -55,7 +55,7 @@ func (g *protection) doubt(session int64, done <-chan struct{}) {
 // "" if there is none. A znode of an earlier session is none of ours, whatever
 // its name: it goes with that session.
 func (g *protection) find(ctx context.Context, s *session, path string) (string, Stat, error) {
-	if g.session == 0 || g.session != s.id() {
+	if g.session == 0 || g.session != s.ID() {
 		return "", Stat{}, nil
 	}
 	found, st, err := g.search(ctx, s, path)
@@ -84,7 +84,7 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 	}
 	for _, full := range candidates {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(full) })
-		if errors.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.id()) {
+		if errors.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.ID()) {
 			continue
 		}
 		return full, found.stat, err

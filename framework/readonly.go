@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // WithReadOnly lets the client read from a server that has lost its quorum, while no attempt
@@ -148,7 +149,7 @@ func (c *core) leaveReadOnly(s *session, cause error) {
 		c.readOnly.session, c.readOnly.serves = nil, false
 		return c.readOnly.instead, c.session.unlessEnded(), c.state == ReadOnly && c.ctx.Err() == nil
 	}, cause)
-	c.log.Debug("read-only session ended", zap.String(AttrServerAddress, s.serverAddr()), zap.Error(cause))
+	c.log.Debug("read-only session ended", zap.String(zktel.AttrServerAddress, s.ServerAddr()), zap.Error(cause))
 }
 
 // endReadOnly ends the read-only session, if there is one. It does not wait.

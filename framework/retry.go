@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/retry"
@@ -37,13 +38,13 @@ type Retry struct {
 
 // retryOptions end an operation's waits as soon as there is a connection again,
 // and tell of its retries.
-func (c *core) retryOptions(rq request, o *observation) []retry.DoOption {
+func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption {
 	if c.cfg.onRetry == nil && o == nil {
 		return c.hurry
 	}
 	return []retry.DoOption{c.hurry[0], retry.OnRetry(func(f retry.Failure) {
 		if o != nil {
-			o.retrying(f)
+			o.Retrying(f)
 		}
 		if c.cfg.onRetry != nil {
 			usercall.Guard(c.log, "WithRetryObserver", func() {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/worlds"
 )
@@ -57,7 +58,7 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 		for _, s := range []string{secret, digest, secretData, string(password)} {
 			rec.check(t, s, fmt.Sprint([]byte(s)), hex.EncodeToString([]byte(s)), base64.StdEncoding.EncodeToString([]byte(s)))
 		}
-		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", framework.MetricOperationDuration, "no_auth", "attempt failed"} {
+		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", zktel.MetricOperationDuration, "no_auth", "attempt failed"} {
 			if !strings.Contains(rec.String(), shown) {
 				t.Errorf("the record does not have %q: what was checked is not all", shown)
 			}

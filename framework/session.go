@@ -91,7 +91,8 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	return s, err
 }
 
-func (s *session) id() int64 {
+// ID returns the session's number at the ensemble.
+func (s *session) ID() int64 {
 	id, _, _ := s.tap.Session()
 	return id
 }
@@ -142,8 +143,8 @@ func (s *session) run() error {
 	}
 }
 
-// serverAddr returns the server of the latest connection, as "host:port".
-func (s *session) serverAddr() string {
+// ServerAddr returns the server of the latest connection, as "host:port".
+func (s *session) ServerAddr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.target.server

@@ -118,15 +118,15 @@ func (s *session) down(fault error) error {
 	case s.readsOnly && served:
 		return cmp.Or(fault, errLeftAway)
 	case s.readsOnly && fault != nil && s.ended() == nil:
-		s.core.readOnlyFailed(s.serverAddr(), fault)
+		s.core.readOnlyFailed(s.ServerAddr(), fault)
 	case s.readsOnly:
 	case errors.Is(fault, ErrAuthFailed) && s.ended() == nil:
 		s.authFailed(fault)
-		s.core.failed(s.serverAddr(), fault)
+		s.core.failed(s.ServerAddr(), fault)
 	case served:
 		s.core.transition(Suspended, s, fault)
 	case fault != nil && s.ended() == nil:
-		s.core.failed(s.serverAddr(), fault)
+		s.core.failed(s.ServerAddr(), fault)
 	}
 	return nil
 }

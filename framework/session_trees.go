@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -62,7 +63,7 @@ func (s *session) tendTree(job treeJob) (again bool) {
 		s.core.trees.refuse(job.path, err)
 		return true
 	}
-	s.core.log.Debug("cannot set a recursive watch", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+	s.core.log.Debug("cannot set a recursive watch", zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 	timer := time.NewTimer(treePause)
 	defer timer.Stop()
 	select {

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -60,6 +61,17 @@ func (s State) String() string {
 		return "ReadOnly"
 	}
 	return fmt.Sprintf("State(%d)", int32(s))
+}
+
+// key returns the state as attributes have it, as in "auth_failed".
+func (s State) key() string {
+	switch s {
+	case AuthFailed:
+		return "auth_failed"
+	case ReadOnly:
+		return "read_only"
+	}
+	return strings.ToLower(s.String())
 }
 
 // A StateChange is a transition of a client's state.

@@ -1,12 +1,12 @@
 package framework
 
 import (
-	"context"
-
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/otelzk"
 )
 
 // WithTracerProvider says who makes the spans of the client and of the recipes
@@ -28,31 +28,11 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 // has a span where its context carries a sampled one, so that operations show in
 // the traces that an application begins and begin none.
 func WithOperationSpans(always bool) Option {
-	mode := spansNever
+	mode := otelzk.SpansNever
 	if always {
-		mode = spansAlways
+		mode = otelzk.SpansAlways
 	}
 	return optionFunc(func(cfg *config) { cfg.spans = mode })
-}
-
-// A spanMode says which operations have spans.
-type spanMode int
-
-const (
-	spansInTraces spanMode = iota // those that are called within a sampled span
-	spansNever
-	spansAlways
-)
-
-// wants reports whether an operation has a span that is called with ctx.
-func (m spanMode) wants(ctx context.Context) bool {
-	switch m {
-	case spansNever:
-		return false
-	case spansAlways:
-		return true
-	}
-	return trace.SpanContextFromContext(ctx).IsSampled()
 }
 
 // TracerProvider returns what makes the client's spans, for recipes.
@@ -77,3 +57,24 @@ func (cfg *config) meterProvider() metric.MeterProvider {
 
 // Logger returns the client's logger, for recipes; it is never nil.
 func (c *Client) Logger() *zap.Logger { return c.core.log }
+
+// newTelemetry returns the telemetry of a client that has not begun to work.
+func newTelemetry(c *core) *otelzk.Telemetry {
+	var states []string
+	for s := Connecting; s <= ReadOnly; s++ {
+		states = append(states, s.key())
+	}
+	return otelzk.New(otelzk.Config{
+		Namespace: c.cfg.prefix,
+		Spans:     c.cfg.spans,
+		Tracers:   c.cfg.tracerProvider(),
+		Meters:    c.cfg.meterProvider(),
+		Log:       c.log,
+		States:    states,
+		Now: func() otelzk.Snapshot {
+			return otelzk.Snapshot{
+				State: c.presentState().key(), Deletes: c.deletes.pending(), Watches: c.watchCount(),
+			}
+		},
+	})
+}

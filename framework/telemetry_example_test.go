@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // An operation that is called within a sampled span has a span of its own. Here
@@ -45,7 +46,7 @@ func ExampleWithSlog() {
 	server, dialer := exampleServer()
 	defer server.Close()
 	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == framework.AttrSessionID {
+		if a.Key == slog.TimeKey || a.Key == zktel.AttrSessionID {
 			return slog.Attr{} // another one at each run
 		}
 		return a

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // traces keeps the spans that end.
@@ -75,7 +76,7 @@ func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) s
 func checkSpan(t testing.TB, s tracetest.SpanStub) {
 	t.Helper()
 	scope := s.InstrumentationScope
-	if scope.Name != framework.ScopeName || scope.Version == "" || scope.SchemaURL != semconv.SchemaURL {
+	if scope.Name != zktel.ScopeName || scope.Version == "" || scope.SchemaURL != semconv.SchemaURL {
 		t.Errorf("span %s is of scope %+v", s.Name, scope)
 	}
 	if s.SpanKind != trace.SpanKindClient || len(s.Events)+len(s.Links) > 0 {
@@ -91,23 +92,23 @@ func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribu
 	name, host, port, system := "", "", fmt.Sprint(framework.DefaultPort), ""
 	for _, a := range s.Attributes {
 		switch value := a.Value.String(); a.Key {
-		case framework.AttrDBSystem:
+		case zktel.AttrDBSystem:
 			system = value
-		case framework.AttrDBOperation:
+		case zktel.AttrDBOperation:
 			name = strings.TrimSpace(value + " " + namespace)
-		case framework.AttrServerAddress:
+		case zktel.AttrServerAddress:
 			host = value
-		case framework.AttrServerPort:
+		case zktel.AttrServerPort:
 			port = value
-		case framework.AttrDBNamespace:
+		case zktel.AttrDBNamespace:
 			if value != namespace || namespace == "" {
 				t.Errorf("span %s has the namespace %q, want %q", s.Name, value, namespace)
 			}
-		case framework.AttrSessionID:
+		case zktel.AttrSessionID:
 			if want := fmt.Sprintf("%#x", c.Session().ID); value != want {
 				t.Errorf("span %s is of session %s, want %s", s.Name, value, want)
 			}
-		case framework.AttrNodePath:
+		case zktel.AttrNodePath:
 			rest = append(rest, a.Key.String(strings.TrimPrefix(value, namespace)))
 		default:
 			rest = append(rest, a)
@@ -117,7 +118,7 @@ func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribu
 		t.Errorf("span %s is of operation %q and system %q", s.Name, name, system)
 	}
 	if host == "" {
-		rest = append(rest, attribute.String(framework.AttrServerAddress, "none"))
+		rest = append(rest, attribute.String(zktel.AttrServerAddress, "none"))
 	} else if server := net.JoinHostPort(host, port); !slices.Contains(c.Servers(), server) {
 		t.Errorf("span %s names the server %s, want one of %v", s.Name, server, c.Servers())
 	}
@@ -145,7 +146,7 @@ func (m *meters) collect(t testing.TB) map[string]metricdata.Metrics {
 	}
 	found := make(map[string]metricdata.Metrics)
 	for _, scope := range all.ScopeMetrics {
-		if scope.Scope.Name != framework.ScopeName || scope.Scope.Version == "" || scope.Scope.SchemaURL == "" {
+		if scope.Scope.Name != zktel.ScopeName || scope.Scope.Version == "" || scope.Scope.SchemaURL == "" {
 			t.Errorf("metrics of scope %+v", scope.Scope)
 		}
 		for _, one := range scope.Metrics {

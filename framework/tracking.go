@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // configPath is where an ensemble keeps its own configuration.
@@ -30,7 +32,7 @@ func (t *tracker) loop() {
 		var pause <-chan time.Time
 		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchKey{WatchData, t.path})
 		if err != nil {
-			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(AttrErrorType, ErrorType(err)), zap.Error(err))
+			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 			pause = time.After(trackPause)
 			w = new(Watch) // never fires
 		} else if !t.adopt(w.Data()) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 
 	"github.com/go-zookeeper/zk"
@@ -269,7 +270,7 @@ func unnamedError(text string) error {
 	code, err := strconv.ParseInt(text, 10, 32)
 	switch {
 	case err != nil:
-		return serverError{text}
+		return zkerr.Unnamed(text)
 	case code == tap.CodeTooLarge:
 		return errReplyTooLarge
 	case code == tap.CodeCut:
@@ -277,7 +278,7 @@ func unnamedError(text string) error {
 	}
 	switch code := proto.Code(code); code {
 	case proto.CodeThrottled, proto.CodeNotReadOnly, proto.CodeAuthRequired:
-		return codeError(code)
+		return zkerr.OfCode(code)
 	}
-	return serverError{text}
+	return zkerr.Unnamed(text)
 }

@@ -14,6 +14,9 @@ const (
 	OpHeadSize      = 4 + 1 + 4 // of an operation of a transaction: opcode, whether the list is over, code
 )
 
+// DefaultPort is the port at which servers listen for clients.
+const DefaultPort = 2181
+
 // Xids that are no request's.
 const (
 	XidEvent int32 = -1

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
 )
@@ -97,7 +98,7 @@ func ended(services ...*service) *forest {
 	for _, s := range services {
 		f.changing = append(f.changing, fmt.Sprintf("%#x", uint64(s.client.Session().ID)))
 		for _, span := range s.spans.GetSpans() {
-			if span.InstrumentationScope.Name != framework.ScopeName {
+			if span.InstrumentationScope.Name != zktel.ScopeName {
 				f.owner[span.SpanContext.SpanID()] = s.name
 				f.byID[span.SpanContext.SpanID()] = span
 				f.children[span.Parent.SpanID()] = append(f.children[span.Parent.SpanID()], span)
@@ -154,7 +155,7 @@ func (f *forest) steady(a attribute.KeyValue) string {
 	switch {
 	case a.Key == locktel.AttrFencingToken && a.Value.AsInt64() > 0:
 		return "(a fence)"
-	case a.Key == framework.AttrSessionID && slices.Contains(f.changing, value):
+	case a.Key == zktel.AttrSessionID && slices.Contains(f.changing, value):
 		return "(its session)"
 	}
 	return value

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/worlds"
@@ -47,7 +48,7 @@ func TestLossReasons(t *testing.T) {
 				receive(t, lease.Lost(), "the loss")
 				w.Settle()
 				hold := spansNamed(s, "lock.hold")
-				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], framework.AttrErrorType) != "lock_lost" {
+				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], zktel.AttrErrorType) != "lock_lost" {
 					t.Errorf("holds %+v, want one that was lost for the reason %s", hold, reason)
 				}
 			}, worlds.Only("the reasons are the same in all worlds, the times are not", worlds.Embedded))
@@ -68,10 +69,10 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 			t.Errorf("release: %v, want Canceled", err)
 		}
 		release, hold := spansNamed(a, "lock.release")[0], spansNamed(a, "lock.hold")[0]
-		if attr(release, framework.AttrErrorType) != "canceled" || release.Status.Description == "" {
+		if attr(release, zktel.AttrErrorType) != "canceled" || release.Status.Description == "" {
 			t.Errorf("release %+v, want it to have failed", release)
 		}
-		if attr(hold, framework.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
+		if attr(hold, zktel.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
 			t.Errorf("hold %+v, want it to have ended well", hold)
 		}
 	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -168,7 +169,7 @@ func (a *Acquire) record(ctx context.Context, outcome string, err error, took ti
 	opts := a.smooth[resultKey{outcome, a.contended}]
 	if opts == nil {
 		opts = []metric.RecordOption{a.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended),
-			attribute.String(framework.AttrErrorType, framework.ErrorType(err)))}
+			attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))}
 	}
 	a.acquires.Record(ctx, took.Seconds(), opts...)
 }
@@ -203,6 +204,6 @@ func failSpan(span trace.Span, err error) {
 	if err == nil || !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(attribute.String(framework.AttrErrorType, framework.ErrorType(err)))
+	span.SetAttributes(attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))
 	span.SetStatus(codes.Error, err.Error())
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
@@ -46,7 +47,7 @@ func (a *Acquire) Granted(ctx context.Context, fence, session int64) hold.Hooks 
 		h.span.SetAttributes(
 			attribute.String(locktel.AttrPath, h.path),
 			fencingToken(fence),
-			attribute.String(framework.AttrSessionID, sessionID(session)))
+			attribute.String(zktel.AttrSessionID, sessionID(session)))
 	}
 	if h.counts() {
 		h.count.Add(ctx, 1, h.heldCount...)
@@ -130,7 +131,7 @@ func (h *Hold) Lost(err error, at time.Time) {
 	if h.counts() {
 		h.losses.Add(ctx, 1, h.with(why))
 	}
-	h.span.SetAttributes(why, attribute.String(framework.AttrErrorType, framework.ErrorType(err)))
+	h.span.SetAttributes(why, attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx, at)
 	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/version"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -180,7 +181,7 @@ func newLabels(i *instruments, kind, name string) *labels {
 	l.heldCount = []metric.AddOption{l.with(attribute.String(locktel.AttrState, stateHeld))}
 	l.waitCount = []metric.AddOption{l.with(attribute.String(locktel.AttrState, stateWaiting))}
 	l.holdEnded = []metric.RecordOption{l.with()}
-	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(framework.AttrErrorType, (*lease.LostError)(nil).ErrorType()))}
+	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(zktel.AttrErrorType, (*lease.LostError)(nil).ErrorType()))}
 	return l
 }
 

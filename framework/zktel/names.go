@@ -1,11 +1,13 @@
-package framework
+// Package zktel has the names of what the client tells of itself: the scope of its spans and metrics,
+// their attributes, the fields of its log lines, and its metrics. docs/observability.md says which is
+// found where.
+package zktel
 
 // ScopeName is the instrumentation scope of the client's spans and metrics.
 const ScopeName = "github.com/docent-go/docent/framework"
 
 // Keys of attributes of spans and metrics, and of fields of log lines. Those
-// that begin with "zookeeper." are docent's, the others OpenTelemetry's. Which
-// is found where is in docs/observability.md.
+// that begin with "zookeeper." are docent's, the others OpenTelemetry's.
 const (
 	// AttrDBSystem is "zookeeper" for every operation.
 	AttrDBSystem = "db.system.name"
@@ -18,7 +20,7 @@ const (
 	AttrDBBatchSize = "db.operation.batch.size"
 	// AttrDBStatusCode is the code that the server answered in place of a result.
 	AttrDBStatusCode = "db.response.status_code"
-	// AttrErrorType is why something failed, as [ErrorType] says it.
+	// AttrErrorType is why something failed, as framework.ErrorType returns it.
 	AttrErrorType = "error.type"
 	// AttrServerAddress is the host of the server that was asked.
 	AttrServerAddress = "server.address"
@@ -30,7 +32,7 @@ const (
 	AttrNodePath = "zookeeper.node.path"
 	// AttrSessionID is the session's id in hexadecimal. It is never on a metric.
 	AttrSessionID = "zookeeper.session.id"
-	// AttrConnectionState is a [State]: "connecting", "connected", "suspended",
+	// AttrConnectionState is a framework.State: "connecting", "connected", "suspended",
 	// "lost", "auth_failed", "read_only", "closed".
 	AttrConnectionState = "zookeeper.client.connection.state"
 	// AttrRetries is how many attempts of an operation failed and were followed

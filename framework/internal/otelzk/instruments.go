@@ -1,0 +1,141 @@
+package otelzk
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/version"
+)
+
+// dbSystem is how OpenTelemetry's conventions have ZooKeeper called.
+const dbSystem = "zookeeper"
+
+// A Config says what a Telemetry tells, and whom.
+type Config struct {
+	Namespace string // of the client: "" or a path
+	Spans     SpanMode
+	Tracers   trace.TracerProvider
+	Meters    metric.MeterProvider
+	Log       *zap.Logger
+	States    []string        // the keys of all states
+	Now       func() Snapshot // is called whenever metrics are collected
+}
+
+// A Snapshot is what a client is at one moment.
+type Snapshot struct {
+	State   string // its key
+	Deletes int    // guaranteed deletions that are still to be done
+	Watches int    // that the server keeps
+}
+
+// A Telemetry makes a client's spans and keeps its metrics.
+type Telemetry struct {
+	namespace    string
+	spans        SpanMode
+	tracer       trace.Tracer
+	log          *zap.Logger
+	duration     metric.Float64Histogram
+	retries      metric.Int64Counter
+	transitions  metric.Int64Counter
+	expirations  metric.Int64Counter
+	observed     metric.Registration // of what is looked up when metrics are collected
+	measurements sync.Map            // of measurement to []metric.RecordOption: as few as attribute values combine to
+}
+
+// New returns the telemetry of a client that has not begun to work. An
+// instrument that can't be had is OpenTelemetry's to report, and does nothing.
+func New(cfg Config) *Telemetry {
+	meter := cfg.Meters.Meter(zktel.ScopeName,
+		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
+	t := &Telemetry{
+		namespace: cfg.Namespace,
+		spans:     cfg.Spans,
+		log:       cfg.Log,
+		tracer: cfg.Tracers.Tracer(zktel.ScopeName,
+			trace.WithInstrumentationVersion(version.Module()), trace.WithSchemaURL(semconv.SchemaURL)),
+	}
+	var err error
+	t.duration, err = meter.Float64Histogram(zktel.MetricOperationDuration, metric.WithUnit("s"),
+		metric.WithDescription("Duration of database client operations."),
+		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10))
+	report(err)
+	counter := func(name, unit, description string) metric.Int64Counter {
+		instrument, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		report(err)
+		return instrument
+	}
+	t.retries = counter(zktel.MetricRetries, "{retry}", "Failed attempts of operations that were followed by another.")
+	t.transitions = counter(zktel.MetricTransitions, "{transition}", "Changes of the client's state, by the new state.")
+	t.expirations = counter(zktel.MetricSessionExpirations, "{session}", "Sessions that ended by other means than closing the client.")
+	t.watch(cfg, meter)
+	return t
+}
+
+// watch has the client's state looked up whenever metrics are collected.
+func (t *Telemetry) watch(cfg Config, meter metric.Meter) {
+	gauge := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
+		instrument, err := meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		report(err)
+		return instrument
+	}
+	states := gauge(zktel.MetricConnectionState, "{client}", "Clients that are in the state.")
+	deletes := gauge(zktel.MetricBackgroundDeletes, "{node}", "Guaranteed deletions that are still to be done.")
+	watches := gauge(zktel.MetricWatchCount, "{watch}", "Watches that the servers keep for the client.")
+	all := make(map[string]metric.MeasurementOption)
+	for _, state := range cfg.States {
+		all[state] = metric.WithAttributes(attribute.String(zktel.AttrConnectionState, state))
+	}
+	var err error
+	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		now := cfg.Now()
+		for state, attributes := range all {
+			var is int64
+			if state == now.State {
+				is = 1
+			}
+			o.ObserveInt64(states, is, attributes)
+		}
+		o.ObserveInt64(deletes, int64(now.Deletes))
+		o.ObserveInt64(watches, int64(now.Watches))
+		return nil
+	}, states, deletes, watches)
+	report(err)
+}
+
+// Changed counts a transition to a state, by its key.
+func (t *Telemetry) Changed(ctx context.Context, state string) {
+	if t.transitions.Enabled(ctx) {
+		t.transitions.Add(ctx, 1, metric.WithAttributes(attribute.String(zktel.AttrConnectionState, state)))
+	}
+}
+
+// Expired counts a session that ended, because of cause, by other means than closing the client.
+func (t *Telemetry) Expired(ctx context.Context, cause error) {
+	if t.expirations.Enabled(ctx) {
+		t.expirations.Add(ctx, 1, metric.WithAttributes(attribute.String(zktel.AttrErrorType, errtype.Of(cause))))
+	}
+}
+
+// Close ends the calls of Config.Now.
+func (t *Telemetry) Close() {
+	if t.observed != nil {
+		report(t.observed.Unregister())
+	}
+}
+
+// report gives an error of OpenTelemetry's to OpenTelemetry: no operation fails
+// for it.
+func report(err error) {
+	if err != nil {
+		otel.Handle(err)
+	}
+}

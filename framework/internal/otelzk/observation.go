@@ -1,0 +1,189 @@
+package otelzk
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/retry"
+)
+
+// An Operation is what is observed.
+type Operation struct {
+	Name  string // as in errors: "get"
+	Path  string // as the ensemble knows it, "" where there is none
+	Batch int    // operations of a transaction
+}
+
+// A Session is what an operation uses.
+type Session interface {
+	ID() int64
+	ServerAddr() string // of its latest connection, as "host:port"
+}
+
+// An Observation is one operation as its span, its metrics and the log tell of
+// it: from the call to its end, all attempts included. It belongs to the
+// goroutine of the operation.
+type Observation struct {
+	Session Session // of the latest attempt, nil if there was none
+
+	telemetry *Telemetry
+	op        Operation
+	began     time.Time
+	span      trace.Span      // nil if it has none
+	ctx       context.Context // of the operation, with the span, for what it logs
+	retries   int
+}
+
+// Observe begins an observation. It returns nil where nobody would hear of it,
+// and has allocated nothing then.
+func (t *Telemetry) Observe(ctx context.Context, op Operation) *Observation {
+	spans := t.spans.wants(ctx)
+	if !spans && !t.duration.Enabled(ctx) && !t.retries.Enabled(ctx) && !t.log.Core().Enabled(zap.DebugLevel) {
+		return nil
+	}
+	o := &Observation{telemetry: t, op: op, ctx: ctx, began: time.Now()}
+	if spans {
+		o.ctx, o.span = t.tracer.Start(ctx, t.spanName(op),
+			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(t.spanAttributes(op)...))
+	}
+	return o
+}
+
+// Context returns the operation's context, with its span.
+func (o *Observation) Context() context.Context { return o.ctx }
+
+func (t *Telemetry) spanName(op Operation) string {
+	if t.namespace == "" {
+		return operationName(op.Name)
+	}
+	return operationName(op.Name) + " " + t.namespace
+}
+
+func (t *Telemetry) spanAttributes(op Operation) []attribute.KeyValue {
+	attributes := t.operationAttributes(op.Name)
+	if op.Path != "" {
+		attributes = append(attributes, attribute.String(zktel.AttrNodePath, op.Path))
+	}
+	if op.Batch > 1 {
+		attributes = append(attributes, attribute.Int(zktel.AttrDBBatchSize, op.Batch))
+	}
+	return attributes
+}
+
+func (t *Telemetry) operationAttributes(op string) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{
+		attribute.String(zktel.AttrDBSystem, dbSystem),
+		attribute.String(zktel.AttrDBOperation, operationName(op)),
+	}
+	if t.namespace != "" {
+		attributes = append(attributes, attribute.String(zktel.AttrDBNamespace, t.namespace))
+	}
+	return attributes
+}
+
+// Retrying takes note that an attempt failed and that another will follow.
+func (o *Observation) Retrying(f retry.Failure) {
+	o.retries++
+	kind := errtype.Of(f.Err)
+	if counter := o.telemetry.retries; counter.Enabled(o.ctx) {
+		counter.Add(o.ctx, 1, metric.WithAttributes(append(o.telemetry.operationAttributes(o.op.Name),
+			attribute.String(zktel.AttrErrorType, kind))...))
+	}
+	if entry := o.telemetry.log.Check(zap.DebugLevel, "attempt failed, there will be another"); entry != nil {
+		entry.Write(zap.String(zktel.AttrDBOperation, operationName(o.op.Name)), zap.String(zktel.AttrNodePath, o.op.Path),
+			zap.Int(zktel.AttrRetries, o.retries), zap.Duration("wait", f.Wait),
+			zap.String(zktel.AttrErrorType, kind), zap.Error(f.Err), zapctx.Field(o.ctx))
+	}
+}
+
+// End ends the observation of an operation that ended with err, which failed says is a failure for
+// the caller.
+func (o *Observation) End(err error, failed bool) {
+	m := measurement{op: o.op.Name}
+	if failed {
+		m.errorType = errtype.Of(err)
+	}
+	m.code = zkerr.StatusCode(err)
+	m.host, m.port = o.server()
+	if duration := o.telemetry.duration; duration.Enabled(o.ctx) {
+		duration.Record(o.ctx, time.Since(o.began).Seconds(), o.telemetry.recordOptions(m)...)
+	}
+	if o.span == nil {
+		return
+	}
+	if o.span.IsRecording() {
+		o.finishSpan(m, err)
+	}
+	o.span.End()
+}
+
+func (o *Observation) finishSpan(m measurement, err error) {
+	attributes := m.outcome()
+	if port, err := strconv.Atoi(m.port); err == nil && port != proto.DefaultPort {
+		attributes = append(attributes, attribute.Int(zktel.AttrServerPort, port))
+	}
+	if o.Session != nil {
+		attributes = append(attributes, attribute.String(zktel.AttrSessionID, SessionKey(o.Session.ID())))
+	}
+	if o.retries > 0 {
+		attributes = append(attributes, attribute.Int(zktel.AttrRetries, o.retries))
+	}
+	o.span.SetAttributes(attributes...)
+	if m.errorType != "" {
+		o.span.SetStatus(codes.Error, cause.Join(o.ctx, err).Error())
+	}
+}
+
+// server returns where the latest attempt went to.
+func (o *Observation) server() (host, port string) {
+	if o.Session == nil {
+		return "", ""
+	}
+	host, port, err := net.SplitHostPort(o.Session.ServerAddr())
+	if err != nil {
+		return "", ""
+	}
+	return host, port
+}
+
+// A measurement is what tells one measured duration of operations from others.
+type measurement struct{ op, errorType, code, host, port string }
+
+// outcome returns the attributes that are known when an operation has ended, and
+// are both the span's and the metrics'.
+func (m measurement) outcome() []attribute.KeyValue {
+	var attributes []attribute.KeyValue
+	for _, a := range []struct{ key, value string }{
+		{zktel.AttrServerAddress, m.host}, {zktel.AttrErrorType, m.errorType}, {zktel.AttrDBStatusCode, m.code},
+	} {
+		if a.value != "" {
+			attributes = append(attributes, attribute.String(a.key, a.value))
+		}
+	}
+	return attributes
+}
+
+// recordOptions returns m's attributes as they are recorded.
+func (t *Telemetry) recordOptions(m measurement) []metric.RecordOption {
+	m.port = "" // not on metrics
+	if known, ok := t.measurements.Load(m); ok {
+		return known.([]metric.RecordOption)
+	}
+	set := attribute.NewSet(append(t.operationAttributes(m.op), m.outcome()...)...)
+	known, _ := t.measurements.LoadOrStore(m, []metric.RecordOption{metric.WithAttributeSet(set)})
+	return known.([]metric.RecordOption)
+}

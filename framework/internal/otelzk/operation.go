@@ -1,0 +1,30 @@
+package otelzk
+
+import (
+	"fmt"
+)
+
+// operationName returns what ZooKeeper calls an operation. A watch has no such
+// name: by the protocol it is a flag of a read.
+func operationName(op string) string {
+	switch op {
+	case "get", "config":
+		return "getData"
+	case "children":
+		return "getChildren"
+	case "set":
+		return "setData"
+	case "get ACL of":
+		return "getACL"
+	case "set ACL of":
+		return "setACL"
+	case "ephemerals":
+		return "getEphemerals"
+	case "txn", "create all":
+		return "multi"
+	}
+	return op
+}
+
+// SessionKey returns a session's id as attributes have it.
+func SessionKey(id int64) string { return fmt.Sprintf("%#x", id) }

@@ -1,0 +1,28 @@
+package otelzk
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A SpanMode says which operations have spans.
+type SpanMode int
+
+// The modes.
+const (
+	SpansInTraces SpanMode = iota // those that are called within a sampled span
+	SpansNever
+	SpansAlways
+)
+
+// wants reports whether an operation has a span that is called with ctx.
+func (m SpanMode) wants(ctx context.Context) bool {
+	switch m {
+	case SpansNever:
+		return false
+	case SpansAlways:
+		return true
+	}
+	return trace.SpanContextFromContext(ctx).IsSampled()
+}
