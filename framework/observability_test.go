@@ -207,7 +207,7 @@ var (
 	errtypeNew = regexp.MustCompile(`\b(Err\w+)\s+= errtype\.New(?:Of)?\((?:\w+, )?"[^"]*", "(\w+)"\)`)
 )
 
-// source returns the Go files of a directory as one, without tests.
+// source returns the Go files of a directory, or of several by a pattern, as one, without tests.
 func source(t testing.TB, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -230,7 +230,7 @@ func source(t testing.TB, dir string) string {
 func TestTheDocumentationNamesEveryLogMessage(t *testing.T) {
 	t.Parallel()
 	found := make(map[string]bool)
-	for _, match := range logCall.FindAllStringSubmatch(source(t, ".")+source(t, "../internal/usercall"), -1) {
+	for _, match := range logCall.FindAllStringSubmatch(source(t, ".")+source(t, "internal/*")+source(t, "../internal/usercall"), -1) {
 		message := match[1]
 		if strings.HasPrefix(message, "wire client: ") {
 			message = "wire client: …"
@@ -246,7 +246,7 @@ func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
 		"canceled": "context.Canceled", "deadline_exceeded": "context.DeadlineExceeded",
 		"panic": "*listeners.PanicError", "_OTHER": "",
 	}
-	for _, pkg := range []struct{ dir, prefix string }{{".", ""}, {"../retry", "retry."}} {
+	for _, pkg := range []struct{ dir, prefix string }{{".", ""}, {"internal/zkerr", ""}, {"../retry", "retry."}} {
 		for _, match := range errtypeNew.FindAllStringSubmatch(source(t, pkg.dir), -1) {
 			if other, ok := found[match[2]]; ok {
 				t.Errorf("%s and %s have the same type", match[1], other)
@@ -273,7 +273,7 @@ func TestTheConstantsAreDocumented(t *testing.T) {
 			onMetrics[key] = true
 		}
 	}
-	text, err := os.ReadFile("attributes.go")
+	text, err := os.ReadFile("zktel/names.go")
 	if err != nil {
 		t.Fatal(err)
 	}
