@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -130,7 +131,7 @@ func (l *loop) logRefusal(s *sight) {
 	}
 	l.refused[s.path] = struct{}{}
 	l.cache.log.Warn("znode can't be read: the cache leaves it out, with all below it",
-		zap.String(framework.AttrNodePath, l.cache.client.AbsolutePath(s.path)), zap.Error(s.refusal))
+		zap.String(zktel.AttrNodePath, l.cache.client.AbsolutePath(s.path)), zap.Error(s.refusal))
 }
 
 // keeps reports whether the znode at path, which is at or below the cache's, belongs to the cache.

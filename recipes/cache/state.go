@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Reasons for which a cache is not ready.
@@ -143,7 +144,7 @@ func (c *Cache) signalLocked() {
 
 // fields returns what all log lines of the cache have, and more.
 func (c *Cache) fields(more ...zap.Field) []zap.Field {
-	return append([]zap.Field{zap.String(framework.AttrNodePath, c.client.AbsolutePath(c.path))}, more...)
+	return append([]zap.Field{zap.String(zktel.AttrNodePath, c.client.AbsolutePath(c.path))}, more...)
 }
 
 // A waiter is a call of Sync.
