@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/version"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -31,7 +32,7 @@ func OfNode(c *framework.Client, name, path string) Node {
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
 	n := Node{
 		labels: metric.WithAttributes(),
-		log:    c.Logger().Named("node").With(zap.String(framework.AttrNodePath, path)),
+		log:    c.Logger().Named("node").With(zap.String(zktel.AttrNodePath, path)),
 	}
 	if name != "" {
 		n.labels = metric.WithAttributes(attribute.String(locktel.AttrNodeName, name))
@@ -69,7 +70,7 @@ func (n Node) Changed(kind fmt.Stringer, err error, warn bool) {
 		level = zapcore.WarnLevel
 	}
 	if line := n.log.Check(level, "kept znode changed"); line != nil {
-		line.Write(zap.Stringer("change", kind), zap.String(framework.AttrErrorType, framework.ErrorType(err)), zap.Error(err))
+		line.Write(zap.Stringer("change", kind), zap.String(zktel.AttrErrorType, framework.ErrorType(err)), zap.Error(err))
 	}
 }
 
