@@ -33,6 +33,8 @@ type Attempt struct {
 	listed []string // what was listed along with the creation of the node; nil once used
 	fresh  bool     // the node has not been listed yet
 	waiter *waiter  // since it began to wait
+
+	granted chan struct{} // closed at the grant, for the attempt behind; see clientAttempts
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
@@ -185,6 +187,9 @@ func (a *Attempt) leave() {
 		if own := a.waiter.end(); own != nil {
 			own.Close()
 		}
+	}
+	if a.node != "" {
+		clientAttemptsOf(a.client).remove(a, false)
 	}
 	if a.hold != nil {
 		a.hold.Release()

@@ -41,6 +41,7 @@ func (a *Attempt) grant() *Grant {
 		g.Own = w.end()
 		a.waiter = nil
 	}
+	clientAttemptsOf(a.client).remove(a, true)
 	return g
 }
 

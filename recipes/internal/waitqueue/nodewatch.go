@@ -19,7 +19,7 @@ type nodeWatch struct {
 
 // deleted reports whether the node is known to be gone.
 func (w *nodeWatch) deleted() bool {
-	return w.gone || w.watch.Event() == framework.EventDeleted
+	return w.gone || w.watch != nil && w.watch.Event() == framework.EventDeleted
 }
 
 // fired returns a channel that is closed when the watch fires; nil if there is no watch.

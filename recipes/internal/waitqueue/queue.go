@@ -48,6 +48,10 @@ var ErrBusy = errors.New("waitqueue: busy")
 // ErrMixed is returned for a directory that has a contender of the kind that the queue refuses.
 var ErrMixed = errtype.New("contenders of another format are in the directory: both would be granted", "mixed")
 
+// inTurn reports whether each contender waits for all that are ahead of it, so that the grant of
+// one shows that none is left ahead of it.
+func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil }
+
 // List returns the contenders in order. It returns none if the directory does not exist.
 func (q *Queue) List(ctx context.Context) ([]Node, error) {
 	return q.list(ctx, q.Client)
@@ -103,4 +107,9 @@ func (q *Queue) position(nodes []Node, own int) position {
 // withoutNext returns the position after the deletion of next. It needs both.
 func (p position) withoutNext() position {
 	return position{ahead: p.ahead - 1, predecessor: p.predecessor, last: true}
+}
+
+// behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
+func (p position) behindHolder() position {
+	return position{ahead: 1, predecessor: p.predecessor, last: true}
 }

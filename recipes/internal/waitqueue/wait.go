@@ -25,6 +25,10 @@ type waiter struct {
 	predecessor nodeWatch // the node that it waits for
 	next        nodeWatch // the node that it would wait for then; see await
 	ahead       int       // how many contenders the last listing showed ahead
+
+	// Closed when the predecessor is granted; nil if that is another client's. Then next is not
+	// watched.
+	granted <-chan struct{}
 }
 
 // waits returns what the attempt has while it waits.
@@ -66,7 +70,8 @@ var errStale = errors.New("waitqueue: what was listed is out of date")
 // contender can get ahead of a node that exists, but for [Queue.MayReplace]. The watch on the own
 // node shows that this node exists, since a server sends events in the order of the changes. As
 // long as there are more nodes ahead, the attempt watches the next predecessor as well. When only
-// the predecessor is left, the listing is then up to date, and its deletion needs no request.
+// the predecessor is left, the listing is then up to date, and its deletion needs no request. If the
+// predecessor is an attempt of the same client, its grant shows as much, and next is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
 		pos, err := a.position(ctx)
@@ -110,6 +115,8 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 			return w.predecessorGone(pos)
 		case <-w.next.fired():
 			return w.predecessorGone(pos)
+		case <-w.granted:
+			return pos.behindHolder(), nil
 		case <-w.own.watch.Fired():
 			return pos, errStale
 		case <-recheck.C:
@@ -128,6 +135,11 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 // predecessorGone returns the position after an event of the predecessor or of the next one. It
 // returns errStale if the last listing does not show that position.
 func (w *waiter) predecessorGone(pos position) (position, error) {
+	select {
+	case <-w.granted:
+		pos = pos.behindHolder()
+	default:
+	}
 	switch {
 	case pos.last && w.predecessor.deleted() && w.own.watch.Valid():
 		return position{}, nil
@@ -141,10 +153,14 @@ func (w *waiter) predecessorGone(pos position) (position, error) {
 func (w *waiter) setWatches(ctx context.Context, pos position) error {
 	var missing []*nodeWatch
 	var paths []string
+	next := pos.next
+	if w.granted = w.predecessorsGrant(pos); w.granted != nil {
+		next = ""
+	}
 	for _, one := range []struct {
 		slot *nodeWatch
 		name string
-	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.next, pos.next}} {
+	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.next, next}} {
 		if one.slot.retarget(one.name) {
 			missing = append(missing, one.slot)
 			paths = append(paths, framework.JoinPath(w.attempt.queue.Dir, one.name))
@@ -167,6 +183,15 @@ func (w *waiter) setWatches(ctx context.Context, pos position) error {
 		return errGone
 	}
 	return fault
+}
+
+// predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
+// if that grant would not be news, or if the predecessor is another client's.
+func (w *waiter) predecessorsGrant(pos position) <-chan struct{} {
+	if pos.next == "" || !w.attempt.queue.inTurn() {
+		return nil
+	}
+	return clientAttemptsOf(w.attempt.client).granted(pos.predecessor)
 }
 
 // ownExists reports whether the watch on the own node found that node. Another client may have
