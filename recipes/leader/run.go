@@ -26,7 +26,7 @@ var pauses = retry.BoundedExponential(100*time.Millisecond, 5*time.Second, math.
 //   - an error of lead that is not the end of its context, as it is, joined with the error of the
 //     resignation;
 //   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is closed;
-//   - an error that no repetition mends, as [ErrMixed] or [framework.ErrNoAuth].
+//   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
 // A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s: after
 // that its deletion goes on in the background. If lead panics, Run resigns, and the panic reaches the caller. Run panics if lead is nil. The term's

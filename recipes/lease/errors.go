@@ -9,29 +9,27 @@ import (
 
 // Errors of leases.
 var (
-	// ErrHeld is returned by an attempt that does not wait, when another owner holds what it
-	// asks for.
+	// ErrHeld is returned by an attempt that does not wait, if another owner holds the lock.
 	ErrHeld = errtype.New("held by another owner", "held")
-	// ErrReleased is returned by a lease that was released.
+	// ErrReleased is returned by methods of a lease that was released.
 	ErrReleased = hold.ErrReleased
 	// ErrLost is what every [*LostError] wraps.
 	ErrLost = errtype.New("lease: lost", lostType)
-	// ErrNodeDeleted is the cause of a loss when another client deleted the lease's znode.
+	// ErrNodeDeleted is the cause of a loss if another client deleted the lease's znode.
 	ErrNodeDeleted = hold.ErrNodeDeleted
-	// ErrNoGuard is the reason of a transaction's failure that was to be guarded by the lease of a
-	// Multi as a whole: its members have a guard each, see [Lease.Guards].
+	// ErrNoGuard is the error of a transaction with the [Lease.Guard] of a Multi's lease. Its
+	// members have a guard each: see [Lease.Guards].
 	ErrNoGuard = errtype.New("a multi has a guard for each member: use Guards", "no_guard")
-	// ErrSuspended is the cause of a loss when the connection broke and the policy is
-	// [OnSuspend].
+	// ErrSuspended is the cause of a loss if the connection broke and the policy is [OnSuspend].
 	ErrSuspended = hold.ErrSuspended
 )
 
-// A LostError says that a lease was lost, and why. It wraps [ErrLost] and the
-// cause: [ErrNodeDeleted], [ErrSuspended], or what ended the session or the client
-// ([framework.ErrSessionDeadline], [framework.ErrSessionExpired],
-// [framework.ErrSessionReplaced], [framework.ErrClosed]).
+// A LostError says that a lease was lost, and why. It wraps [ErrLost] and the cause:
+// [ErrNodeDeleted], [ErrSuspended], or the error that ended the session or the client
+// ([framework.ErrSessionDeadline], [framework.ErrSessionExpired], [framework.ErrSessionReplaced],
+// [framework.ErrClosed]).
 type LostError struct {
-	Path  string // of the lock, or of what else was held
+	Path  string // of the lock, or of another recipe's grant
 	Cause error
 }
 

@@ -8,19 +8,19 @@ import (
 // MetadataVersion is the present version of the format of [Metadata].
 const MetadataVersion = 1
 
-// Metadata is what a contender's znode tells about who made it, as JSON. No contender decides
-// by it; it is for people who look for the holder of a lock.
+// Metadata describes the creator of a contender's znode, as JSON in the znode's data. No contender
+// decides by it: it is for people who search for the holder of a lock.
 type Metadata struct {
 	Version int       `json:"docent"`          // of this format, 1
 	Owner   string    `json:"owner,omitempty"` // name of the owner, "" for a goroutine
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
-	Attempt string    `json:"attempt,omitempty"` // names the attempt, where the znode's name doesn't
+	Attempt string    `json:"attempt,omitempty"` // id of the attempt, if the znode's name has none
 	Since   time.Time `json:"since"`             // when the attempt began, by the contender's clock
 	Data    []byte    `json:"data,omitempty"`
 
-	// Traceparent leads to the trace of the call that made the znode, as W3C
-	// Trace Context writes it.
+	// Traceparent leads to the trace of the call that made the znode, in the format of W3C Trace
+	// Context.
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
@@ -33,7 +33,7 @@ func (m Metadata) Encode() []byte {
 	return encoded
 }
 
-// DecodeMetadata returns what a znode's data tells, if it has this format.
+// DecodeMetadata returns the metadata in a znode's data. It reports false for another format.
 func DecodeMetadata(data []byte) (*Metadata, bool) {
 	if len(data) == 0 || data[0] != '{' {
 		return nil, false

@@ -6,10 +6,10 @@ import "fmt"
 type LossPolicy int
 
 const (
-	// AtDeadline keeps a lease until its session's deadline: the last moment at
-	// which the session certainly exists. It is the default.
+	// AtDeadline keeps a lease until its session's deadline, the last moment at which the session
+	// certainly exists. It is the default.
 	AtDeadline LossPolicy = iota + 1
-	// OnSuspend ends a lease as soon as the connection breaks. It is for work that had better
+	// OnSuspend ends a lease as soon as the connection breaks. It is for work that should rather
 	// stop too often than run to the deadline.
 	OnSuspend
 )

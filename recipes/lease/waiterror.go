@@ -5,24 +5,25 @@ import (
 	"strings"
 )
 
-// A WaitError says why a wait for a lock ended without the lock, and what the call waited for: Lock
-// returns it when its context ends. It wraps the context's error and, if and only if the client
-// was not Connected when the wait ended, [framework.ErrNotConnected]: so a service tells "busy"
-// from "ZooKeeper is away", whether the outage began before or during the wait.
+// A WaitError says why a wait for a lock ended without the lock, and what the call waited for. Lock
+// returns it when its context ends. It wraps the context's error. If and only if the client was not
+// Connected when the wait ended, it also wraps [framework.ErrNotConnected]. So a service can
+// distinguish a busy lock from an unreachable ZooKeeper, whether the outage began before or during
+// the wait.
 type WaitError struct {
 	Path string // of the lock, as it was given to its constructor
 
-	// Ahead is how many contenders were ahead, as far as the call saw; -1 if it saw none or the lock has
-	// no queue.
+	// Ahead is the number of contenders ahead, as far as the call saw; -1 if it saw none or the
+	// lock has no queue.
 	Ahead int
-	// BlockedBy is the contender whose end the call waited for: the holder, if Ahead is 1. It is nil if
-	// the call saw none. It is as it was when the call began to wait for it.
+	// BlockedBy is the contender that the call waited for: the holder, if Ahead is 1. It is nil if
+	// the call saw none. It shows the contender at the start of the call's wait for it.
 	BlockedBy *Participant
 
 	Err error // wraps the context's error
 }
 
-// Error says behind whom the call waited, and why the wait ended.
+// Error names the contender that the call waited for, and why the wait ended.
 func (e *WaitError) Error() string {
 	var text strings.Builder
 	text.WriteString("wait ended")

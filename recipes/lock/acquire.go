@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// A queueLock is one way to hold a lock whose contenders queue: a mutex has one, a read/write lock
+// A queueLock is one way to hold a lock whose contenders queue. A mutex has one, a read/write lock
 // has two.
 type queueLock struct {
 	owners *owners
@@ -28,18 +28,18 @@ type queueLock struct {
 
 func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind: q.kind, caller: c} }
 
-// acquire is the way of a call of Lock or TryLock to its lease:
+// acquire leads a call of Lock or TryLock to its lease:
 //
 //   - if the caller holds the lock, the call gets one more lease of its hold;
-//   - if another goroutine of the caller makes an attempt, the call waits for the outcome;
-//   - else the call makes the attempt: see attempt.
+//   - if another goroutine of the caller drives an attempt, the call waits for its outcome;
+//   - else the call drives the attempt: see attempt.
 func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	admitted, err := q.admit(ctx, q.key(c), nil, try)
 	if admitted.lease != nil {
-		return admitted.lease, nil // a re-entry, which telemetry costs nothing
+		return admitted.lease, nil // a re-entry has no telemetry
 	}
 	ctx, seen := q.tel.Begin(cause.Inside(ctx))
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
@@ -66,14 +66,14 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	})
 }
 
-// attempt drives e's attempt. [waitqueue.Attempt.Run] enters the queue, waits until no contender is ahead,
-// and has the session's existence proven after that. If it fails, another goroutine of the caller that
-// waits for the outcome takes the attempt over, with its place in the queue; if there is none, the
-// attempt is withdrawn.
+// attempt drives e's attempt. [waitqueue.Attempt.Run] enters the queue, waits until no contender is
+// ahead, and then has the session's existence proven. If it fails while another goroutine of the
+// caller waits for the outcome, that goroutine takes the attempt over, with its place in the queue.
+// Otherwise the attempt is withdrawn.
 func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, error) {
 	returned := false
 	defer func() {
-		if !returned { // a function of the user's panicked
+		if !returned { // a user's function panicked
 			q.abandon(e)
 		}
 	}()
@@ -89,10 +89,10 @@ func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, er
 	return q.conclude(ctx, e, grant, heldError(err))
 }
 
-// conclude ends the driving of e's attempt: with a lease of the grant, or with err.
+// conclude ends the driving of e's attempt, with a lease of the grant or with err.
 func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Grant, err error) (*Lease, error) {
 	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // both at once: a caller that has gone gets no lease
+		err = ctx.Err() // both at once: after the end of ctx there is no lease
 	}
 	if err != nil {
 		q.abandon(e)
@@ -124,14 +124,14 @@ func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 	return e
 }
 
-// observe has telemetry follow the attempt that the caller drives; with nil it does not.
+// observe sets the telemetry of the attempt that the caller drives; nil means none.
 func (e *entry) observe(seen *telemetry.Acquire) {
 	e.seen = seen
 	e.attempt.Observer = contender.ObserverOf(seen)
 }
 
 // unlock releases the caller's latest lease, or returns ErrNotOwner for the operation. If another
-// goroutine of the owner was faster, it goes on with the lease before.
+// goroutine of the owner releases that lease first, unlock releases the one before.
 func (q *queueLock) unlock(ctx context.Context, op string) error {
 	for {
 		l := q.owners.latest(q.key(callerOf(ctx)))
@@ -147,7 +147,7 @@ func (q *queueLock) unlock(ctx context.Context, op string) error {
 // held returns the caller's lock count.
 func (q *queueLock) held(ctx context.Context) int { return q.owners.count(q.key(callerOf(ctx))) }
 
-// heldError returns ErrHeld for the queue's refusal, with what came along with that.
+// heldError returns ErrHeld for the queue's refusal, with the errors joined to it.
 func heldError(err error) error {
 	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
 		return ErrHeld

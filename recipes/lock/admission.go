@@ -6,25 +6,25 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// An admission is what a call finds in its caller's entry: a lease of the hold; or an attempt that
-// another goroutine drives, until outcome is closed; or an attempt that the call has to drive.
+// An admission is what a call finds in its caller's entry: a lease of the hold, an attempt that
+// another goroutine drives until outcome is closed, or an attempt that the call has to drive.
 type admission struct {
-	entry   *entry // nil where the attempt is for the lock's other side
+	entry   *entry // nil if the attempt is for the lock's other side
 	lease   *Lease
 	outcome <-chan struct{}
 	trying  bool   // the attempt waits for no other contender
 	upgrade *entry // of the read side, which the caller holds while it asks for the write side
 }
 
-// admit finds what the call has to do. awaited is the entry that it has waited for, if any. It
-// returns ErrUpgrade if the caller has the read side and asks for the write side.
+// admit finds what the call has to do. awaited is the entry that it has waited for, if any. If the
+// caller holds the read side and asks for the write side, admit returns ErrUpgrade.
 func (q *queueLock) admit(ctx context.Context, key ownerKey, awaited *entry, try bool) (admission, error) {
 	for {
 		found := q.enlist(key, awaited, try)
 		awaited = nil
 		switch {
 		case found.upgrade != nil:
-			// A deadline that has just passed ends the hold here, and the next round does without.
+			// A deadline that has just passed ends the hold here, and the next round ignores it.
 			if found.upgrade.hold.Check(); found.upgrade.hold.Err() == nil {
 				return admission{}, ErrUpgrade
 			}
@@ -36,9 +36,9 @@ func (q *queueLock) admit(ctx context.Context, key ownerKey, awaited *entry, try
 	}
 }
 
-// enlist finds the entry, or makes one, and takes part in it. A call that has waited for an entry
-// leaves those who wait and takes its new part in one step, so that an attempt that another
-// goroutine hands over is not withdrawn in between.
+// enlist finds or creates the entry and joins it. If the call has waited for an entry, it leaves
+// the waiters and joins in one step. Otherwise an attempt that is handed over could be withdrawn in
+// between.
 func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 	o := q.owners
 	o.mu.Lock()
@@ -58,8 +58,8 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 		other := q.otherLocked(key)
 		switch {
 		case other != nil && other.hold == nil:
-			// A caller makes one attempt on a lock at a time: the outcome of this one decides what the
-			// call means.
+			// A caller makes one attempt on a lock at a time. Its outcome decides what the call
+			// means.
 			return admission{outcome: other.outcomeLocked(), trying: other.trying}
 		case other != nil && q.kind == writeKind:
 			return admission{upgrade: other}
@@ -90,7 +90,8 @@ func (q *queueLock) otherLocked(key ownerKey) *entry {
 	return other
 }
 
-// leave ends the wait for e's outcome. An entry of the other side, nil here, is not waited for by number.
+// leave ends the wait for e's outcome. A nil e is an entry of the other side, which does not count
+// its waiters.
 func (q *queueLock) leave(e *entry) {
 	if e == nil {
 		return
@@ -101,8 +102,8 @@ func (q *queueLock) leave(e *entry) {
 	q.withdrawUnwantedLocked(e)
 }
 
-// abandon ends the driving of e's attempt, which is withdrawn in the background unless another
-// goroutine of the caller takes it over.
+// abandon ends the driving of e's attempt. Unless another goroutine of the caller takes it over,
+// the attempt is withdrawn in the background.
 func (q *queueLock) abandon(e *entry) {
 	q.owners.mu.Lock()
 	defer q.owners.mu.Unlock()

@@ -1,58 +1,57 @@
-// Package lock has distributed locks on ZooKeeper, for processes on any number
-// of hosts, with the znodes of Apache Curator: Java processes that use Curator
-// and Go processes that use this package exclude each other on one path.
+// Package lock has distributed locks on ZooKeeper, for processes on any number of hosts. Its znodes
+// are Apache Curator's: Java processes with Curator and Go processes with this package exclude each
+// other on one path.
 //
-// A lock can be lost. It is tied to a ZooKeeper session, and the ensemble ends
-// a session that it has not heard of for the session timeout, whatever the
-// process is doing. A lock is therefore held by a [Lease] that tells when it is
-// lost, and work under a lock has to heed that: [Do] hands it a context that ends.
+// A lock can be lost. It belongs to a ZooKeeper session. If the ensemble receives nothing from a
+// client for the session timeout, it ends the session, whatever the process is doing. A lock is
+// therefore held by a [Lease] that reports its loss, and work under a lock must stop then: [Do]
+// passes it a context that ends.
 //
 // # Holding
 //
-// [Do] is the short form: it locks, calls a function, and releases; what needs the lease
-// under it has [LeaseFromContext].
-// [Mutex.Lock] waits for the mutex, [Mutex.TryLock] does not; both return a
-// Lease. A context bounds the call that it is passed to, never the lease. The two
-// sides of a [RWMutex] are Lockers like it: many owners read, or one writes. So
-// are an [UnfairMutex], which is the cheapest to try and unfair, and a
-// [SemaphoreMutex], for paths that it shares with Curator's. Both know no owners.
-// A [Multi] holds several locks together, all or none, without deadlock.
+// [Do] is the short form: it locks, calls a function with the lease, and releases. [Mutex.Lock]
+// waits for the mutex, [Mutex.TryLock] does not; both return a Lease. A context bounds the call that
+// it is passed to, never the lease.
 //
-// Anybody may ask a holder to let go, with [Revoke]; a lock heeds it by [WithRevocation].
+// All locks are [Locker]s. The two sides of an [RWMutex] are: many owners read, or one writes. An
+// [UnfairMutex] is the cheapest to try, and unfair. A [SemaphoreMutex] is for paths that it shares
+// with Curator's. Both have no owners. A [Multi] holds several locks together, all or none, without
+// deadlock. A [Local] hands a mutex on within a process.
+//
+// Any client may ask a holder to release, with [Revoke]. A lock with [WithRevocation] reports the
+// request to its holder.
 //
 // # Reentrancy
 //
-// A [Mutex] is reentrant: the owner of a call is the [Owner] that its context
-// carries and, if it carries none, the calling goroutine. An owner that has the
-// mutex gets further leases of it at once, and the lock is given back with the
-// last. Lock counts are kept per client, path and owner, so two Mutex values on
-// one path agree.
+// A [Mutex] is reentrant: the owner of a call is the [Owner] that its context carries and, if it
+// carries none, the calling goroutine. An owner that holds the mutex gets further leases of it at
+// once, and releases the mutex with the last one. Lock counts are kept per client, path and owner,
+// so two Mutex values on one path agree.
 //
-// A goroutine's ownership never travels: a goroutine that it starts is another
-// owner, and waits, for ever if its parent waits for it. Where several
-// goroutines are to be one party, say so:
+// A goroutine's ownership never travels. A goroutine that it starts is another owner and waits,
+// forever if its parent waits for it. To let several goroutines be one owner, say so:
 //
 //	ctx = lock.ContextWithOwner(ctx, lock.NewOwner("request 17"))
 //
-// [Lease.Release] is a capability: whoever has the lease may release it.
-// [Mutex.Unlock] checks identity: a stranger gets [ErrNotOwner].
+// [Lease.Release] is a capability: any goroutine that has the lease may release it. [Mutex.Unlock]
+// checks identity: another owner gets [ErrNotOwner].
 //
 // # Losing a lock
 //
-// A lease is lost when its session is over, when somebody deletes its znode,
-// and when the client is closed. [Lease.Lost] is closed then, [Lease.Err] tells
-// why, and contexts of [Lease.Context] end. Where there is no connection the client
-// goes by its own clock, and gives the session up before the ensemble can: so
-// Lost is closed before anybody else can be granted the lock. Only a process that is
-// stopped as a whole (a suspended machine, SIGSTOP) can't be told in time. What it
-// does when it wakes has to be stopped by what it writes to: by the number of
-// [Lease.Fence], or, for data in ZooKeeper, by [Lease.Guard].
+// A lease is lost when its session is over, when another client deletes its znode, and when the
+// client is closed. [Lease.Lost] is then closed, [Lease.Err] returns the cause, and contexts of
+// [Lease.Context] end. Without a connection, the client uses its own clock, and abandons the session
+// before the ensemble can end it. So Lost is closed before another client can be granted the lock.
+//
+// The exception is a process that is stopped as a whole (a suspended machine, SIGSTOP): it can't be
+// notified in time. The storage has to refuse its late writes, by the number of [Lease.Fence] or,
+// for data in ZooKeeper, by [Lease.Guard].
 //
 // # Telemetry
 //
-// Locks tell by spans, metrics and log lines of their client's providers and
-// logger who waits, how long, and behind whom: see docs/observability.md. A
-// lock's znode leads to the trace of the call that made it, see [WithoutTraceparent].
+// Locks report waits, their durations and the blocking contenders by spans, metrics and log lines of
+// their client's providers and logger: see docs/observability.md. A lock's znode leads to the trace
+// of the call that made it: see [WithoutTraceparent].
 //
 // # Concurrency
 //
@@ -60,25 +59,25 @@
 //
 // # Panics
 //
-// If a function of the user's panics on the caller's goroutine, as those of
-// [WithQueuePosition] and [Do] do, the panic reaches the caller, and nothing of the attempt
-// stays in anybody's way. On a goroutine of docent's, as that of [WithRevocation], the panic
-// is logged as an error, and docent goes on as if the function had returned.
+// A panic of a user's function on the caller's goroutine, such as those of [WithQueuePosition] and
+// [Do], reaches the caller. Nothing of the attempt then blocks other contenders. On docent's own
+// goroutines, such as that of [WithRevocation], docent logs the panic as an error and continues as if
+// the function had returned.
 //
 // # Errors
 //
-// [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrNoGuard], [*LostError]; a [*WaitError], which
-// wraps the context's error, if that ended a wait, and the context's error if it ended another call; and
-// the client's errors, as package framework describes them.
+// The sentinels are [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrCounterEnd] and
+// [ErrNoGuard]. A loss is a [*LostError]. If a context ends a call, the error wraps the context's;
+// if it ends a wait, the error is a [*WaitError]. Other errors are the client's, as package
+// framework describes them.
 //
 // # Nodes
 //
 // A contender for the mutex at /path is an ephemeral sequential znode
-// /path/_c_<uuid>-lock-<number>. The lowest number has the lock; each of the
-// others watches the one before it. Those for a [RWMutex] are named
-// …-__READ__<number> and …-__WRIT__<number>; a reader watches the nearest
-// writer ahead of it. A [SemaphoreMutex] has such a queue at /path/locks, and the
-// znode of a lease at /path/leases/_c_<uuid>-lease-<number>. An [UnfairMutex] has
-// one znode, at /path itself. Directories and missing parents are containers, which the ensemble
-// removes when they are empty.
+// /path/_c_<uuid>-lock-<number>. The lowest number holds the lock; every other contender watches its
+// predecessor. Contenders for an [RWMutex] are named …-__READ__<number> and …-__WRIT__<number>; a
+// reader watches the nearest writer ahead of it. A [SemaphoreMutex] has such a queue at /path/locks,
+// and the znode of a lease at /path/leases/_c_<uuid>-lease-<number>. An [UnfairMutex] has one znode,
+// at /path itself. Directories and missing parents are containers, which the ensemble removes when
+// they are empty.
 package lock

@@ -9,12 +9,12 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
-// gates admit one attempt or lease of a client at a time to an unfair mutex's znode. Within a process,
-// contenders queue at the gate without any request; and if a lost reply leaves the outcome of a
-// create unknown, a znode of the client's session can only be that of the attempt at the gate.
+// gates admit one attempt or lease of a client at a time to an unfair mutex's znode. Within a
+// process, contenders queue at the gate without any request. If the outcome of a create is unknown,
+// a znode of the client's session can only be that of the attempt at the gate.
 type gates struct {
 	mu     sync.Mutex
-	byPath map[string]*gate // those that are occupied or waited for
+	byPath map[string]*gate // gates that are occupied or waited for
 }
 
 // A gate is the right to contend for one path.
@@ -23,7 +23,7 @@ type gate struct {
 	path     string                            // in the ensemble
 	turn     chan struct{}                     // capacity 1: full while the gate is occupied
 	occupant atomic.Pointer[telemetry.Acquire] // the latest attempt at the gate, for telemetry
-	wanted   int                               // how many occupy the gate or wait; guarded by gates.mu
+	wanted   int                               // calls that occupy the gate or wait; guarded by gates.mu
 }
 
 type gatesKey struct{}
@@ -33,13 +33,13 @@ func gatesOf(c *framework.Client) *gates {
 	return c.Shared(gatesKey{}, func() any { return &gates{byPath: make(map[string]*gate)} }).(*gates)
 }
 
-// take waits for the path's gate, until ctx ends, or returns ErrHeld if it only
-// tries. waited reports whether another attempt occupied it.
+// take waits for the path's gate until ctx ends. With try it does not wait, and returns ErrHeld.
+// waited reports whether another attempt occupied the gate.
 func (s *gates) take(ctx context.Context, path string, try bool, seen *telemetry.Acquire) (_ *gate, waited bool, err error) {
 	g := s.want(path)
 	taken := false
 	defer func() {
-		if !taken { // also if a function of the user's panicked
+		if !taken { // also if a user's function panicked
 			g.forget()
 		}
 	}()
@@ -77,7 +77,7 @@ func (s *gates) want(path string) *gate {
 	return g
 }
 
-// leave gives the gate to who has waited longeg.
+// leave opens the gate for the call that has waited longest.
 func (g *gate) leave() {
 	<-g.turn
 	g.forget()

@@ -14,41 +14,41 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// A Local hands a mutex on among the goroutines of this process: a release grants it to the call that
-// has waited longest for it at this Local, without any request. The mutex itself is released, to
-// contenders elsewhere, when no call waits here or it was handed on max times in a row; the next
-// call here then queues behind all contenders that wait elsewhere.
+// A Local hands a mutex on among the goroutines of this process. A release grants it, without any
+// request, to the call that has waited longest at this Local. After max hand-offs in a row, or if
+// no call waits here, the mutex is released to contenders elsewhere. The next call here then queues
+// behind all of them.
 //
-// It bends the order: a call that came later may be granted first if it is made here, by no more than max
-// leases for each time that the mutex is granted to this Local.
+// The order across processes changes: a later call may be granted first if it is made here. For
+// each grant of the mutex to this Local, at most max leases overtake.
 //
-// A Local is a [Locker] without owners: its leases are not re-entered, so a holder that locks again
-// waits, forever if no other goroutine releases. It locks the mutex as an owner of its own. The
+// A Local is a [Locker] without owners. Its leases are not re-entered, so a holder that locks again
+// waits, forever if no other goroutine releases. The Local itself is the owner of the mutex. The
 // function of [WithRevocation] gets the lease of the present holder.
 //
 // The leases of one grant of the mutex share its znode, so they have the same [Lease.Fence] and
-// [Lease.Guard]: these tell holders in other processes apart, and not two goroutines that were
-// handed the mutex one after another. A mutex that another client has asked its holder to release,
-// by [Revoke], is not handed on. The methods of a Local may be called concurrently.
+// [Lease.Guard]. These distinguish holders in different processes, but not two goroutines that were
+// handed the mutex one after another. If another client has asked the holder to release, by
+// [Revoke], the mutex is not handed on. The methods of a Local may be called concurrently.
 type Local struct {
-	mutex Mutex // that the Local alone locks: what it is asked to release is the present lease
+	mutex Mutex // only the Local locks it, so a revocation concerns the present lease
 	max   int
 
 	mu      sync.Mutex     // guards following; never held across a call of the mutex
 	present *Lease         // of the Local; nil for none
 	busy    bool           // a call has the turn: it holds the mutex, or is about to lock it
-	waiting []*localWaiter // in the order of their coming
+	waiting []*localWaiter // in the order of their arrival
 	handed  int            // how often the present lease was handed on
 }
 
 // A localWaiter is a call that waits for the turn.
 type localWaiter struct {
 	turn  chan struct{} // closed when it has the turn, with lease set first
-	lease *Lease        // of the mutex, handed on; nil where the call has to lock the mutex
+	lease *Lease        // of the mutex, handed on; nil if the call has to lock the mutex
 }
 
-// NewLocal returns a Local of the mutex, that hands it on at most max times in a row. It returns all
-// faults of the arguments: m must not be nil, and max at least 1.
+// NewLocal returns a Local that hands the mutex on at most max times in a row. If m is nil or max
+// is below 1, NewLocal returns all faults.
 func NewLocal(m *Mutex, max int) (*Local, error) {
 	var faults []error
 	if m == nil {
@@ -67,8 +67,8 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 	return l, nil
 }
 
-// Lock waits for the calls that came to this Local before, and then for the mutex if that is not
-// handed on, and returns the lease. ctx bounds the wait only. Errors are those of [Mutex.Lock].
+// Lock waits for the earlier calls of this Local and returns the lease. If the mutex is not handed
+// on, Lock also waits for the mutex. ctx bounds the wait only. Errors are those of [Mutex.Lock].
 func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, callError(ctx, "lock", l.Path(), ctx.Err())
@@ -83,15 +83,15 @@ func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	case ctx.Err() != nil: // both at once: a caller that has gone gets no lease
 		l.giveUp(handed)
 		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, ctx.Err()))
-	case handed.Err() != nil: // lost on its way
+	case handed.Err() != nil: // lost during the hand-off
 		lease.ShareOf(handed).Discard()
 		return l.lock(ctx, l.mutex.Lock)
 	}
 	return l.lease(handed), nil
 }
 
-// TryLock returns a lease, or [ErrHeld] where a call of this Local holds the mutex or waits for it, or
-// another contender does. ctx bounds its requests.
+// TryLock returns a lease, or [ErrHeld] if another call of this Local or another contender holds
+// the mutex or waits for it. ctx bounds its requests.
 func (l *Local) TryLock(ctx context.Context) (*Lease, error) {
 	l.mu.Lock()
 	busy := l.busy
@@ -126,19 +126,19 @@ func (l *Local) lock(ctx context.Context, lock func(context.Context) (*Lease, er
 	return l.lease(granted), nil
 }
 
-// lease returns a lease of the mutex's.
+// lease returns a lease of the mutex's lease.
 func (l *Local) lease(of *Lease) *Lease {
 	g := &localGrant{local: l, lease: of}
 	granted := lease.New(hold.Options{
 		Client: lease.ShareOf(of).Hold().Client,
 		Path:   l.Path(),
 		Grant:  g,
-		Hooks:  hold.NoHooks{}, // those of the mutex report
+		Hooks:  hold.NoHooks{}, // the mutex's hooks report
 		Ended:  func(*hold.Hold, error) {},
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !g.passed { // else it was lost at once
+	if !g.passed { // otherwise it was lost at once
 		l.present = granted
 	}
 	return granted
@@ -174,7 +174,7 @@ func (l *Local) await(ctx context.Context) (handed *Lease, err error) {
 	}
 }
 
-// quit ends w's wait. If it has the turn by now, it passes that on.
+// quit ends w's wait. If w has the turn by then, quit passes it on.
 func (l *Local) quit(w *localWaiter) {
 	l.mu.Lock()
 	i := slices.Index(l.waiting, w)
@@ -187,15 +187,15 @@ func (l *Local) quit(w *localWaiter) {
 	}
 }
 
-// giveUp passes the turn on, and has the mutex released in the background if that is not handed on.
+// giveUp passes the turn on. If the mutex is not handed on, it is released in the background.
 func (l *Local) giveUp(handed *Lease) {
 	if !l.pass(handed) && handed != nil {
 		lease.ShareOf(handed).Discard()
 	}
 }
 
-// pass gives the turn to the call that has waited longest, with the mutex's lease, nil for none, if it
-// may be handed on. It reports whether it was.
+// pass gives the turn to the call that has waited longest, with the mutex's lease if that may be
+// handed on. of is nil for none. pass reports whether the lease was handed on.
 func (l *Local) pass(of *Lease) (handed bool) {
 	valid := of != nil && of.Err() == nil && lease.ShareOf(of).Hold().Untouched()
 	l.mu.Lock()
@@ -223,7 +223,7 @@ type localGrant struct {
 	passed bool // it has no turn any more; guarded by local.mu
 }
 
-// pass gives up the turn, with the mutex's lease or, if of is nil, without.
+// pass passes the turn on, with the mutex's lease or, if of is nil, without.
 func (g *localGrant) pass(of *Lease) (handed bool) {
 	g.local.mu.Lock()
 	g.passed, g.local.present = true, nil
@@ -246,7 +246,7 @@ func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }
 // Err returns why the mutex's lease is over.
 func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }
 
-// OnLost has fn called when the mutex's lease is lost.
+// OnLost registers fn for the loss of the mutex's lease.
 func (g *localGrant) OnLost(fn func(error)) {
 	lease.ShareOf(g.lease).OnLost(func(err error) { fn(lossCause(err)) })
 }
@@ -260,8 +260,8 @@ func lossCause(err error) error {
 	return err
 }
 
-// Release hands the mutex on, or releases it. The next call here gets the turn first, and queues
-// behind the znode that is to be deleted.
+// Release hands the mutex on, or releases it. The next call here gets the turn before the release,
+// so it queues behind the znode that is about to be deleted.
 func (g *localGrant) Release(ctx context.Context) error {
 	if g.pass(g.lease) {
 		return nil
@@ -269,7 +269,7 @@ func (g *localGrant) Release(ctx context.Context) error {
 	return g.lease.Release(ctx)
 }
 
-// Discard has the mutex released in the background.
+// Discard releases the mutex in the background.
 func (g *localGrant) Discard() {
 	g.pass(nil)
 	lease.ShareOf(g.lease).Discard()

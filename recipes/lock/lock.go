@@ -9,16 +9,16 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
-// A Locker is a lock that is held by a lease. All kinds of locks here are
-// Lockers, or have sides that are. Its methods may be called concurrently.
+// A Locker is a lock that is held by a lease. All locks of this package are Lockers, or have sides
+// that are. Its methods may be called concurrently.
 type Locker interface {
-	// Lock waits until the caller holds the lock and returns the lease. ctx
-	// bounds the wait only, never the lease; if it ends first the error
-	// wraps ctx's, and nothing of the attempt is in another contender's way.
+	// Lock waits until the caller holds the lock and returns the lease. ctx bounds the wait only,
+	// never the lease. If ctx ends first, the error wraps ctx's, and nothing of the attempt blocks
+	// another contender.
 	Lock(ctx context.Context) (*Lease, error)
 
-	// TryLock makes one attempt and never waits for another holder: it returns
-	// ErrHeld where there is one. ctx bounds its requests.
+	// TryLock makes one attempt and never waits for another holder: it returns ErrHeld if there is
+	// one. ctx bounds its requests.
 	TryLock(ctx context.Context) (*Lease, error)
 }
 
@@ -30,13 +30,13 @@ type doOptionFunc func(*doConfig)
 func (f doOptionFunc) apply(cfg *doConfig) { f(cfg) }
 
 type doConfig struct {
-	wait  time.Duration // 0 for as long as ctx lets it
+	wait  time.Duration // 0 for no bound but ctx
 	try   bool
 	fault error
 }
 
-// WaitAtMost bounds the wait for the lock, and not fn. d has to be positive. The error of a wait that
-// it ends wraps [context.DeadlineExceeded].
+// WaitAtMost bounds the wait for the lock, and not fn. d must be positive. If d ends the wait, the
+// error wraps [context.DeadlineExceeded].
 func WaitAtMost(d time.Duration) DoOption {
 	return doOptionFunc(func(cfg *doConfig) {
 		if d <= 0 {
@@ -52,15 +52,15 @@ func WithoutWaiting() DoOption {
 	return doOptionFunc(func(cfg *doConfig) { cfg.try = true })
 }
 
-// Do calls fn while it holds l, and releases l, also if fn panics. fn's context is derived from ctx
-// and ends, with a [*LostError] as its cause, when the lock is lost: fn has to stop then, because
+// Do calls fn while it holds l, and releases l, also if fn panics. fn's context is derived from
+// ctx. When the lock is lost it ends, with a [*LostError] as its cause. fn must then stop, because
 // another client may be about to hold the lock. The lease is for its [Lease.Fence] and
 // [Lease.Guard]; if fn releases it, Do returns [ErrReleased].
 //
-// If the lock can't be had before ctx ends, fn is not called, and the error is
-// l.Lock's. Otherwise Do returns fn's error, joined with a LostError if the lock
-// was lost before fn returned (so fn may have been at work together with the
-// next holder) and with the error of the release.
+// If Do can't acquire the lock before ctx ends, it does not call fn, and returns l.Lock's error.
+// Otherwise it returns fn's error, joined with the error of the release. If the lock was lost
+// before fn returned, so that fn may have run together with the next holder, a LostError is joined
+// too.
 func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
 ) error {
@@ -71,7 +71,7 @@ func Do(
 	return contender.Work(ctx, lease, fn)
 }
 
-// acquire locks l as the options have it.
+// acquire locks l as the options say.
 func acquire(ctx context.Context, l Locker, opts []DoOption) (*Lease, error) {
 	var cfg doConfig
 	var faults []error

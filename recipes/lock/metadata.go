@@ -5,13 +5,12 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
-// nodeData returns what the znode of c's attempt is to hold. by is what telemetry
-// follows of the call that makes it.
+// nodeData returns the data for the znode of c's attempt. by is the telemetry of the call.
 func (cfg *config) nodeData(c caller, by *telemetry.Acquire) []byte {
 	return cfg.attemptData(c, "", by)
 }
 
-// attemptData is nodeData that names the attempt.
+// attemptData is nodeData with the id of the attempt.
 func (cfg *config) attemptData(c caller, attempt string, by *telemetry.Acquire) []byte {
 	switch {
 	case cfg.noMetadata && cfg.data != nil:

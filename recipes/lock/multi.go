@@ -14,35 +14,32 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// A Multi is several locks that are held together: all of them or none. It is a
-// [Locker] itself. It locks its members in the order of their paths, whatever the
-// order they were given in, and waits for one at a time, holding only those
-// that come before it: so it never deadlocks with other Multis, nor with anybody
-// else who locks one after another in that order. Its methods may be called concurrently.
+// A Multi is several locks that are held together: all of them or none. It is a [Locker] itself. It
+// locks its members in the order of their paths, in whatever order they were given. It waits for
+// one at a time, and meanwhile holds only earlier ones. So it never deadlocks with other Multis,
+// nor with code that locks one after another in that order. Its methods may be called concurrently.
 //
-// Members of one client that are mutexes or sides of read/write locks are locked
-// by one transaction, and released by one: when all are free, they cost little more
-// than one of them. A member that the caller has already is re-entered, if it is
-// reentrant.
+// Consecutive members of one client that are mutexes or sides of read/write locks are locked by one
+// transaction, and released by one. If all are free, they cost little more than one of them. A
+// member that the caller holds already is re-entered, if it is reentrant.
 //
-// Its lease is lost when that of one member is: the others are released then, in the
-// background, and the cause is the member's [*LostError]. [Lease.Members] returns
-// theirs, which have a node, a fence and a guard each, since each member has contenders of its own;
-// [Lease.Guards] has the guards of all.
+// If the lease of one member is lost, the Multi's lease is lost, with the member's [*LostError] as
+// its cause. The other members are released in the background. [Lease.Members] returns the members'
+// leases, each with its own node, fence and guard. [Lease.Guards] has the guards of all.
 //
-// A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same
-// members; it locks them in the order given, which has to be that of their paths.
+// A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same members. It
+// locks them in the order given, which has to be that of their paths.
 type Multi struct {
 	members []member       // immutable; in the order of their locking
 	name    string         // immutable; of all members
 	tel     telemetry.Lock // immutable
 }
 
-// NewMulti returns the Multi of the locks; nothing is sent yet. They may be of
-// several clients, and may be Multis, whose members become members. A Locker
-// from elsewhere has to return leases of this package's locks; if it has a method
-// Path() string, that gives its place in the order, else it comes first. Where
-// there is no lock, one is nil or one is there twice, NewMulti returns all faults.
+// NewMulti returns the Multi of the locks and sends nothing yet. The locks may be of several
+// clients, and may be Multis, whose members become members. A Locker of another package must return
+// leases of this package's locks. Its place in the order is its method Path() string; without that
+// method it comes first. If there is no lock, or one is nil or given twice, NewMulti returns all
+// faults.
 func NewMulti(locks ...Locker) (*Multi, error) {
 	members, err := newMembers(locks)
 	if err != nil {
@@ -57,20 +54,19 @@ func NewMulti(locks ...Locker) (*Multi, error) {
 	return &Multi{members: members, name: name, tel: telemetry.Multi(name, observers)}, nil
 }
 
-// Lock waits until the caller has all members and returns the lease of them
-// together. ctx bounds the wait only; if it ends first, or one member can't be
-// had, those that were locked already are released: the error is that member's,
-// or wraps ctx's error, joined with those of the releases, and nothing of the
-// attempt stays in anybody's way. Should a member that was locked be lost while Lock waits
-// for others, it begins anew.
+// Lock waits until the caller holds all members and returns their common lease. ctx bounds the wait
+// only. If ctx ends first or a member fails, Lock releases the members that it has locked. The
+// error is the member's, or wraps ctx's, joined with the errors of the releases. Nothing of the
+// attempt blocks other contenders. If a locked member is lost while Lock waits for others, Lock
+// starts again.
 func (m *Multi) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, false)
 	return l, cause.Join(ctx, err)
 }
 
-// TryLock makes one attempt at all members and returns the lease of them together, or
-// [ErrHeld], with the name of the first that somebody else has or waits for; those that were free
-// are released then. It never waits for another holder; ctx bounds its requests.
+// TryLock makes one attempt at all members and returns their common lease. If another owner holds a
+// member or waits for it, TryLock returns [ErrHeld] with that member's name, and releases the
+// others. It never waits for another holder; ctx bounds its requests.
 func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
 	return l, cause.Join(ctx, err)
@@ -110,8 +106,8 @@ func (m *Multi) reenters(c caller) bool {
 	return true
 }
 
-// Members returns the names of the members, in the order in which they are
-// locked: the path of each, or "write side of" and the path.
+// Members returns the names of the members, in the order in which they are locked: the path of
+// each, or "write side of" and the path.
 func (m *Multi) Members() []string {
 	names := make([]string, len(m.members))
 	for i, member := range m.members {
@@ -123,8 +119,7 @@ func (m *Multi) Members() []string {
 // Path returns the names of the members, separated by ", ".
 func (m *Multi) Path() string { return m.name }
 
-// newMembers returns the members in the order of their locking, or all that is
-// wrong with the locks.
+// newMembers returns the members in the order of their locking, or all faults of the locks.
 func newMembers(locks []Locker) ([]member, error) {
 	var members []member
 	var faults []error

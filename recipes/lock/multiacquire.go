@@ -8,17 +8,16 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
-// An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for
-// a member while it holds one that comes later in the order, or stands in that
-// one's queue: this is what keeps it out of every deadlock.
+// An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for a member while it
+// holds a later one, or while it is in a later one's queue. So no deadlock can include it.
 type acquisition struct {
 	members []member
 	name    string // of all of them
 	caller  caller
 	try     bool
-	limit   int           // of members for one transaction
+	limit   int           // of members in one transaction
 	leases  []*Lease      // of the first members
-	batch   []batchMember // of the step that is under way
+	batch   []batchMember // of the present step
 }
 
 // run returns a lease of each member, or none and an error.
@@ -34,7 +33,7 @@ func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
 	return leases, err
 }
 
-// repeat advances until no lease was lost in the meantime.
+// repeat advances until no lease is lost meanwhile.
 func (a *acquisition) repeat(ctx context.Context) ([]*Lease, error) {
 	for {
 		err := a.advance(ctx)
@@ -74,8 +73,8 @@ func (a *acquisition) lost() bool {
 	return slices.ContainsFunc(a.leases, func(l *Lease) bool { return errors.Is(l.Err(), ErrLost) })
 }
 
-// undo releases what has been locked. Where ctx has ended that goes on in the
-// background, of which there is nothing to tell.
+// undo releases the locked members. If ctx has ended, the releases continue in the background,
+// without an error.
 func (a *acquisition) undo(ctx context.Context) error {
 	err := releaseAll(ctx, slices.Backward(a.leases))
 	a.leases = nil
@@ -85,7 +84,7 @@ func (a *acquisition) undo(ctx context.Context) error {
 	return err
 }
 
-// abandon withdraws what the acquisition has, in the background.
+// abandon releases and withdraws everything in the background.
 func (a *acquisition) abandon() {
 	for _, e := range a.batch {
 		if e.lease != nil {

@@ -37,7 +37,7 @@ func (g *multiGrant) Deadline() time.Time {
 	return earliest
 }
 
-// Err returns the loss of a member. One that was released on its own is none.
+// Err returns the loss of a member. A member that was released on its own is not lost.
 func (g *multiGrant) Err() error {
 	for _, l := range g.members {
 		if err := l.Err(); errors.Is(err, ErrLost) {
@@ -47,31 +47,31 @@ func (g *multiGrant) Err() error {
 	return nil
 }
 
-// OnLost has fn called with the loss of a member.
+// OnLost registers fn for the loss of a member.
 func (g *multiGrant) OnLost(fn func(error)) {
 	for _, l := range g.members {
 		lease.ShareOf(l).OnLost(fn)
 	}
 }
 
-// Release releases what is left of the members, in reverse order.
+// Release releases the remaining members, in reverse order.
 func (g *multiGrant) Release(ctx context.Context) error {
 	return releaseAll(ctx, slices.Backward(g.members))
 }
 
-// Discard has what is left of the members released in the background: with one of them lost the
-// others are of no use, and other contenders may wait for them.
+// Discard releases the remaining members in the background, because other contenders may wait for
+// them.
 func (g *multiGrant) Discard() { discardAll(g.members) }
 
-// discardAll has the leases released in the background, in reverse order.
+// discardAll releases the leases in the background, in reverse order.
 func discardAll(leases []*Lease) {
 	for _, l := range slices.Backward(leases) {
 		lease.ShareOf(l).Discard()
 	}
 }
 
-// releaseAll releases the leases, in the order given: by one transaction those that follow one
-// another and rest on queued znodes of one client. It passes over those that were released before.
+// releaseAll releases the leases in the given order. Consecutive leases that rest on queued znodes
+// of one client are released by one transaction. Leases that were released before are skipped.
 func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
 	var errs []error
 	var run []*hold.Hold // to be released by one transaction
@@ -106,7 +106,8 @@ func unlessReleased(err error) error {
 	return err
 }
 
-// releaseTogether releases holds of one client whose last shares were dropped, by one transaction.
+// releaseTogether releases holds of one client by one transaction, after their last shares were
+// dropped.
 func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
 	grants := make([]*waitqueue.Grant, len(holds))
 	for i, h := range holds {
@@ -121,7 +122,7 @@ func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
 	return errs
 }
 
-// sessionOf returns the session that a hold's znode belongs to, 0 if it has none of its own.
+// sessionOf returns the session of a hold's znode, 0 if the hold has no znode of its own.
 func sessionOf(h *hold.Hold) int64 {
 	if h.Znode == nil {
 		return 0

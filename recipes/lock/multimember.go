@@ -12,12 +12,12 @@ import (
 // A member is one of a [Multi]'s locks.
 type member struct {
 	lock      Locker
-	name      string     // for people
+	name      string     // for errors and logs
 	path      string     // in the ensemble
 	rank      int        // of its kind, among locks of one path
 	position  int        // among those that were given
 	owners    *owners    // of its client; nil for a foreign lock
-	queueLock *queueLock // nil where it can't be locked together with others
+	queueLock *queueLock // nil if it can't be locked together with others
 	tel       telemetry.Lock
 }
 
@@ -32,10 +32,10 @@ const (
 	rankForeign
 )
 
-// pather is how a foreign lock may tell its place in the order.
+// A pather is a foreign lock that has a path, and so a place in the order.
 type pather interface{ Path() string }
 
-// membersOf returns the member that l makes, or a Multi's.
+// membersOf returns the member for l, or a Multi's members.
 func membersOf(l Locker) ([]member, error) {
 	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("must not be nil")
@@ -76,19 +76,18 @@ func (m member) same(other member) bool {
 	return m.owners == other.owners && m.path == other.path && m.rank == other.rank
 }
 
-// compare puts members in the order in which all Multis lock. It is total: those
-// of one path and kind are of different clients, and keep the order given.
+// compare orders members as all Multis lock them. The order is total: members of one path and kind
+// belong to different clients, and keep the order given.
 func (m member) compare(other member) int {
 	return cmp.Or(cmp.Compare(m.path, other.path), cmp.Compare(m.rank, other.rank), cmp.Compare(m.position, other.position))
 }
 
-// maxTogether is how many members are locked by one transaction at the most: the
-// request then takes some 40 KiB, of the 1 MiB that servers accept by default,
-// unless their data is large.
+// maxTogether bounds the members of one transaction. The request then takes about 40 KiB of the 1
+// MiB that servers accept by default, unless the data is large.
 const maxTogether = 100
 
-// together returns how many of the members, from the first on, can be locked by
-// one transaction. The two sides of one lock can't: the caller would wait for itself.
+// together returns how many of the first members can be locked by one transaction. The two sides of
+// one lock can't: the caller would wait for itself.
 func together(members []member, limit int) int {
 	n := 0
 	for n < len(members) && n < limit && members[n].queueLock != nil && members[n].owners == members[0].owners {

@@ -20,7 +20,7 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 	if err != nil {
 		return a.quit(ctx, batch, err)
 	}
-	if len(batch) == 0 { // another goroutine of the caller is at the first
+	if len(batch) == 0 { // another goroutine of the caller drives the first
 		return a.lock(ctx, members[0])
 	}
 	attempts := attemptsOf(batch)
@@ -47,12 +47,12 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 type batchMember struct {
 	member member
 	lease  *Lease             // of a re-entry; nil for none
-	entry  *entry             // whose attempt is driven; nil for none
-	seen   *telemetry.Acquire // what telemetry follows of the attempt
+	entry  *entry             // with the attempt that is driven; nil for none
+	seen   *telemetry.Acquire // telemetry of the attempt
 }
 
-// join finds the caller's place in the members, up to one that another goroutine
-// of the caller is at. What it returns with an error has to be quit too.
+// join finds the caller's entries of the members, up to a member that another goroutine of the
+// caller drives. The caller must also quit a batch that join returns with an error.
 func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember, error) {
 	var batch []batchMember
 	for _, m := range members {
@@ -86,8 +86,8 @@ func attemptsOf(batch []batchMember) []*waitqueue.Attempt {
 	return attempts
 }
 
-// settle takes the grants, which are those of the batch before busy, leaves the
-// queues behind it, and waits for it.
+// settle takes the grants, which are those of the batch before busy. It leaves the queues behind
+// busy and waits for busy.
 func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
 	for i, e := range batch[:busy] {
 		lease := e.lease
@@ -108,9 +108,9 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 	if busy == len(batch) {
 		return nil
 	}
-	// What keeps a deletion from being confirmed is no reason not to wait: it goes on.
+	// The deletion continues even if it is not confirmed, so the wait goes on.
 	_ = a.quit(ctx, batch[busy+1:], nil)
-	a.batch = nil // one is left, and gives itself up
+	a.batch = nil // the one that is left withdraws by itself
 	e := batch[busy]
 	lease, err := contender.Observed(ctx, e.seen, func() (*Lease, error) {
 		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
@@ -122,8 +122,8 @@ func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []
 	return nil
 }
 
-// refused leaves all queues, and returns ErrHeld; or nil, for a new attempt, if
-// the session ended or a node of the caller's was deleted.
+// refused leaves all queues and returns ErrHeld. It returns nil, for a new attempt, if the session
+// ended or another client deleted one of the caller's nodes.
 func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy batchMember, err error) error {
 	switch {
 	case waitqueue.Restartable(err):
@@ -137,9 +137,9 @@ func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy bat
 	return a.quit(ctx, batch, err)
 }
 
-// quit gives the batch up, whose znodes go by one transaction, unless another
-// goroutine of the caller waits for an attempt: that takes it over. It returns
-// err, joined with what keeps the deletions from being confirmed.
+// quit withdraws the batch, whose znodes are deleted by one transaction. An attempt for which
+// another goroutine of the caller waits is taken over by that goroutine. quit returns err, joined
+// with errors of the deletions.
 func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) error {
 	if len(batch) == 0 {
 		return err

@@ -17,19 +17,19 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(cfg *config) { f(cfg) }
 
-// What package lease has, under the names of this package's users.
+// The names of package lease, for users of this package.
 type (
-	// A Lease is a share in a held lock: what one call of Lock or TryLock returned.
+	// A Lease is a share in a held lock: the result of one call of Lock or TryLock.
 	Lease = lease.Lease
 	// A LostError says that a lease was lost, and why.
 	LostError = lease.LostError
 	// A LossPolicy says when a lease is lost while there is no connection.
 	LossPolicy = lease.LossPolicy
-	// A Participant is one contender of a lock: its holder or one that waits.
+	// A Participant is one contender of a lock: the holder or a waiter.
 	Participant = lease.Participant
 	// A WaitError says why a wait for a lock ended without the lock.
 	WaitError = lease.WaitError
-	// Metadata is what a contender's znode tells about who made it.
+	// Metadata describes the creator of a contender's znode.
 	Metadata = lease.Metadata
 )
 
@@ -53,22 +53,22 @@ type config struct {
 	faults        []error
 }
 
-// WithData sets data for the lock's znodes, that [Participant.Data] shows. With
-// [WithoutMetadata] it is all they hold.
+// WithData sets the data that [Participant.Data] shows. With [WithoutMetadata] it is all that the
+// lock's znodes hold.
 func WithData(data []byte) Option {
 	return optionFunc(func(cfg *config) { cfg.data = append([]byte{}, data...) })
 }
 
-// WithoutMetadata leaves the metadata out of the lock's znodes: owner, host, process and time of who
-// made them (see [Metadata]). They hold what Curator's do then: the data of [WithData], or the host's
-// IP address as text.
+// WithoutMetadata omits the metadata from the lock's znodes: the creator's owner, host, process and
+// time (see [Metadata]). The znodes then hold the same as Curator's: the data of [WithData], or the
+// host's IP address as text.
 func WithoutMetadata() Option {
 	return optionFunc(func(cfg *config) { cfg.noMetadata = true })
 }
 
-// WithoutTraceparent leaves the traceparent out of the metadata in the lock's znodes. By default it
-// leads to the trace of the call that made a znode, as W3C Trace Context writes it, if a span records
-// that call: the spans of those that wait for it are linked to it then, in whatever process they are.
+// WithoutTraceparent omits the traceparent from the metadata in the lock's znodes. By default, if a
+// span records the call that made a znode, the znode has its traceparent, in the format of W3C
+// Trace Context. The spans of waiters, in any process, then link to it.
 func WithoutTraceparent() Option {
 	return optionFunc(func(cfg *config) { cfg.noTraceparent = true })
 }
@@ -90,17 +90,15 @@ func WithACL(acl ...framework.ACL) Option {
 	})
 }
 
-// WithName sets a name for the lock in telemetry, where paths don't go.
+// WithName sets a name for the lock in telemetry, because metrics have no paths.
 func WithName(name string) Option {
 	return optionFunc(func(cfg *config) { cfg.name = name })
 }
 
-// WithQueuePosition has fn told how many contenders stand ahead while Lock
-// waits, whenever that is seen to have changed, and 0 at the grant. It costs no
-// request: much of what changes further ahead than what the lock waits for stays unseen. The number
-// can also grow, as when the session ended and the lock had to queue again. fn
-// is called by a goroutine that is in Lock, and delays it; calls of one attempt
-// follow one another.
+// WithQueuePosition calls fn with the number of contenders ahead while Lock waits: whenever the
+// call sees a change, and with 0 at the grant. It costs no request, so most changes further ahead
+// stay unseen. The number can also grow, for example if the session ended and the call queues
+// again. A goroutine in Lock calls fn, which delays it. The calls of one attempt are sequential.
 func WithQueuePosition(fn func(position int)) Option {
 	return optionFunc(func(cfg *config) {
 		if fn == nil {
@@ -110,8 +108,7 @@ func WithQueuePosition(fn func(position int)) Option {
 	})
 }
 
-// newConfig returns the configuration of a lock, or all that is wrong with the
-// arguments of its constructor.
+// newConfig returns the configuration of a lock, or all faults of its constructor's arguments.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
 	cfg := config{lossPolicy: AtDeadline}
 	var faults []error
@@ -129,7 +126,7 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 	return config{}, opError("new "+kind, path, errors.Join(append(faults, cfg.faults...)...))
 }
 
-// newLease returns the first lease of a new hold, which keeps to the options.
+// newLease returns the first lease of a new hold, with the lock's options.
 func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
 	return contender.NewLease(o, cfg.lossPolicy, cfg.revoked, members...)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/docent-go/docent/internal/goid"
 )
 
-// An Owner is the identity that a reentrant lock is held under. Owners are
-// comparable; each [NewOwner] is distinct, whatever its name, which is only shown.
+// An Owner is the identity under which a reentrant lock is held. Owners are comparable. Each
+// [NewOwner] is distinct, whatever its name, which is only shown.
 type Owner struct{ identity *ownerIdentity }
 
 type ownerIdentity struct{ name string }
 
-// NewOwner returns a new identity. name shows in [Participant] and in logs.
+// NewOwner returns a new identity. [Participant] and logs show the name.
 func NewOwner(name string) Owner { return Owner{&ownerIdentity{name}} }
 
 // String returns the owner's name.
@@ -25,8 +25,8 @@ func (o Owner) String() string {
 
 type ownerContextKey struct{}
 
-// ContextWithOwner returns a context whose calls are made by o, whatever
-// goroutine makes them: those goroutines re-enter what any of them holds. It panics if o is the zero Owner.
+// ContextWithOwner returns a context that makes o the owner of calls, on any goroutine: those
+// goroutines re-enter what any of them holds. It panics if o is the zero Owner.
 func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 	if o.identity == nil {
 		panic("lock: ContextWithOwner with the zero Owner")
@@ -34,14 +34,14 @@ func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 	return context.WithValue(ctx, ownerContextKey{}, o)
 }
 
-// OwnerFromContext returns the owner that ctx carries, if it carries one.
+// OwnerFromContext returns the owner that ctx carries, if any.
 func OwnerFromContext(ctx context.Context) (Owner, bool) {
 	o, ok := ctx.Value(ownerContextKey{}).(Owner)
 	return o, ok
 }
 
 // A caller is the resolved owner of a call: the Owner that its context carries and, if it carries
-// none, the calling goroutine. Goroutine numbers are never used again.
+// none, the calling goroutine. The runtime never reuses goroutine numbers.
 type caller struct {
 	owner     Owner
 	goroutine uint64
@@ -54,8 +54,8 @@ func callerOf(ctx context.Context) caller {
 	return caller{goroutine: goid.ID()}
 }
 
-// shown returns the caller that a lock without owners shows: the Owner that ctx carries, though it
-// means nothing to the lock.
+// shown returns the caller that a lock without owners shows: the Owner that ctx carries, which does
+// not affect the lock.
 func shown(ctx context.Context) caller {
 	o, _ := OwnerFromContext(ctx)
 	return caller{owner: o}

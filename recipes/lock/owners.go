@@ -11,50 +11,49 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// owners have the entries of all callers of one client's reentrant locks, so that two values of a
-// lock on one path agree about its holder. What is done under its mutex is short and calls nothing
-// outside this module.
+// owners has the entries of all callers of one client's reentrant locks, so two values of a lock on
+// one path agree on its holder. Code under its mutex is short and calls nothing outside this
+// module.
 type owners struct {
 	mu      sync.Mutex
 	entries map[ownerKey]*entry // at most one for each key
 
-	lost map[ownerKey]*hold.Hold // the latest loss of each, for Unlock; at most maxLost
+	lost map[ownerKey]*hold.Hold // the latest loss per key, for Unlock; at most maxLost
 	aged []ownerKey              // keys of lost, in the order of the losses
 }
 
-// maxLost bounds for how many callers Unlock knows that their leases were lost. A lease itself always
-// knows.
+// maxLost bounds the callers whose losses Unlock remembers. A lease itself always reports its loss.
 const maxLost = 1000
 
-// An ownerKey names whose entry it is, of which lock.
+// An ownerKey identifies the entry of one caller and one lock.
 type ownerKey struct {
-	path   string // in the ensemble, so that it means the same in every view
+	path   string // in the ensemble, so that it is the same in every view
 	kind   string
 	caller caller
 }
 
 // An entry is what one caller has of a lock: an attempt, and then a hold. With owners.mu held:
 //
-//   - an entry is in owners.entries from the start of its attempt until that is withdrawn, or
-//     the hold ends; then a new attempt is independent of it;
-//   - exactly one goroutine drives the attempt, or, for a moment, none: then those that wait for its
-//     outcome have been woken, and one of them takes over;
+//   - an entry is in owners.entries from the start of its attempt until the attempt is withdrawn or
+//     the hold ends. After that, a new attempt is independent of it;
+//   - exactly one goroutine drives the attempt or, for a moment, none: then its waiters have been
+//     woken, and one of them takes over;
 //   - hold is set once, with the grant.
 type entry struct {
-	lock *queueLock // whose attempt it began as
+	lock *queueLock // the lock or side of its attempt
 	key  ownerKey
 
-	attempt *waitqueue.Attempt // only for the goroutine that drives
-	seen    *telemetry.Acquire // what telemetry follows of the attempt; likewise
+	attempt *waitqueue.Attempt // used only by the goroutine that drives
+	seen    *telemetry.Acquire // telemetry of the attempt; used only by that goroutine
 
 	// guarded by owners.mu
 	live    bool // it is in owners.entries
 	driven  bool
 	trying  bool             // the attempt waits for no other contender
-	outcome chan struct{}    // closed when the driver leaves or the attempt is withdrawn; nil while nobody waits
+	outcome chan struct{}    // closed when the driver leaves or the attempt is withdrawn; nil while no goroutine waits
 	waiting int              // goroutines of the caller that wait for the outcome
 	grant   *waitqueue.Grant // nil before the grant
-	hold    *hold.Hold       // likewise
+	hold    *hold.Hold       // nil before the grant
 }
 
 type ownersKey struct{}
@@ -83,25 +82,25 @@ func (e *entry) wakeLocked() {
 	}
 }
 
-// undrivenLocked notes that no goroutine drives the attempt: one that waits for it may take over. It
+// undrivenLocked records that no goroutine drives the attempt, so that a waiter may take over. It
 // needs owners.mu.
 func (e *entry) undrivenLocked() {
 	e.driven = false
 	e.wakeLocked()
 }
 
-// unwantedLocked takes out e if no goroutine wants its attempt, and reports whether that is so: then
-// the attempt has to be withdrawn. It needs mu.
+// unwantedLocked removes e if no goroutine wants its attempt, and reports whether it did: then the
+// attempt has to be withdrawn. It needs mu.
 func (o *owners) unwantedLocked(e *entry) bool {
 	if e.driven || e.waiting > 0 || e.hold != nil || !e.live {
 		return false
 	}
 	o.removeLocked(e)
-	e.wakeLocked() // for those of the lock's other side
+	e.wakeLocked() // waiters of the lock's other side
 	return true
 }
 
-// removeLocked takes out e. It needs mu.
+// removeLocked removes e. It needs mu.
 func (o *owners) removeLocked(e *entry) {
 	if e.live {
 		e.live = false
@@ -109,7 +108,7 @@ func (o *owners) removeLocked(e *entry) {
 	}
 }
 
-// ended takes out e, whose hold has ended, and remembers a loss.
+// ended removes e, whose hold has ended, and remembers a loss.
 func (o *owners) ended(e *entry, h *hold.Hold, lost error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -163,7 +162,7 @@ func (o *owners) count(key ownerKey) int {
 	return n
 }
 
-// granted notes the hold that e's attempt led to, unless that has ended by now.
+// granted records the hold of e's attempt, unless the hold has ended already.
 func (o *owners) granted(e *entry, grant *waitqueue.Grant, h *hold.Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

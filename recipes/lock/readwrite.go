@@ -10,30 +10,28 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// An RWMutex is a fair, reentrant lock with two sides: any number of owners may
-// have the read side at once, one alone the write side. It is Curator's
-// InterProcessReadWriteLock, with which it can share a path. Both sides stand in one
-// queue, so neither starves: who comes behind a waiting writer waits, reader or
-// not.
+// An RWMutex is a fair, reentrant lock with two sides: any number of owners may hold the read side,
+// or one owner the write side. It is Curator's InterProcessReadWriteLock and can share a path with
+// it. Both sides share one queue, so neither starves: readers and writers behind a waiting writer
+// wait.
 //
-// An owner that has the write side gets the read side at once, and keeps it when
-// it releases the write side: no other writer gets in between. The other way
-// round is impossible, and refused with [ErrUpgrade].
+// An owner that holds the write side gets the read side at once, and keeps it when it releases the
+// write side. No other writer is granted in between. The reverse is impossible, and refused with
+// [ErrUpgrade].
 //
 // See the package's sections on holding and losing a lock, and on reentrancy.
 type RWMutex struct{ read, write Side } // immutable
 
-// What precedes the number in the names of the contenders' znodes.
+// The part of a znode's name before the number.
 const (
 	readKind  = "__READ__"
 	writeKind = "__WRIT__"
 )
 
-// NewRWMutex returns the read/write lock at path; nothing is sent yet. The path
-// is the directory of the contenders' znodes: it and its parents are created,
-// as containers, when they are needed. Two RWMutex values with one client and
-// one path are the same lock, and agree about its owners. Where arguments are
-// faulty NewRWMutex returns all faults.
+// NewRWMutex returns the read/write lock at path and sends nothing yet. The path is the directory
+// of the contenders' znodes. The directory and its parents are created as containers when they are
+// needed. Two RWMutex values with one client and one path are the same lock, and agree on its
+// owners. If arguments are faulty, NewRWMutex returns all faults.
 func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, error) {
 	cfg, err := newConfig("read/write lock", c, path, opts)
 	if err != nil {
@@ -75,22 +73,21 @@ func readWritePredecessor(nodes []waitqueue.Node, own, before int) int {
 }
 
 // writerMayReplace reports whether a new node may have taken the place of gone, ahead of waiting. A
-// downgrade creates a read node with the number of the write node, and keeps it when the write node
-// is deleted, so a writer behind it has to list again. A reader behind it need not, because readers
-// share the lock. No write node is created like that.
+// downgrade creates a read node with the number of the write node. The read node may remain when
+// the write node is deleted, so a writer behind it has to list again. A reader behind it need not,
+// because readers share the lock. No write node is created like that.
 func writerMayReplace(gone, waiting waitqueue.Node) bool {
 	return gone.Kind == writeKind && waiting.Kind == writeKind
 }
 
-// Read returns the side for those who may share the lock.
+// Read returns the side that several owners may hold.
 func (rw *RWMutex) Read() *Side { return &rw.read }
 
-// Write returns the side for who needs the lock alone.
+// Write returns the side that one owner holds alone.
 func (rw *RWMutex) Write() *Side { return &rw.write }
 
-// Participants returns the lock's holders and those who wait for it, of both
-// sides, in the order of the queue; none if nobody is there. The list is a
-// snapshot of a moment that has passed.
+// Participants returns the holders and waiters of both sides, in the order of the queue, or none if
+// the queue is empty. The list is a snapshot of a moment that has passed.
 func (rw *RWMutex) Participants(ctx context.Context) ([]Participant, error) {
 	found, err := contender.Participants(cause.Inside(ctx), rw.read.queueLock.queue)
 	return found, callError(ctx, "participants of", rw.Path(), err)

@@ -10,22 +10,19 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
-// WithRevocation makes the lock heed requests to let go, which [Revoke] and
-// Curator's Revoker make: fn is called, once per request, with a lease of the
-// owner that has the lock, its oldest. It may release the lease, have the work under it
-// stopped, or do nothing. An owner that has several leases gives the lock back
-// with the last of them. One that is asked while it still waits is told when it
-// has the lock.
+// WithRevocation makes the lock accept requests to release, which [Revoke] and Curator's Revoker
+// make. fn is called once per request, with the oldest lease of the lock's owner. It may release
+// the lease, stop the work under it, or do nothing. An owner with several leases releases the lock
+// with the last of them. A waiter that is asked is notified when it is granted the lock.
 //
-// The calls for one holder follow one another, on a goroutine of their own; of requests
-// that come while fn is at work, or shortly after one another, it may learn by one
-// call. fn may call anything. A release does not wait for it, so it may still run when the
-// lease has ended; [framework.Client.Close] does, as for a state listener. Where several
-// values of a lock are used by one owner, the one that it got the lock by is
-// the one whose fn is called.
+// The calls for one holder are sequential, on a separate goroutine. One call may stand for several
+// requests that arrive while fn runs or in quick succession. fn may call anything. A release does
+// not wait for it, so it may still run when the lease has ended. [framework.Client.Close] waits for
+// it as for a state listener. If one owner uses several values of a lock, the fn of the value that
+// acquired the lock is called.
 //
-// The lock stays revocable whoever has it next. It costs one read each time that the
-// lock is got without waiting.
+// The lock is revocable in every hold. That costs one read each time that the lock is acquired
+// without a wait.
 func WithRevocation(fn func(l *Lease)) Option {
 	return optionFunc(func(cfg *config) {
 		if fn == nil {
@@ -35,18 +32,17 @@ func WithRevocation(fn func(l *Lease)) Option {
 	})
 }
 
-// Revoke asks the contender whose znode lies at path to let the lock go, or not
-// to keep it when its turn comes. Where to find the path: [Participant.Path],
-// [Lease.Node]. It is a request: a contender of a lock with [WithRevocation], or
-// Curator's makeRevocable, hears of it, and any may ignore it. Revoke returns once
-// the request is made. It returns nil also where there is no such znode any
-// more: then what was asked for has happened.
+// Revoke asks the contender whose znode is at path to release the lock, or not to keep it once it
+// is granted. [Participant.Path] and [Lease.Node] have the path. A contender of a lock with
+// [WithRevocation], or Curator's makeRevocable, is notified, and may ignore the request. Revoke
+// returns once the request is made. If the znode is gone already, it returns nil, because the
+// contender has left the queue.
 //
-// It replaces the znode's data, so that its metadata is gone. A znode that is not
-// ephemeral, as the directory of a lock's contenders, is left alone and named in
-// the error. If ctx ends first, the error wraps ctx's, and the request may have
-// been made. Other errors: [framework.ErrNoAuth], and those of every operation of the
-// client. It may be called concurrently.
+// The request replaces the znode's data, and so its metadata. If the znode is not ephemeral, such
+// as the directory of a lock's contenders, Revoke leaves it alone and names it in the error. If ctx
+// ends first, the error wraps ctx's, and the request may have been made. Other errors are
+// [framework.ErrNoAuth], and those of every operation of the client. Revoke may be called
+// concurrently.
 func Revoke(ctx context.Context, c *framework.Client, path string) error {
 	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
@@ -66,6 +62,6 @@ func request(ctx context.Context, c *framework.Client, path string) error {
 	if ok && st.EphemeralOwner == 0 {
 		return errors.New("it is no contender's znode, since it is not ephemeral")
 	}
-	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion) // also where a lagging server saw none
+	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion) // even if a lagging server showed no data
 	return err
 }

@@ -14,20 +14,19 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// A semaphoreAttempt is one call's way to a semaphore mutex. It gets its turn in
-// the queue, puts its znode among the leases, waits until that is the only one,
-// and leaves the queue. While it has its turn, nobody behind it touches the
-// leases. It is used by one goroutine.
+// A semaphoreAttempt is one call's acquire of a semaphore mutex. It waits until it is the first in
+// the queue, and creates a znode among the leases. When that is the only lease, it leaves the
+// queue. While it is the first, no contender behind it touches the leases. One goroutine uses it.
 type semaphoreAttempt struct {
 	mutex *SemaphoreMutex
 	data  []byte
-	seen  *telemetry.Acquire // what telemetry follows of the call
+	seen  *telemetry.Acquire // telemetry of the call
 	queue *waitqueue.Attempt
-	place int // that was told last
+	place int // that was reported last
 
-	turn  *waitqueue.Grant // of the queue; nil while there is none
+	turn  *waitqueue.Grant // the first place in the queue; nil before
 	grant *waitqueue.Grant // the znode among the leases, granted or not; nil if there is none
-	own   *framework.Watch // on the queue's znode, since it began to wait
+	own   *framework.Watch // on the queue's znode, from the start of the wait
 }
 
 func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire) *semaphoreAttempt {
@@ -35,7 +34,7 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire
 	turns := *m.turns
 	if m.cfg.position != nil {
 		turns.OnPosition = func(ahead int) {
-			if ahead > 0 { // else it has its turn, and looks for a holder next
+			if ahead > 0 { // else it is the first, and looks for a holder next
 				a.tell(ahead + 1)
 			}
 		}
@@ -46,7 +45,7 @@ func (m *SemaphoreMutex) newAttempt(ctx context.Context, seen *telemetry.Acquire
 	return a
 }
 
-// tell tells how many stand ahead, if that is another number than before.
+// tell reports the number of contenders ahead if it has changed.
 func (a *semaphoreAttempt) tell(place int) {
 	if fn := a.mutex.cfg.position; fn != nil && place != a.place {
 		a.place = place
@@ -54,11 +53,11 @@ func (a *semaphoreAttempt) tell(place int) {
 	}
 }
 
-// errTurnLost means that somebody deleted the attempt's znode in the queue.
+// errTurnLost means that another client deleted the attempt's znode in the queue.
 var errTurnLost = errors.New("own node is gone from the queue")
 
-// run goes on until the lease is granted, ctx ends or there is an error. When
-// the session ends, or somebody deletes the znode in the queue, it begins anew.
+// run continues until the lease is granted, ctx ends or there is an error. If the session ends, or
+// another client deletes the znode in the queue, it starts again.
 func (a *semaphoreAttempt) run(ctx context.Context) error {
 	for {
 		err := a.takeInTurn(ctx)
@@ -78,7 +77,7 @@ func (a *semaphoreAttempt) waitError(ctx context.Context, err error) error {
 	return contender.WaitErrorOf(ctx, m.turns, m.path, a.queue, 1, err)
 }
 
-// takeInTurn takes the lock after whoever is ahead.
+// takeInTurn acquires the lock after the contenders ahead.
 func (a *semaphoreAttempt) takeInTurn(ctx context.Context) (err error) {
 	if a.turn, err = a.queue.Run(ctx); err != nil {
 		return err
@@ -86,8 +85,7 @@ func (a *semaphoreAttempt) takeInTurn(ctx context.Context) (err error) {
 	return a.take(ctx)
 }
 
-// try makes one attempt and waits for nobody. It does not even enter where
-// somebody can be seen to have the lock.
+// try makes one attempt without a wait. If a listing shows a holder, it does not enter the queue.
 func (a *semaphoreAttempt) try(ctx context.Context) error {
 	for {
 		err := a.tryOnce(ctx)
@@ -123,15 +121,15 @@ func (a *semaphoreAttempt) tryOnce(ctx context.Context) error {
 	return a.turn.Session.Err()
 }
 
-// take puts the attempt's znode among the leases and returns nil when that is
-// the only child there, whoever made the others: Curator counts so, too.
+// take creates the attempt's znode among the leases and returns nil when that is the only child. It
+// counts children of any creator, as Curator does.
 func (a *semaphoreAttempt) take(ctx context.Context) error {
 	names, err := a.enter(ctx)
 	for {
 		switch {
 		case err != nil && (ctx.Err() != nil || !outage(err)):
 			return err
-		case err == nil && !a.among(names): // somebody deleted it
+		case err == nil && !a.among(names): // another client deleted it
 			a.grant = nil
 			names, err = a.enter(ctx)
 			continue
@@ -147,8 +145,7 @@ func (a *semaphoreAttempt) take(ctx context.Context) error {
 	}
 }
 
-// enter makes sure that the attempt has a znode among the leases, and returns
-// the names of all.
+// enter makes sure that the attempt has a znode among the leases, and returns the names of all.
 func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error) {
 	dir := a.mutex.leases.Dir
 	if a.grant == nil {
@@ -164,9 +161,8 @@ func (a *semaphoreAttempt) enter(ctx context.Context) (names []string, err error
 	return names, err
 }
 
-// among reports whether the attempt's znode is one of the leases' names. If not,
-// it is gone: the list is no older than the znode, since it was read by the
-// session that created it.
+// among reports whether the leases' names contain the attempt's znode. If they don't, the znode is
+// gone: the session that created it read the list, so the list is no older than the znode.
 func (a *semaphoreAttempt) among(names []string) bool {
 	if a.grant == nil {
 		return false
@@ -175,7 +171,7 @@ func (a *semaphoreAttempt) among(names []string) bool {
 	return slices.Contains(names, own)
 }
 
-// observe reports who has the lease, while the attempt has the first place in the queue.
+// observe reports the holder of the lease, while the attempt is the first in the queue.
 func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
 	if a.seen == nil {
 		return
@@ -188,8 +184,7 @@ func (a *semaphoreAttempt) observe(ctx context.Context, leases []string) {
 	}
 }
 
-// awaitChange waits until there is something for the attempt to do about the
-// leases, and returns their names.
+// awaitChange waits for a change that may concern the attempt, and returns the leases' names.
 func (a *semaphoreAttempt) awaitChange(ctx context.Context) ([]string, error) {
 	for {
 		if err := a.watchTurn(ctx); err != nil {
@@ -234,9 +229,9 @@ func (a *semaphoreAttempt) awaitFired(ctx context.Context, watch *framework.Watc
 	}
 }
 
-// watchTurn keeps a watch on the znode in the queue: should an operator delete
-// it, the next in the queue takes its turn too. Two that wait for the end of
-// each other's leases would wait for ever, so the attempt gives its lease up then.
+// watchTurn keeps a watch on the znode in the queue. If an operator deletes it, the successor
+// becomes the first too. Two attempts that wait for the end of each other's lease would wait
+// forever, so this attempt then deletes its lease.
 func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 	if a.own != nil && a.own.Event() == 0 {
 		return nil
@@ -250,9 +245,9 @@ func (a *semaphoreAttempt) watchTurn(ctx context.Context) error {
 	return err
 }
 
-// giveUp deletes what came second, and returns ErrHeld. The next TryLock is not
-// to find this one's znodes, so it waits for the deletion; what keeps that from
-// being confirmed is added to the error.
+// giveUp deletes the attempt's lease, which is not the only one, and returns ErrHeld. It waits for
+// the deletions, because the next TryLock must not find this attempt's znodes. If they are not
+// confirmed, their error is joined.
 func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	err := a.turn.Client.Delete(ctx, a.grant.Path, framework.Guaranteed())
 	a.grant = nil
@@ -266,7 +261,7 @@ func (a *semaphoreAttempt) giveUp(ctx context.Context) error {
 	return heldError(busy)
 }
 
-// withdraw has what there is of znodes deleted in the background.
+// withdraw deletes the attempt's znodes in the background.
 func (a *semaphoreAttempt) withdraw() {
 	if a.grant != nil {
 		a.turn.Client.Discard(a.grant.Path)
@@ -276,8 +271,9 @@ func (a *semaphoreAttempt) withdraw() {
 	a.turn, a.grant, a.own = nil, nil, nil
 }
 
-// lease returns a lease of what was granted, and has the znode in the queue deleted. Nothing waits for
-// that: the next in the queue would only find the lease. The release does, by way of rest.
+// lease returns a lease of the grant, and starts the deletion of the znode in the queue. The call
+// does not wait for it, because the successor would only find the lease. The release waits for it:
+// see rest.
 func (a *semaphoreAttempt) lease(ctx context.Context) *Lease {
 	closeWatch(a.own)
 	closeWatch(a.turn.Own)

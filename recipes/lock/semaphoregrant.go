@@ -16,7 +16,7 @@ type semaphoreGrant struct {
 	rest *rest
 }
 
-// Release deletes the lease's znode, and waits until that in the queue is gone, too.
+// Release deletes the lease's znode, and waits until the znode in the queue is gone too.
 func (g *semaphoreGrant) Release(ctx context.Context) error {
 	if err := g.Grant.Release(ctx); err != nil {
 		return err
@@ -24,18 +24,18 @@ func (g *semaphoreGrant) Release(ctx context.Context) error {
 	return opError("release", g.Of, g.rest.wait(ctx))
 }
 
-// A rest is what an attempt leaves behind when it is granted: its znode in the queue.
+// A rest is what a granted attempt leaves behind: its znode in the queue.
 type rest struct {
 	gone chan struct{} // closed when err is set
 	err  error         // why the znode may still exist
 }
 
-// leave deletes the turn's znode. It is started with the grant, ends with the answer to the
-// deletion, at the latest with the client or the session, and the release waits for it.
+// leave deletes the turn's znode. It is started with the grant, and the release waits for it. It
+// ends with the reply to the deletion, or with the client or the session.
 func (r *rest) leave(turn *waitqueue.Grant) {
 	defer close(r.gone)
-	// Where this fails, the client goes on by itself until the znode is gone.
-	err := turn.Client.Delete(context.Background(), turn.Path, framework.Guaranteed()) //nolint:forbidigo // no caller waits: it has the lock by now
+	// If this fails, the client continues until the znode is gone.
+	err := turn.Client.Delete(context.Background(), turn.Path, framework.Guaranteed()) //nolint:forbidigo // the caller has the lock by now, and does not wait
 	if !over(err) {
 		r.err = err
 	}

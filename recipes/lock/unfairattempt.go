@@ -14,15 +14,15 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// An unfairAttempt is one call's way to an unfair mutex, while it has the
-// gate. It is used by one goroutine.
+// An unfairAttempt is one call's acquire of an unfair mutex, while it occupies the gate. One
+// goroutine uses it.
 type unfairAttempt struct {
 	mutex  *UnfairMutex
 	gate   *gate
 	data   []byte
-	seen   *telemetry.Acquire // what telemetry follows of the call
-	held   bool               // another holder is known to have had the mutex
-	holder *Participant       // that it waited for last; nil for none
+	seen   *telemetry.Acquire // telemetry of the call
+	held   bool               // it has seen another holder
+	holder *Participant       // the one that it waited for last; nil for none
 	wakes  int                // how often it has woken
 
 	client  *framework.Client // bound to the hold's session
@@ -32,18 +32,17 @@ type unfairAttempt struct {
 	breaks  int64          // of the connection when the grant was certain
 }
 
-// attemptData returns what the znode of an attempt is to hold. Its id tells the
-// attempt's znode from any other, should the reply to the create be lost. Where
-// the data is to be left alone, the seat does: while somebody has it, the
-// session has no other attempt at the path and no lease of it.
+// attemptData returns the data for the znode of an attempt. If the reply to the create is lost, the
+// attempt's id distinguishes its znode from others. Without metadata the gate does: while a call
+// occupies it, the session has no other attempt at the path and no lease of it.
 func (m *UnfairMutex) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
 	return m.cfg.attemptData(shown(ctx), crand.Text(), seen)
 }
 
-// run goes on until the znode is created, ctx ends or there is an error. A try
-// ends where the znode exists. When the session ends it begins anew in the next.
+// run continues until the znode is created, ctx ends or there is an error. A try ends if the znode
+// exists. If the session ends, run starts again in the next one.
 func (a *unfairAttempt) run(ctx context.Context, try bool) error {
-	if a.held { // by this process: it is to wake no earlier than those elsewhere
+	if a.held { // by this process: it must not start earlier than waiters elsewhere
 		if err := a.pause(ctx); err != nil {
 			return err
 		}
@@ -65,8 +64,7 @@ func (a *unfairAttempt) run(ctx context.Context, try bool) error {
 	}
 }
 
-// pass waits until the lock is free, if it is known to be taken, and tries to
-// create the znode.
+// pass waits until the lock is free, if it is known to be held, and tries to create the znode.
 func (a *unfairAttempt) pass(ctx context.Context) error {
 	if err := a.bind(ctx); err != nil {
 		return err
@@ -111,8 +109,8 @@ func (a *unfairAttempt) unbind() {
 	}
 }
 
-// giveUp ends the attempt. A znode that it created is deleted in the background, and keeps
-// the gate until then.
+// giveUp ends the attempt. If it has created a znode, that is deleted in the background, and
+// occupies the gate until then.
 func (a *unfairAttempt) giveUp() {
 	if a.stat.Czxid == 0 {
 		a.gate.leave()
@@ -122,13 +120,13 @@ func (a *unfairAttempt) giveUp() {
 	a.unbind()
 }
 
-// grant returns what the attempt created.
+// grant returns the grant of the znode that the attempt created.
 func (a *unfairAttempt) grant() *unfairGrant {
 	znode := hold.Znode{Client: a.client, Session: a.session, Path: a.mutex.path, Stat: a.stat, Breaks: a.breaks}
 	return &unfairGrant{znode, a.epoch, a.gate}
 }
 
-// lease returns a lease of what the attempt created.
+// lease returns a lease of the znode that the attempt created.
 func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 	m, grant := a.mutex, a.grant()
 	return m.cfg.newLease(hold.Options{
@@ -141,10 +139,9 @@ func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 	})
 }
 
-// awaitFree returns nil when there is no znode. It looks before each create:
-// where many have woken, those who come late are refused by a read of their own
-// server and not by a write through the leader. An outage that the session
-// survives costs nothing but time.
+// awaitFree returns nil when there is no znode. It reads before each create: if many waiters wake,
+// a read of their own server refuses the late ones, instead of a write through the leader. An
+// outage that the session survives costs only time.
 func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 	for {
 		watch, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
@@ -169,7 +166,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 	}
 }
 
-// sees notes the holder, whose znode the watch has read.
+// sees records the holder, whose znode the watch has read.
 func (a *unfairAttempt) sees(watch *framework.Watch) {
 	st, _ := watch.Stat()
 	p := contender.At(a.mutex.path, watch.Data(), st)
@@ -217,9 +214,8 @@ func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
 	return false, err
 }
 
-// The pause before one that has woken looks again is random, below a bound that
-// doubles with each time, so that those who wake together come one after
-// another, within a moment where they are few.
+// A waiter that wakes pauses for a random time before it looks again. The bound doubles with each
+// time, so that waiters come one after another, and quickly if they are few.
 const (
 	firstPause = 2 * time.Millisecond
 	maxPause   = 32 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
-// An unfairGrant is the grant of an unfair mutex: the znode at its path, told from the znodes of other
-// holders by its epoch.
+// An unfairGrant is the grant of an unfair mutex: the znode at its path. Its epoch distinguishes it
+// from the znodes of other holders.
 type unfairGrant struct {
 	hold.Znode
 	epoch int32
@@ -26,15 +26,15 @@ func (g *unfairGrant) Release(ctx context.Context) error {
 	return opError("release", g.Path, contender.DeletionError(g.Path, err))
 }
 
-// Discard has the znode deleted.
+// Discard deletes the znode in the background.
 func (g *unfairGrant) Discard() {
 	g.Client.Discard(g.Path, g.which()...)
 	g.Session.Release()
 }
 
-// which tells the granted znode from others at the path. The gate opens when the znode is gone: the
-// client must not create another one while this one exists, because it could not tell the two apart
-// if a reply were lost.
+// which returns options that delete only the granted znode. The gate opens when the znode is gone.
+// Until then the client must not create another one, because it could not distinguish the two after
+// a lost reply.
 func (g *unfairGrant) which() []framework.DeleteOption {
 	return []framework.DeleteOption{
 		framework.AtEpoch(g.epoch), framework.CreatedBy(g.Stat.Czxid), framework.WhenOver(g.gate.leave),

@@ -11,21 +11,19 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
-// An UnfairMutex is the plainest lock: one ephemeral znode, created or refused.
-// A try costs one round trip, whether it succeeds or not. It is for few contenders
-// that rather do something else than wait: a role that is asked for at
-// intervals, a job that one host is to run. It is unfair: who waits is not
-// queued, and whoever comes first after a release has the lock. Where many wait,
-// or all must have their turn, use a [Mutex].
+// An UnfairMutex is the simplest lock: one ephemeral znode, which a create makes or finds taken. A
+// try costs one round trip, whether it succeeds or not. The lock is for few contenders that prefer
+// not to wait: a role that is requested at intervals, a job for one host. It is unfair: waiters
+// have no queue, and the first to come after a release acquires the lock. If many wait, or all must
+// get their turn, use a [Mutex].
 //
-// It has no owner and is not reentrant: who has it and locks again waits, for
-// ever if nobody else releases it. Curator has no such lock. The methods of an UnfairMutex
-// may be called concurrently.
+// It has no owner and is not reentrant: a holder that locks again waits, forever if no other
+// goroutine releases. Curator has no such lock. Its methods may be called concurrently.
 //
-// A persistent znode beside the lock's, its epoch (see [framework.EpochOf]), counts the holders.
-// By the epoch a release and [Lease.Guard] tell one holder's znode from the next one's. The first
-// holder creates the epoch, and nobody deletes it. All contenders have to be allowed to read
-// and to write the epoch. Its ACL is that of the first holder's znode: see [WithACL].
+// A persistent znode next to the lock's, its epoch (see [framework.EpochOf]), counts the holders.
+// By the epoch, a release and [Lease.Guard] distinguish one holder's znode from the next one's. The
+// first holder creates the epoch, and docent never deletes it. All contenders must be allowed to
+// read and write it. Its ACL is that of the first holder's znode: see [WithACL].
 type UnfairMutex struct {
 	client *framework.Client
 	gates  *gates
@@ -35,11 +33,10 @@ type UnfairMutex struct {
 	tel    telemetry.Lock
 }
 
-// NewUnfairMutex returns the unfair mutex at path; nothing is sent yet. The path
-// is that of the znode itself, which is nobody else's to create: missing
-// parents are created, as containers, when they are needed. Two UnfairMutex
-// values on one path are the same lock. There is no queue, so [WithQueuePosition]
-// is refused, and so is [WithRevocation]. Where arguments are faulty NewUnfairMutex
+// NewUnfairMutex returns the unfair mutex at path and sends nothing yet. The path is that of the
+// znode itself, which no other program may create. Missing parents are created as containers when
+// they are needed. Two UnfairMutex values on one path are the same lock. There is no queue, so
+// [WithQueuePosition] and [WithRevocation] are refused. If arguments are faulty, NewUnfairMutex
 // returns all faults.
 func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMutex, error) {
 	refuse := optionFunc(func(cfg *config) {
@@ -65,35 +62,32 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 	}, nil
 }
 
-// Lock waits until the lock is free and the caller was the first to take it, and
-// returns the lease. ctx bounds the wait only; if it ends first, the error wraps
-// ctx's error, and no znode of the attempt stands, or its deletion goes on in
-// the background. Should the session end while Lock waits, it goes on in the
-// next one. Other errors are those of the client, when its policy is exhausted:
-// see package framework.
+// Lock waits until the lock is free and the caller was the first to take it, and returns the lease.
+// ctx bounds the wait only. If ctx ends first, the error is a [*WaitError] that wraps ctx's error.
+// The attempt's znode is then gone, or its deletion continues in the background. If the session
+// ends while Lock waits, Lock continues in the next one. Other errors are the client's, when its
+// retry policy is exhausted: see package framework.
 //
-// At a release those who wait ask for the lock one after another, at random within
-// two milliseconds, and later the more often they were not the first: within up
-// to 32 ms. Calls of one client wait for each other without any request, and take
-// part as one.
+// After a release, each waiter pauses for a random time within two milliseconds before it tries.
+// The bound grows with each failure, up to 32 ms. Calls of one client wait for each other without
+// any request, and contend as one.
 func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, false)
 	return l, callError(ctx, "lock", m.path, err)
 }
 
-// TryLock returns a lease, or [ErrHeld] where somebody else has the lock, or
-// another call of the same client has it or is about to ask for it. It takes
-// one round trip, or none in the latter case, and more only where the parent or
-// the epoch is missing or a reply is lost. ctx bounds its requests; what holds if it ends
-// first is as with [UnfairMutex.Lock].
+// TryLock returns a lease. It returns [ErrHeld] if another owner holds the lock, or if another call
+// of the same client holds it or is about to try. It takes one round trip, or none in the latter
+// case. A missing parent, a missing epoch or a lost reply costs more. ctx bounds its requests; if
+// ctx ends first, the same holds as for [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
 	return l, callError(ctx, "try lock", m.path, err)
 }
 
-// Participants returns the lock's holder, or nothing: who waits leaves no trace.
-// A znode at the path that belongs to no session is returned as well: it keeps
-// everybody from the lock until somebody deletes it.
+// Participants returns the lock's holder, or none, because waiters have no znodes. It also returns
+// a znode at the path that belongs to no session. Such a znode excludes every contender until it is
+// deleted.
 func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 	data, st, err := m.client.Get(cause.Inside(ctx), m.path)
 	if errors.Is(err, framework.ErrNoNode) {
@@ -126,14 +120,14 @@ func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try 
 	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited}
 	granted := false
 	defer func() {
-		if !granted { // also if a function of the user's panicked
+		if !granted { // also if a user's function panicked
 			a.giveUp()
 		}
 	}()
 	a.data = m.attemptData(ctx, seen)
 	err = a.run(ctx, try)
 	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // both at once: a caller that has gone gets no lease
+		err = ctx.Err() // both at once: after the end of ctx there is no lease
 	}
 	if err != nil && !try {
 		err = contender.WaitError(ctx, m.client, m.path, -1, a.holder, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Metadata returns the metadata of a contender of this process, which begins now. by is what telemetry
-// follows of the call, whose traceparent the metadata holds; it may be nil.
+// Metadata returns the metadata of a contender of this process, which starts now. by is the
+// telemetry of the call, for the traceparent; it may be nil.
 func Metadata(owner string, data []byte, by *telemetry.Acquire) lease.Metadata {
 	return lease.Metadata{
 		Version: lease.MetadataVersion,

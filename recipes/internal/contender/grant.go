@@ -21,19 +21,19 @@ func (g *Grant) Release(ctx context.Context) error {
 	return g.Released(g.Client.Delete(ctx, g.Path, framework.Guaranteed()))
 }
 
-// Released ends the grant, whose znode was deleted with err.
+// Released ends the grant. err is the result of the znode's deletion.
 func (g *Grant) Released(err error) error {
 	g.Session.Release()
 	return g.OpError("release", g.Of, DeletionError(g.Of, err))
 }
 
-// Discard has the znode deleted.
+// Discard deletes the znode in the background.
 func (g *Grant) Discard() {
 	g.Client.Discard(g.Path)
 	g.Session.Release()
 }
 
-// DeletionError returns what the end of a deletion means for the release of the recipe at path.
+// DeletionError returns the release's error for the result of the deletion.
 func DeletionError(path string, err error) error {
 	switch {
 	case errors.Is(err, framework.ErrNoNode):

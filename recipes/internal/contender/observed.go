@@ -9,11 +9,11 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// errPanicked ends an acquire that did not return: a function of the user's panicked in it, or ended
-// the goroutine.
+// errPanicked ends an acquire that did not return, because a user's function panicked or ended the
+// goroutine.
 var errPanicked = errors.New("a function of the user's panicked")
 
-// Observed calls get, which is the rest of an acquire, and reports its end.
+// Observed calls get, the rest of an acquire, and reports its end.
 func Observed(
 	ctx context.Context, seen *telemetry.Acquire, get func() (*lease.Lease, error),
 ) (l *lease.Lease, err error) {
@@ -33,12 +33,12 @@ func EndAcquire(ctx context.Context, seen *telemetry.Acquire, l *lease.Lease, er
 	}
 	var wait *lease.WaitError
 	if errors.As(err, &wait) {
-		err = wait.Err // whom the call waited for is for its caller: a span has links
+		err = wait.Err // without the blocking contender, for which a span has links
 	}
 	seen.End(ctx, fence, err)
 }
 
-// ObserverOf returns what a queue reports an attempt's waiting to; nil for nobody.
+// ObserverOf returns the observer of an attempt's waiting; nil for none.
 func ObserverOf(seen *telemetry.Acquire) waitqueue.Observer {
 	if seen == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Faults returns what is wrong with the arguments that all constructors have.
+// Faults returns the faults of the arguments that all constructors have.
 func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
 	var faults []error
 	if err := ClientFault(c); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Participants returns the contenders of q in order. A contender that leaves while the list is made is
-// not in it.
+// Participants returns the contenders of q in order, without those that leave meanwhile.
 func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant, error) {
 	nodes, err := q.List(ctx)
 	if err != nil {

@@ -25,9 +25,9 @@ func WaitError(
 	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
 }
 
-// WaitErrorOf returns the [lease.WaitError] of an attempt in the queue of the recipe at path that ctx
-// ended; nil for nil, and err itself if the attempt ended otherwise. beyond contenders are ahead of the
-// whole queue.
+// WaitErrorOf returns the [lease.WaitError] of an attempt that ctx ended, in the queue of the
+// recipe at path. It returns nil for nil, and err itself if the attempt ended otherwise. beyond
+// contenders are ahead of the whole queue.
 func WaitErrorOf(
 	ctx context.Context, q *waitqueue.Queue, path string, a *waitqueue.Attempt, beyond int, err error,
 ) error {

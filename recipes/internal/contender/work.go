@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// releaseGrace is how long Work waits for the znode to be deleted, once fn has returned. After that the
-// deletion goes on in the background.
+// releaseGrace is how long Work waits for the deletion of the znode after fn has returned. After
+// that the deletion continues in the background.
 const releaseGrace = 10 * time.Second
 
 // Work calls fn with the lease and a context that ends with it, and releases the lease, also if fn

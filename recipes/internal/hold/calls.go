@@ -6,13 +6,13 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// calls are the goroutines of one client that call users' functions. Client.Close waits for them, as
-// it does for a state listener: not forever.
+// calls are the goroutines of one client that call users' functions. Client.Close waits for them as
+// it does for a state listener, so not forever.
 type calls struct {
 	mu      sync.Mutex
 	running sync.WaitGroup // added to under mu
 	closed  bool           // Close waits: there are no further calls
-	listens sync.Once      // Close has been made to wait
+	listens sync.Once      // registers await
 }
 
 type callsKey struct{}
@@ -24,7 +24,7 @@ func callsOf(c *framework.Client) *calls {
 	return cs
 }
 
-// Go runs fn on a goroutine of its own. It reports false where it is too late for that.
+// Go runs fn on a new goroutine. It reports false if the client is closing.
 func (c *calls) Go(fn func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

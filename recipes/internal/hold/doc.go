@@ -1,11 +1,11 @@
-// Package hold keeps what a recipe has been granted: who shares it, whether it is lost, and its
-// release. A [Hold] rests on a [Grant], of which each kind of lock has an implementation, and
-// is shared by the leases of one owner, a [Share] each.
+// Package hold keeps a recipe's grant: the leases that share it, its loss and its release. A [Hold]
+// rests on a [Grant], which each kind of lock implements. The leases of one owner share it, each by
+// a [Share].
 //
-// A hold ends once: it is released with its last share, or it is lost. A loss is passed on before
-// the ensemble can grant the same to another client, because the session passes its own end on
-// (see [framework.SessionHold]) and everything here is done in that call.
+// A hold ends once, by the release of its last share or by a loss. A loss is reported before the
+// ensemble can grant the lock to another client. The session reports its own end in time (see
+// [framework.SessionHold]), and the hold does everything in that call.
 //
-// In what order locks are taken: a recipe may hold its own mutex while it calls [Hold.Join]; no mutex
-// of this package is held while it calls a recipe, a user's function or the client.
+// Lock order: a recipe may hold its own mutex while it calls [Hold.Join]. No mutex of this package
+// is held while it calls a recipe, a user's function or the client.
 package hold

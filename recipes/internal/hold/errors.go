@@ -2,7 +2,7 @@ package hold
 
 import "github.com/docent-go/docent/internal/errtype"
 
-// The sentinels of package lease, which says what they mean.
+// The sentinels of package lease, which documents them.
 var (
 	ErrReleased    = errtype.New("lease: released", "released")
 	ErrNodeDeleted = errtype.New("its znode was deleted by another client", "node_deleted")

@@ -10,37 +10,37 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 )
 
-// Options are what a hold consists of.
+// Options describe a hold.
 type Options struct {
 	Client *framework.Client
 	Path   string // of the lock, as its user gave it
 	Grant  Grant
-	Hooks  Hooks // [NoHooks] for nobody
+	Hooks  Hooks // [NoHooks] for no telemetry
 
-	// Znode is what the hold's monitor watches; nil where the grant's parts have monitors.
+	// Znode is the znode that the hold's monitor watches; nil if the grant's parts have monitors.
 	Znode     *Znode
 	OnSuspend bool // the hold is lost when the connection breaks
 	// Revoked is called with the oldest share, on another goroutine, when another client asks the
-	// holder to release; nil if requests do not count.
+	// holder to release. It is nil if the lock ignores requests.
 	Revoked func(*Share)
 
 	Lost  func(cause error) error   // the error of a loss, for a cause
-	Ended func(h *Hold, lost error) // called once when the hold has ended; lost is nil if it was released
+	Ended func(h *Hold, lost error) // called once when the hold has ended; lost is nil after a release
 }
 
-// A Hold is a grant that its shares hold. Its methods may be called concurrently.
+// A Hold is a grant with the shares that hold it. Its methods may be called concurrently.
 type Hold struct {
 	Options // immutable
 	monitor *monitor
 
-	mu     sync.Mutex // guards following; never held while anything outside is called
+	mu     sync.Mutex // guards following; never held while code outside is called
 	shares []*Share   // in the order of their joining; empty once the hold has ended
 	leased bool       // it has had a share
 	lost   chan struct{}
 	err    error // set once, before lost is closed
 }
 
-// New returns the hold with its first share. A grant that is over by then makes a lost hold.
+// New returns the hold with its first share. If the grant is over already, the hold is lost.
 func New(o Options, first *Share) *Hold {
 	h := &Hold{Options: o}
 	h.Join(first)
@@ -69,21 +69,21 @@ func (h *Hold) Join(s *Share) bool {
 	return true
 }
 
-// Check notices that the grant is over.
+// Check loses the hold if the grant is over.
 func (h *Hold) Check() {
 	if err := h.Grant.Err(); err != nil {
 		h.lose(err)
 	}
 }
 
-// Err returns the error of the loss, as far as it has been noticed.
+// Err returns the error of the loss, if the loss has been noticed.
 func (h *Hold) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
 }
 
-// Shares returns how many shares there are, and the latest; nil if there is none.
+// Shares returns the number of shares, and the latest share, or nil if there is none.
 func (h *Hold) Shares() (n int, latest *Share) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,12 +94,12 @@ func (h *Hold) Shares() (n int, latest *Share) {
 	return n, h.shares[n-1]
 }
 
-// Untouched reports whether no other client is known to have written to the znode, as a request
-// to release does, or to have deleted it.
+// Untouched reports whether the znode is as the holder created it, as far as is known: another
+// client's request to release changes it, and a deletion removes it.
 func (h *Hold) Untouched() bool { return h.monitor == nil || h.monitor.untouched() }
 
-// lose ends the hold for the first cause that is given: its shares, their contexts, and in the
-// background what the grant consists of.
+// lose ends the hold for the first cause: its shares, their contexts, and, in the background, the
+// grant.
 func (h *Hold) lose(cause error) {
 	h.mu.Lock()
 	if h.err != nil || len(h.shares) == 0 {
@@ -138,15 +138,15 @@ func (h *Hold) discard() {
 	}
 }
 
-// report calls fn on another goroutine: providers and loggers are the user's and may be slow, while
+// report calls fn on another goroutine, because the user's providers and loggers may be slow while
 // other holds are about to be lost.
 func (h *Hold) report(fn func()) {
 	if !callsOf(h.Client).Go(fn) {
-		fn() // the client is closed, so nobody waits for what comes after this
+		fn() // the client is closed, so a delay harms no other hold
 	}
 }
 
-// release releases what the hold rests on.
+// release releases the grant.
 func (h *Hold) release(ctx context.Context) error {
 	ctx = h.Hooks.Releasing(ctx)
 	h.EndMonitor()
@@ -155,8 +155,8 @@ func (h *Hold) release(ctx context.Context) error {
 	return err
 }
 
-// EndMonitor ends the hold's monitor and waits for it. It is for a caller that took the last
-// share off and ends the grant itself.
+// EndMonitor ends the hold's monitor and waits for it. It is for a caller that dropped the last
+// share and ends the grant itself.
 func (h *Hold) EndMonitor() {
 	h.monitor.stop()
 	h.monitor.wait()

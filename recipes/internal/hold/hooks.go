@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Hooks are told of a hold's life, for telemetry. Leased calls nothing outside.
+// Hooks are notified of a hold's life, for telemetry. Leased calls no code outside.
 type Hooks interface {
 	Leased(shares int)
-	// Carry returns parent with what belongs to the hold, for the work under it.
+	// Carry returns parent with the hold's span, for the work under it.
 	Carry(parent context.Context) context.Context
 	RevocationRequested()
-	// Releasing returns the context of the release, whose end Released is told of.
+	// Releasing returns the context of the release. Released is called at its end.
 	Releasing(ctx context.Context) context.Context
 	Released(err error)
-	// Ends reports whether the hold ends now; Lost or Discarded follows, once.
+	// Ends reports whether the hold ends now. Lost or Discarded follows, once.
 	Ends() bool
 	Lost(err error, at time.Time)
 	Discarded(at time.Time)

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// ownWatchDelay is how long a znode that was granted without a wait is held before it is watched.
-	// The watch is how a deletion by another client is noticed; a shorter hold is spared the request.
+	// ownWatchDelay is how long a znode that was granted without a wait is held before it is
+	// watched. The watch notices a deletion by another client. A shorter hold saves the request.
 	ownWatchDelay = 50 * time.Millisecond
-	ownWatchRetry = time.Second // after an error, as where the ACL forbids to read
+	ownWatchRetry = time.Second // after an error, for example if the ACL forbids to read
 )
 
-// A monitor watches a hold's znode. It has no goroutine while there is nothing to do: a timer or
-// the watch calls inspect. The session passes its end on to the hold itself.
+// A monitor watches a hold's znode. It has no goroutine while it is idle: a timer or the watch
+// calls inspect. The session reports its own end to the hold.
 type monitor struct {
 	hold       *Hold
 	revocation revocation
@@ -27,7 +27,7 @@ type monitor struct {
 
 	mu      sync.Mutex // guards following
 	own     *framework.Watch
-	trigger func() bool    // keeps the next inspection from beginning; nil while one runs
+	trigger func() bool    // stops the timer or watch of the next inspection; nil while one runs
 	over    bool           // there are no further inspections
 	running sync.WaitGroup // the inspection; added to under mu
 }
@@ -39,8 +39,8 @@ func newMonitor(h *Hold) *monitor {
 	return m
 }
 
-// start begins to watch: at once if requests to release count, and else once the znode has been
-// held for a while, or when the watch fires that the hold began with.
+// start starts the inspections. If the lock accepts requests to release, the first one is at once.
+// Otherwise it comes after ownWatchDelay, or when the watch fires that the hold has from its wait.
 func (m *monitor) start() {
 	if m.hold.OnSuspend && !m.awaitSuspension() {
 		return
@@ -51,13 +51,14 @@ func (m *monitor) start() {
 		return
 	}
 	if m.hold.Revoked != nil {
-		go m.inspect() // ends by itself; wait waits for it
+		go m.inspect() // it ends by itself; wait waits for it
 		return
 	}
 	m.after(ownWatchDelay)
 }
 
-// awaitSuspension has the hold lost at the next break. It reports false if the hold has ended by now.
+// awaitSuspension registers the hold to be lost at the next break. It reports false if the hold has
+// ended already.
 func (m *monitor) awaitSuspension() bool {
 	suspensions := suspensionsOf(m.hold.Client)
 	m.mu.Lock()
@@ -69,14 +70,14 @@ func (m *monitor) awaitSuspension() bool {
 	if over {
 		return false
 	}
-	if z := m.hold.Znode; z.Session.Breaks() != z.Breaks { // before the listener was told of the hold
+	if z := m.hold.Znode; z.Session.Breaks() != z.Breaks { // it broke before the hold was registered
 		m.hold.lose(ErrSuspended)
 		return false
 	}
 	return true
 }
 
-// after has the znode inspected after the delay.
+// after starts an inspection after the delay.
 func (m *monitor) after(delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +86,7 @@ func (m *monitor) after(delay time.Duration) {
 	}
 }
 
-// await has the znode inspected when the watch fires.
+// await starts an inspection when the watch fires.
 func (m *monitor) await(own *framework.Watch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,8 +98,8 @@ func (m *monitor) await(own *framework.Watch) {
 	m.trigger = own.AfterFire(m.inspect)
 }
 
-// inspect watches the znode anew, and looks at what it has become. A timer or a watch starts it; it
-// ends by itself, early if the monitor stops, and wait waits for it.
+// inspect watches the znode again and checks its state. A timer or a watch starts it. It ends by
+// itself, early if the monitor stops; wait waits for it.
 func (m *monitor) inspect() {
 	m.mu.Lock()
 	if m.over {
@@ -115,7 +116,7 @@ func (m *monitor) inspect() {
 	case errors.Is(err, framework.ErrNoNode):
 		m.hold.lose(ErrNodeDeleted)
 	case err != nil:
-		m.after(ownWatchRetry) // the own watch stays: what it fired for has still to be looked into
+		m.after(ownWatchRetry) // the own watch stays, because its event is not handled yet
 	case !m.granted(next):
 		next.Close()
 		m.hold.lose(ErrNodeDeleted)
@@ -126,14 +127,14 @@ func (m *monitor) inspect() {
 	}
 }
 
-// granted reports whether what w watches is the znode that was granted, and not one that another
-// client created at its path.
+// granted reports whether w watches the granted znode, and not another one that a client created at
+// its path.
 func (m *monitor) granted(w *framework.Watch) bool {
 	st, _ := w.Stat()
 	return st.Czxid == m.hold.Znode.Stat.Czxid
 }
 
-// replace closes the watch that has fired.
+// replace closes the watch that has fired and keeps next.
 func (m *monitor) replace(next *framework.Watch) {
 	m.mu.Lock()
 	old := m.own
@@ -144,8 +145,7 @@ func (m *monitor) replace(next *framework.Watch) {
 	}
 }
 
-// untouched reports whether no other client is known to have written to the znode or to have
-// deleted it.
+// untouched reports whether the znode is unchanged, as far as is known.
 func (m *monitor) untouched() bool {
 	m.mu.Lock()
 	own := m.own
@@ -157,7 +157,8 @@ func (m *monitor) untouched() bool {
 	return own.Event() == 0 && st.Version == 0
 }
 
-// stop ends the monitor, which may be nil. It does not wait for an inspection, which may be its caller.
+// stop ends the monitor, which may be nil. It does not wait for an inspection, because an
+// inspection may call it.
 func (m *monitor) stop() {
 	if m == nil {
 		return
@@ -178,7 +179,7 @@ func (m *monitor) stop() {
 	}
 }
 
-// wait waits for the inspection that runs, if any.
+// wait waits for the running inspection, if any.
 func (m *monitor) wait() {
 	if m != nil {
 		m.running.Wait()

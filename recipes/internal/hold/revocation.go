@@ -10,19 +10,19 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 )
 
-// RevokeMark is what the znode of a contender holds once another client has asked it to release:
+// RevokeMark is the data of a contender's znode after another client has asked it to release:
 // Curator's (org.apache.curator.framework.recipes.locks.Revoker).
 const RevokeMark = "__REVOKE__"
 
-// A revocation passes the requests to release a hold on. It belongs to the hold's monitor, of which
-// one inspection runs at a time.
+// A revocation reports requests to release to the user's function. It belongs to the hold's
+// monitor, which runs one inspection at a time.
 type revocation struct {
 	hold  *Hold
-	seen  int32         // version of the znode's data that the latest request made
-	calls chan struct{} // capacity 1: requests that come together are one; nil before the first
+	seen  int32         // version of the znode's data after the latest request
+	calls chan struct{} // capacity 1: simultaneous requests are one; nil before the first
 }
 
-// observe looks for a request in what a watch has read.
+// observe checks the data that a watch has read for a request.
 func (r *revocation) observe(w *framework.Watch) {
 	if r.hold.Revoked == nil {
 		return
@@ -43,9 +43,9 @@ func (r *revocation) observe(w *framework.Watch) {
 	}
 }
 
-// loop calls the user's function, once per request. The first request starts it; it ends with the
-// hold, and Client.Close waits for it. The hold's release does not: it may wait for that very
-// function, or be called by it.
+// loop calls the user's function, once per request. The first request starts it. It ends with the
+// hold, and Client.Close waits for it. The release does not, because the function may call or await
+// it.
 func (r *revocation) loop(ctx context.Context) {
 	for {
 		select {
@@ -69,13 +69,14 @@ func (h *Hold) oldest() *Share {
 	return h.shares[0]
 }
 
-// RequestsRelease reports whether the data of a contender's znode is a request to release. What the
-// contender itself put there, which has version 0, is none.
+// RequestsRelease reports whether the data of a contender's znode is a request to release. Data of
+// version 0 is the contender's own.
 func RequestsRelease(data []byte, st framework.Stat) bool {
 	return st.Version != 0 && string(inflated(data)) == RevokeMark
 }
 
-// inflated returns what data says: a Curator process that compresses, compresses its requests too.
+// inflated returns the data, uncompressed if necessary: a Curator process that compresses data
+// compresses requests too.
 func inflated(data []byte) []byte {
 	compressed, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

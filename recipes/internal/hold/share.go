@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A Share is one lease's part in a hold. The zero value joins a hold by [New] or [Hold.Join].
+// A Share is one lease's part in a hold. [New] or [Hold.Join] joins the zero value to a hold.
 type Share struct {
-	Of any // whose share it is; for the recipe, which sets it before the share joins
+	Of any // the lease; the recipe sets it before the share joins
 
 	hold  *Hold // immutable, as is first
-	first bool  // of the hold's shares
+	first bool  // it is the hold's first share
 
 	// guarded by hold.mu
 	released bool
@@ -23,8 +23,8 @@ type shareContext struct{ cancel context.CancelCauseFunc }
 // Hold returns the share's hold.
 func (s *Share) Hold() *Hold { return s.hold }
 
-// Err returns the error of the loss, released if the share was released, or nil. It notices a
-// deadline that has just passed.
+// Err returns the error of the loss, [ErrReleased] after a release, or nil. It notices a deadline
+// that has just passed.
 func (s *Share) Err() error {
 	s.hold.Check()
 	s.hold.mu.Lock()
@@ -53,8 +53,8 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost has fn called with the loss. It reports false if the hold is lost or the share released
-// already. There is one fn.
+// OnLost registers fn for the loss. It reports false if the hold is lost or the share is released
+// already. A share has one fn.
 func (s *Share) OnLost(fn func(error)) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *Share) passLossOn(err error) {
 	}
 }
 
-// Context returns a context that is derived from parent and ends with the share: its cause is
-// the loss or [ErrReleased].
+// Context returns a context that is derived from parent and ends with the share. Its cause is the
+// loss or [ErrReleased].
 func (s *Share) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	if s.first {
 		parent = s.hold.Hooks.Carry(parent)
@@ -123,16 +123,16 @@ func (s *Share) Release(ctx context.Context) error {
 	return s.hold.release(ctx)
 }
 
-// Discard ends the share and, if it is the last, has the hold released in the background.
+// Discard ends the share and, if it is the last, releases the hold in the background.
 func (s *Share) Discard() {
-	if last, _ := s.Drop(); last { // an error says that there is nothing to discard
+	if last, _ := s.Drop(); last { // after an error there is nothing to discard
 		s.hold.discard()
 	}
 }
 
-// Drop ends the share. It reports whether it was the last, so that the caller has to release the
-// hold; an error says that the hold is lost or the share was released before. A share that is
-// not the last gives nothing back, so Drop does not ask whether a deadline has just passed.
+// Drop ends the share and reports whether it was the last: then the caller has to release the hold.
+// It returns an error if the hold is lost or the share was released before. If other shares remain,
+// it does not check for a deadline that has just passed.
 func (s *Share) Drop() (last bool, err error) {
 	h := s.hold
 	h.mu.Lock()

@@ -24,7 +24,7 @@ func suspensionsOf(c *framework.Client) *suspensions {
 	return s
 }
 
-// add has h lost at the next break.
+// add registers h to be lost at the next break.
 func (s *suspensions) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *suspensions) remove(h *Hold) {
 	delete(s.holds, h)
 }
 
-// onState loses all holds at a break.
+// onState loses all registered holds at a break.
 func (s *suspensions) onState(change framework.StateChange) {
 	if change.To == framework.Connected {
 		return

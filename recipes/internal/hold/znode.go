@@ -6,15 +6,15 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// A Znode is an ephemeral znode that was granted, in a session that is bound to its deadline. Whoever
-// has it deletes the znode and ends the session hold.
+// A Znode is a granted ephemeral znode, in a session that is bound to its deadline. Its owner
+// deletes the znode and ends the session hold.
 type Znode struct {
 	Client  *framework.Client // bound to the session
 	Session *framework.SessionHold
 	Path    string
 	Stat    framework.Stat
-	Breaks  int64            // of the connection when the grant was certain: see [framework.SessionHold.Breaks]
-	Own     *framework.Watch // a watch on the znode; nil if there was no need to wait
+	Breaks  int64            // of the connection at the grant: see [framework.SessionHold.Breaks]
+	Own     *framework.Watch // a watch on the znode; nil if the attempt did not wait
 }
 
 // Node returns the znode's path.
@@ -34,5 +34,5 @@ func (z *Znode) Deadline() time.Time { return z.Session.Deadline() }
 // Err returns why the session is over, or nil.
 func (z *Znode) Err() error { return z.Session.Err() }
 
-// OnLost has fn called when the session is over.
+// OnLost registers fn for the session's end.
 func (z *Znode) OnLost(fn func(error)) { z.Session.OnLost(fn) }

@@ -20,17 +20,17 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// An Acquire reports one call's way to a lock. Its methods do nothing on nil. It belongs to the
-// goroutine that makes the attempt, and is a queue's observer.
+// An Acquire reports one call's acquire. Its methods do nothing on nil. It belongs to the goroutine
+// that drives the attempt, and is a queue's observer.
 type Acquire struct {
 	Lock
 	span   trace.Span
-	traced bool       // somebody records the span
-	caller trace.Span // that the hold's span is to be a child of
-	outer  *Acquire   // of the Multi that this is for; nil for none
+	traced bool       // the span is recorded
+	caller trace.Span // parent of the hold's span
+	outer  *Acquire   // of the Multi that this member belongs to; nil for none
 	start  time.Time
 	beyond int  // contenders ahead of the whole queue
-	joined bool // the lease is of a hold that another goroutine of the same owner acquired
+	joined bool // another goroutine of the same owner acquired the hold
 	done   bool // it has ended
 
 	contended bool
@@ -46,8 +46,8 @@ type Acquire struct {
 
 type outerKey struct{}
 
-// Begin starts to report a call that is about to do more than to re-enter. It returns nil, and
-// costs a call of the tracer, where nobody listens.
+// Begin starts to report a call, unless the call only re-enters. Without a recorder, metrics and
+// debug logs it returns nil, and costs a call of the tracer.
 func (l Lock) Begin(ctx context.Context) (context.Context, *Acquire) {
 	if l.labels == nil {
 		return ctx, nil
@@ -71,7 +71,7 @@ func (l Lock) Begin(ctx context.Context) (context.Context, *Acquire) {
 	return traced, a
 }
 
-// Around returns a context for the acquires of a Multi's members: by it they find this one.
+// Around returns a context for the acquires of a Multi's members, which find this acquire by it.
 func (a *Acquire) Around(ctx context.Context) context.Context {
 	if a == nil {
 		return ctx
@@ -87,21 +87,21 @@ func (a *Acquire) Within(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, a.span)
 }
 
-// Beyond notes how many contenders are ahead of the whole queue.
+// Beyond sets how many contenders are ahead of the whole queue.
 func (a *Acquire) Beyond(n int) {
 	if a != nil {
 		a.beyond = n
 	}
 }
 
-// Join notes that another goroutine of the same owner acquired the lock.
+// Join records that another goroutine of the same owner acquired the lock.
 func (a *Acquire) Join() {
 	if a != nil {
 		a.joined = true
 	}
 }
 
-// Traceparent returns what leads to the acquire's span; "" if there is none.
+// Traceparent returns the traceparent of the acquire's span; "" if there is none.
 func (a *Acquire) Traceparent() string {
 	if a == nil || !a.traced {
 		return ""
@@ -114,7 +114,7 @@ func (a *Acquire) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), a.span) //nolint:forbidigo // only the span is needed
 }
 
-// End ends the acquire: with the fence of the lease, or with err.
+// End ends the acquire, with the fence of the lease or with err.
 func (a *Acquire) End(ctx context.Context, fence int64, err error) {
 	if a == nil || a.done {
 		return
@@ -135,8 +135,8 @@ func (a *Acquire) End(ctx context.Context, fence int64, err error) {
 	a.span.End()
 }
 
-// Withdraw ends the acquire of a Multi's member that came to nothing: because of err, or, if err is
-// nil or a refusal, for another member's sake.
+// Withdraw ends the acquire of a Multi's member without a lease: because of err or, if err is nil
+// or a refusal, because the Multi waits for another member.
 func (a *Acquire) Withdraw(ctx context.Context, err error) {
 	switch {
 	case a == nil || a.done:
@@ -157,7 +157,7 @@ func (a *Acquire) acquired(ctx context.Context, fence int64, outcome string, too
 	}
 }
 
-// fencingToken returns the attribute for a fence; none for a lock that has no fence of its own.
+// fencingToken returns the attribute for a fence, and none for a lock without a fence.
 func fencingToken(fence int64) attribute.KeyValue {
 	if fence == 0 {
 		return attribute.KeyValue{}
@@ -191,7 +191,7 @@ func (a *Acquire) outcome(err error) string {
 	return outcomeError
 }
 
-// refusalIsNone returns nil for what is no failure: TryLock's answer.
+// refusalIsNone returns nil for TryLock's refusal, which is no failure.
 func refusalIsNone(err error) error {
 	if errors.Is(err, lease.ErrHeld) {
 		return nil

@@ -21,8 +21,8 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A Hold reports one hold, from its grant to its end, however many leases share it: the hooks of a
-// hold.
+// A Hold reports one hold, from its grant to its end, for all leases that share it. It implements
+// the hooks of a hold.
 type Hold struct {
 	Lock
 	span    trace.Span
@@ -32,7 +32,7 @@ type Hold struct {
 	ended   atomic.Bool
 }
 
-// Granted starts to report the hold that the acquire led to.
+// Granted starts to report the hold that the acquire resulted in.
 func (a *Acquire) Granted(ctx context.Context, fence, session int64) hold.Hooks {
 	if a == nil {
 		return hold.NoHooks{}
@@ -58,13 +58,13 @@ func (a *Acquire) Granted(ctx context.Context, fence, session int64) hold.Hooks 
 // sessionID returns an id as servers log it.
 func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
 
-// Leased notes how many leases there are now. It calls nothing outside.
+// Leased records the present number of leases. It calls no code outside.
 func (h *Hold) Leased(n int) {
 	h.most.Store(max(h.most.Load(), int64(n)))
 }
 
-// Carry returns parent with the hold's span, for the work under the first lease. It returns parent
-// as it is, if that belongs to another trace already.
+// Carry returns parent with the hold's span, for the work under the first lease. If parent belongs
+// to another trace already, Carry returns it unchanged.
 func (h *Hold) Carry(parent context.Context) context.Context {
 	if !h.span.IsRecording() {
 		return parent
@@ -75,7 +75,7 @@ func (h *Hold) Carry(parent context.Context) context.Context {
 	return trace.ContextWithSpan(parent, h.span)
 }
 
-// RevocationRequested notes that another client asked the holder to release.
+// RevocationRequested reports that another client asked the holder to release.
 func (h *Hold) RevocationRequested() {
 	h.span.SetAttributes(attribute.Bool(locktel.AttrRevocation, true))
 	h.log.Debug("revocation requested", h.fields(zapctx.Field(h.context()))...)
@@ -91,8 +91,8 @@ func (h *Hold) Releasing(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Released ends the hold: it was released. If the release showed that the hold had been lost, err
-// says so; with any other err the client goes on to delete the znode.
+// Released ends the hold after a release. If the release showed a loss, err is the loss. After any
+// other err the client continues to delete the znode.
 func (h *Hold) Released(err error) {
 	if h.release != nil {
 		failSpan(h.release, err)
@@ -109,8 +109,8 @@ func (h *Hold) Released(err error) {
 	}
 }
 
-// Ends reports whether the hold ends now: it does so once. Whoever is told true calls Lost or
-// Discarded.
+// Ends reports whether the hold ends now, which it does once. The caller that gets true calls Lost
+// or Discarded.
 func (h *Hold) Ends() bool { return !h.ended.Swap(true) }
 
 // Discarded reports the end of a hold that was not lost.
@@ -145,8 +145,8 @@ func (h *Hold) end(ctx context.Context, at time.Time) {
 	h.span.End(trace.WithTimestamp(at))
 }
 
-// context returns a context with the hold's span: the hold outlives every
-// caller's own.
+// context returns a context with the hold's span, because the hold outlives every caller's own
+// context.
 func (h *Hold) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
 }

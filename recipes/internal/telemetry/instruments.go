@@ -1,7 +1,7 @@
-// Package telemetry emits what recipes that hold leases report of themselves: spans, metrics and
-// log lines, under the names of package locktel. A recipe calls it where it begins to acquire,
-// waits, is granted, releases or loses. Where nobody listens, [Lock.Begin] returns nil, and the
-// methods of a nil [Acquire] and of a nil [Hold] do nothing.
+// Package telemetry emits the spans, metrics and log lines of recipes that hold leases, under the
+// names of package locktel. A recipe calls it when it begins to acquire, waits, is granted,
+// releases or loses. Without a recorder, [Lock.Begin] returns nil, and the methods of a nil
+// [Acquire] and of a nil [Hold] do nothing.
 package telemetry
 
 import (
@@ -23,21 +23,21 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A Lock reports what happens to one lock. It is immutable; the zero value reports nothing.
+// A Lock reports the events of one lock. It is immutable; the zero value reports nothing.
 type Lock struct {
 	*labels
 	path string // of the lock, in the ensemble
 }
 
 // Of returns the telemetry of a lock of the client. kind is one of the types of this package, and
-// path the lock's in the ensemble.
+// path is the lock's in the ensemble.
 func Of(c *framework.Client, kind, name, path string) Lock {
 	i := c.Shared(instrumentsKey{}, func() any { return &instruments{byLock: make(map[labelsKey]*labels)} }).(*instruments)
 	i.made.Do(func() { i.make(c) })
 	return Lock{i.labels(kind, name), path}
 }
 
-// Multi returns the telemetry of a Multi, by the first of the locks that reports anything.
+// Multi returns the telemetry of a Multi, from the first of the locks that has any.
 func Multi(name string, locks []Lock) Lock {
 	for _, l := range locks {
 		if l.labels != nil {
@@ -85,7 +85,7 @@ const (
 	spanRelease = "lock.release"
 )
 
-// instruments are what the locks of one client report with.
+// instruments are the instruments of one client's locks.
 type instruments struct {
 	made     sync.Once
 	tracer   trace.Tracer
@@ -104,8 +104,8 @@ type (
 	labelsKey      struct{ kind, name string }
 )
 
-// make makes the instruments. One that the provider refuses is replaced by one
-// that does nothing, and the application's error handler is notified.
+// make creates the instruments. If the provider refuses one, make replaces it by one that does
+// nothing, and the application's error handler is notified.
 func (i *instruments) make(c *framework.Client) {
 	i.log = c.Logger().Named("lock")
 	i.tracer = c.TracerProvider().Tracer(locktel.ScopeName,
@@ -115,15 +115,15 @@ func (i *instruments) make(c *framework.Client) {
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
 	var errs [4]error
 	i.acquires, errs[0] = meter.Float64Histogram(locktel.MetricAcquireDuration, metric.WithUnit("s"),
-		metric.WithDescription("Time it took to get a lock, or not to get it."),
+		metric.WithDescription("Duration of acquires, also failed ones."),
 		metric.WithExplicitBucketBoundaries(bounds...))
 	i.holds, errs[1] = meter.Float64Histogram(locktel.MetricHoldDuration, metric.WithUnit("s"),
-		metric.WithDescription("Time a lock was held."),
+		metric.WithDescription("Duration of holds."),
 		metric.WithExplicitBucketBoundaries(append(bounds, 1800, 3600)...))
 	i.count, errs[2] = meter.Int64UpDownCounter(locktel.MetricCount, metric.WithUnit("{lock}"),
 		metric.WithDescription("Locks that this process holds or waits for."))
 	i.losses, errs[3] = meter.Int64Counter(locktel.MetricLosses, metric.WithUnit("{loss}"),
-		metric.WithDescription("Locks that were lost."))
+		metric.WithDescription("Lost locks."))
 	for _, err := range errs {
 		if err != nil {
 			otel.Handle(err)
@@ -143,8 +143,8 @@ func (i *instruments) labels(kind, name string) *labels {
 	return l
 }
 
-// labels are what the locks of one kind and name have in common: attributes, made
-// into the options of spans and measurements once. They are immutable.
+// labels are the attributes that the locks of one kind and name share, converted once to the
+// options of spans and measurements. They are immutable.
 type labels struct {
 	*instruments
 	kind, name  string
@@ -157,7 +157,7 @@ type labels struct {
 	holdEnded, holdWasLost []metric.RecordOption
 }
 
-// A resultKey is what an acquire that did not fail came to.
+// A resultKey is the result of an acquire that did not fail.
 type resultKey struct {
 	outcome   string
 	contended bool
@@ -185,20 +185,20 @@ func newLabels(i *instruments, kind, name string) *labels {
 	return l
 }
 
-// with returns the option that adds the attributes to those of all measurements.
+// with returns the option that adds attributes to those of all measurements.
 func (l *labels) with(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(more, l.base...)...))
 }
 
-// counts reports whether the lock is to be counted: a Multi's members are already.
+// counts reports whether the lock is counted. A Multi is not, because its members are.
 func (l *labels) counts() bool { return l.kind != TypeMulti }
 
-// listened reports whether somebody keeps metrics or would see a line of the log.
+// listened reports whether metrics are recorded, or debug lines logged.
 func (l *labels) listened(ctx context.Context) bool {
 	return l.log.Core().Enabled(zapcore.WarnLevel) || l.acquires.Enabled(ctx)
 }
 
-// fields returns what all log lines of the lock have, and more.
+// fields returns the fields of all log lines of the lock, and more.
 func (l Lock) fields(more ...zap.Field) []zap.Field {
 	fields := append([]zap.Field{zap.String(locktel.AttrType, l.kind), zap.String(locktel.AttrPath, l.path)}, more...)
 	if l.name != "" {

@@ -9,7 +9,7 @@ import (
 
 const traceparentKey = "traceparent"
 
-// traceparentOf returns what leads to a span, as W3C Trace Context has it.
+// traceparentOf returns the traceparent of a span, in the format of W3C Trace Context.
 func traceparentOf(sc trace.SpanContext) string {
 	carrier := propagation.MapCarrier{}
 	ctx := trace.ContextWithSpanContext(context.Background(), sc) //nolint:forbidigo // only to carry it
@@ -17,8 +17,8 @@ func traceparentOf(sc trace.SpanContext) string {
 	return carrier.Get(traceparentKey)
 }
 
-// spanContextOf returns the span that a traceparent leads to, an invalid one if
-// it leads nowhere: it comes from elsewhere.
+// spanContextOf returns the span of a traceparent. The traceparent comes from another process: if
+// it is invalid, so is the span.
 func spanContextOf(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}

@@ -18,7 +18,8 @@ import (
 // NoQueue is the position of a waiter that is in no queue.
 const NoQueue = -1
 
-// Waits begins the span of the wait: so many contenders are ahead in the queue, or [NoQueue].
+// Waits starts the span of the wait. ahead is the number of contenders ahead in the queue, or
+// [NoQueue].
 func (a *Acquire) Waits(ahead int) {
 	if a == nil || a.wait != nil {
 		return
@@ -58,7 +59,7 @@ func (a *Acquire) BehindAcquire(other *Acquire) {
 	}
 }
 
-// maxLinks bounds the links of one wait, in which many may come and go ahead.
+// maxLinks bounds the links of one wait, because many contenders may be ahead one after another.
 const maxLinks = 8
 
 func (a *Acquire) blockedBy(other trace.SpanContext) {
@@ -81,8 +82,8 @@ func (a *Acquire) newlyLinked(other trace.SpanContext) bool {
 	return true
 }
 
-// BehindNode is Behind for a contender whose znode was not read yet: a goroutine reads it while
-// the call waits.
+// BehindNode is Behind for a contender whose znode was not read yet. A goroutine reads it while the
+// call waits.
 func (a *Acquire) BehindNode(ctx context.Context, c *framework.Client, path string) {
 	if a == nil || a.wait == nil || !a.wait.IsRecording() || len(a.seen) == maxLinks || slices.Contains(a.seen, path) {
 		return
@@ -95,7 +96,7 @@ func (a *Acquire) BehindNode(ctx context.Context, c *framework.Client, path stri
 		a.cancel = cancel
 	}
 	a.reads.Go(func() {
-		if data, _, err := c.Get(ctx, path); err == nil { // an error costs the link alone
+		if data, _, err := c.Get(ctx, path); err == nil { // an error costs only the link
 			a.Behind(data)
 		}
 	})

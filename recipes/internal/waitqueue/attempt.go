@@ -101,10 +101,10 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	return a.grant(), nil
 }
 
-// checkFree returns ErrBusy if the attempt would have a predecessor. The first listing may be old,
-// because the client's server may lag behind the server that processed a release. So checkFree
+// checkFree returns ErrBusy if the attempt would have a predecessor. The client's server may lag
+// behind the server that processed a release, so the first listing may be old. checkFree therefore
 // syncs and lists again before it refuses. A leader answers a sync before it has applied all that
-// it has committed, so an attempt that is connected to the leader may be refused right after a
+// it has committed. So an attempt that is connected to the leader may be refused right after a
 // release.
 func (a *Attempt) checkFree(ctx context.Context) error {
 	for _, synced := range []bool{false, true} {

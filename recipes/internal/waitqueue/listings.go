@@ -7,9 +7,9 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// listings are the listings on their way that the attempts of one client share. A listing that
-// contains a znode was made while that znode existed, so it shows all contenders that can be ahead
-// of it, without a watch on the directory. A listing is dropped when no attempt waits for it.
+// listings are the listings in flight that the attempts of one client share. If a listing contains
+// a znode, it was made while that znode existed. So it shows all contenders that can be ahead of
+// the znode, without a watch on the directory. A listing is dropped when no attempt waits for it.
 //
 // Sharing is an optimisation: without it, an attempt would list along with each creation, and for
 // itself while it waits.
@@ -146,7 +146,7 @@ func (ls *listings) join(
 	if sent = u.shared == nil; sent {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		u.shared = &sharedListing{cancel: cancel, done: make(chan struct{})}
-		go ls.run(ctx, key, u.shared, ask) // those who wait for it wait for its end: see leave
+		go ls.run(ctx, key, u.shared, ask) // the waiting attempts wait for its end: see leave
 	}
 	u.shared.waiting++
 	return u.shared, sent

@@ -72,8 +72,8 @@ func RecheckDelay(c *framework.Client) time.Duration {
 }
 
 // recheck reads the own node and the predecessor. It returns nil if both exist, and errStale if one
-// does not. If the session may no longer read one of them, recheck returns an error that names it,
-// because the event of its deletion would be lost.
+// does not. If the session may no longer read one of them, the event of its deletion would be lost.
+// recheck then returns an error that names the node.
 func (w *waiter) recheck(ctx context.Context) error {
 	for _, name := range []string{w.own.name, w.predecessor.name} {
 		path := framework.JoinPath(w.attempt.queue.Dir, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// ErrCounterEnd is returned to a writer that asks for the read side, too, and whose znode has a
-// number from the end of the directory's counter: other znodes may have the same.
+// ErrCounterEnd is returned to a writer that also asks for the read side, if its number is from the
+// end of the directory's counter. Other znodes may have the same number.
 var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
 	"it begins again once the directory has been empty and removed", "counter_end")
 

@@ -39,10 +39,10 @@ func (a *Attempt) waits() *waiter {
 	return a.waiter
 }
 
-// BlockedBy returns how many contenders the last listing showed ahead of the attempt, its
-// predecessor, and the data and Stat that the predecessor's znode had when it was read to be
-// watched. ahead is -1 if there was none. It is for the goroutine that drives the attempt, once
-// that has failed.
+// BlockedBy returns the number of contenders that the last listing showed ahead of the attempt, and
+// its predecessor. data and st are the predecessor's when it was read to be watched. ahead is -1 if
+// no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
+// has failed.
 func (a *Attempt) BlockedBy() (ahead int, by Node, data []byte, st framework.Stat) {
 	if a.waiter == nil || a.waiter.predecessor.watch == nil {
 		return -1, Node{}, nil, framework.Stat{}
@@ -63,15 +63,15 @@ func (w *waiter) end() (own *framework.Watch) {
 // errStale means that the attempt has to list again to know its position.
 var errStale = errors.New("waitqueue: what was listed is out of date")
 
-// await returns nil when no contender is ahead. If an outage ends before the session does, it
-// costs time, and the attempt keeps its node.
+// await returns nil when no contender is ahead. If an outage ends before the session does, it costs
+// time, and the attempt keeps its node.
 //
-// If the last listing showed only one node ahead, its deletion grants the lock, because no
-// contender can get ahead of a node that exists, but for [Queue.MayReplace]. The watch on the own
-// node shows that this node exists, since a server sends events in the order of the changes. As
-// long as there are more nodes ahead, the attempt watches the next predecessor as well. When only
-// the predecessor is left, the listing is then up to date, and its deletion needs no request. If the
-// predecessor is an attempt of the same client, its grant shows as much, and next is not watched.
+// If the last listing showed only one node ahead, its deletion grants the lock. No contender can
+// get ahead of a node that exists, except as [Queue.MayReplace] says. The watch on the own node
+// shows that this node exists, since a server sends events in the order of the changes. While more
+// nodes are ahead, the attempt also watches the next predecessor. When only the predecessor is
+// left, the listing is then up to date, and its deletion needs no request. If the predecessor is an
+// attempt of the same client, its grant shows as much, and next is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
 		pos, err := a.position(ctx)
