@@ -62,6 +62,13 @@ func scenarios() []scenario {
 			bars:  []bar{p50AtMost(wire, 1.25)},
 		},
 		{
+			name: "leader-handoff", title: "hand-off of leadership between two sessions", load: "handoff", workers: 2, ops: 100,
+			kinds: map[string]string{wire: "watched", docent: "leader", curator: "leader"},
+			lacks: "go-zookeeper has no election, and kazoo's is its Lock",
+			floor: "delete until the other session's watch event",
+			bars:  []bar{p50AtMost(wire, 1.25)},
+		},
+		{
 			name: "paths-64", title: "64 workers on 64 paths", load: "paths", workers: 64, ops: 3000, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children, delete by 64 workers",

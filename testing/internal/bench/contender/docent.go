@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -66,7 +67,7 @@ func (l *locals) of(c *framework.Client, path string) (lock.Locker, error) {
 func (s docentSession) Close() error { return s.client.Close() }
 
 // Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner),
-// mutex-local (with local hand-off), read, write, semaphore and multi.
+// mutex-local (with local hand-off), read, write, semaphore, multi and leader.
 func (s docentSession) Lock(kind, path string) (Lock, error) {
 	locker, err := s.locker(kind, path)
 	if err != nil {
@@ -96,6 +97,9 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 			return rw.Read(), nil
 		}
 		return rw.Write(), nil
+	case "leader":
+		election, err := leader.New(s.client, path)
+		return candidate{election}, err
 	case "multi":
 		var members []lock.Locker
 		for i := range multiSize {
@@ -110,6 +114,13 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 		return nil, errKind(kind)
 	}
 }
+
+// A candidate is an election as a lock: the leader has the lock.
+type candidate struct{ *leader.Election }
+
+func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
+
+func (c candidate) TryLock(context.Context) (*lock.Lease, error) { return nil, errors.ErrUnsupported }
 
 // A docentLock keeps the leases that its worker has, the latest last.
 type docentLock struct {

@@ -18,6 +18,7 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -133,6 +134,40 @@ public final class BenchDriver {
         }
     }
 
+    /** A LeaderLatch as a lock: its leader has the lock. A latch leads once. */
+    private static final class LatchLock implements InterProcessLock {
+        private final CuratorFramework client;
+        private final String path;
+        private LeaderLatch latch;
+
+        LatchLock(CuratorFramework client, String path) {
+            this.client = client;
+            this.path = path;
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            latch = new LeaderLatch(client, path);
+            latch.start();
+            latch.await();
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void release() throws Exception {
+            latch.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return latch.hasLeadership();
+        }
+    }
+
     private static InterProcessLock lock(int session, String kind, String path) {
         CuratorFramework client = SESSIONS[session];
         switch (kind) {
@@ -144,6 +179,8 @@ public final class BenchDriver {
                 return new InterProcessReadWriteLock(client, path).writeLock();
             case "semaphore":
                 return new InterProcessSemaphoreMutex(client, path);
+            case "leader":
+                return new LatchLock(client, path);
             case "multi":
                 return new InterProcessMultiLock(
                         client,
