@@ -44,7 +44,7 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// What a candidate's znode holds, by format and options: Curator's bytes unless metadata is wanted.
+// A candidate's znode holds Curator's bytes, by format and options, unless metadata is wanted.
 func TestNodeDataIsCurators(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()

@@ -37,7 +37,7 @@ func observe(t testing.TB, e *leader.Election) <-chan sight {
 	return sights
 }
 
-// awaitSight waits for the sight of a leader, by its znode, or of nobody, by "".
+// awaitSight waits for the sight of a leader, by its znode, or of no leader, by "".
 func awaitSight(t testing.TB, sights <-chan sight, node string) {
 	t.Helper()
 	var last sight
@@ -81,7 +81,7 @@ func TestObserveSeesNobody(t *testing.T) {
 	})
 }
 
-// Whatever befalls the observer's requests and its session, in the end it shows who leads.
+// Faults of the observer's requests and of its session delay what it shows, and no more.
 func TestObserveConvergesUnderFaults(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {
