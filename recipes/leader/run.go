@@ -25,12 +25,13 @@ var pauses = retry.BoundedExponential(100*time.Millisecond, 5*time.Second, math.
 //
 //   - an error of lead that is not the end of its context, as it is, joined with the error of the
 //     resignation;
-//   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is closed;
+//   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is
+//     closed;
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
-// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s: after
-// that its deletion goes on in the background. If lead panics, Run resigns, and the panic reaches the caller. Run panics if lead is nil. The term's
-// Fence is its number.
+// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s.
+// After that its deletion goes on in the background. If lead panics, Run resigns, and the panic
+// reaches the caller. Run panics if lead is nil. The term's Fence is its number.
 func (e *Election) Run(
 	ctx context.Context, lead func(ctx context.Context, term *lease.Lease) error,
 ) error {

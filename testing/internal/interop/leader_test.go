@@ -53,8 +53,8 @@ func TestCuratorSelectorTakesTurns(t *testing.T) {
 	takeTurns(t, selectors)
 }
 
-// takeTurns checks that candidates of both libraries lead one at a time, in the order of one queue, and
-// that a candidate that gives up stands in nobody's way.
+// takeTurns checks that candidates of both libraries lead one at a time, in the order of one queue.
+// A candidate that withdraws blocks no other.
 func takeTurns(t *testing.T, k kind) {
 	t.Helper()
 	t.Run("One at a time", func(t *testing.T) {
