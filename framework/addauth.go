@@ -96,5 +96,5 @@ func (s *session) renew() {
 		leave(errRenewed)
 	}
 	s.tap.CloseConn(errRenewed)
-	s.hosts.renew() // last: the next attempt may have begun, and been ended here
+	s.hosts.Renew() // last: the next attempt may have begun, and been ended here
 }

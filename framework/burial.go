@@ -8,8 +8,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -45,14 +47,14 @@ func (c *core) bury(s *session, cause error) {
 // that long to stop before the next one gets it, unless Close comes first. It rests while the client has no connection:
 // servers that are in trouble are not to be dialled by two loops of each client.
 // core.run starts it; it ends by itself when the ensemble has had a session timeout,
-// and a margin, to expire the session, and within wireGrace of Close, which waits
+// and a margin, to expire the session, and within zkconn.Grace of Close, which waits
 // for it and leaves it one attempt where there is a connection.
 func (b *burial) run() {
 	<-b.session.ctx.Done() // whoever lost something with the session has been told
 	b.wait(b.core.cfg.margin(b.session.timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
 	defer cancel()
-	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(wireGrace, cancel) })
+	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(zkconn.Grace, cancel) })
 	defer stop()
 	var limit time.Time
 	for attempt := 0; b.core.awaitUp(); attempt++ {
@@ -73,16 +75,16 @@ func (b *burial) run() {
 
 // server returns which server to try: at first the one that the client has just
 // reached, then by turns any of them, and that one.
-func (b *burial) server(attempt int) target {
+func (b *burial) server(attempt int) hosts.Target {
 	if s := b.core.current(); attempt%2 == 0 && s != nil {
 		return s.reached()
 	}
-	return target{server: shuffled(b.core.currentServers().first())[0]}
+	return hosts.Target{Server: hosts.Shuffled(b.core.currentServers().first())[0]}
 }
 
 // attempt makes one attempt at one server, of the length that an attempt to
 // reconnect has.
-func (b *burial) attempt(ctx context.Context, t target) error {
+func (b *burial) attempt(ctx context.Context, t hosts.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
 	defer cancel()
 	conn, err := b.core.cfg.connect(ctx, t)
@@ -92,7 +94,7 @@ func (b *burial) attempt(ctx context.Context, t target) error {
 	defer func() { _ = conn.Close() }() // what it was for is known by then
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	exchange, err := b.core.cfg.startSASL(ctx, t.server)
+	exchange, err := b.core.cfg.startSASL(ctx, t.Server)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -24,8 +25,8 @@ func (c *core) closeElsewhere(s *session) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
 		defer cancel()
 		b := &burial{core: c, session: s}
-		for _, server := range shuffled(c.currentServers().first()) {
-			err := b.attempt(ctx, target{server: server})
+		for _, server := range hosts.Shuffled(c.currentServers().first()) {
+			err := b.attempt(ctx, hosts.Target{Server: server})
 			if err == nil || ctx.Err() != nil {
 				b.log(err, false)
 				return

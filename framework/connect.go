@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -15,20 +16,20 @@ var errDialPanicked = errors.New("the dialer, or a function of the TLS configura
 
 // connect makes a TCP connection, and TLS on it if that is configured. A panic of the
 // user's dialer costs the attempt.
-func (cfg *config) connect(ctx context.Context, t target) (conn net.Conn, err error) {
+func (cfg *config) connect(ctx context.Context, t hosts.Target) (conn net.Conn, err error) {
 	err = errDialPanicked
 	usercall.Guard(cfg.logger.Named("zk"), "WithDialer", func() { conn, err = cfg.dialSecured(ctx, t) })
 	return conn, err
 }
 
-func (cfg *config) dialSecured(ctx context.Context, t target) (net.Conn, error) {
-	conn, err := cfg.dial(ctx, "tcp", t.dialAddr())
+func (cfg *config) dialSecured(ctx context.Context, t hosts.Target) (net.Conn, error) {
+	conn, err := cfg.dial(ctx, "tcp", t.DialAddr())
 	if err != nil || cfg.tls == nil {
 		return conn, err
 	}
 	tlsConfig := cfg.tls
 	if tlsConfig.ServerName == "" { // also for a VerifyConnection, which checks the name by itself
-		host, _, err := net.SplitHostPort(t.server)
+		host, _, err := net.SplitHostPort(t.Server)
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}

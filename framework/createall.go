@@ -121,7 +121,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 		return paths, nil
 	}
 	for _, path := range paths {
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ const (
 // stands reports whether the znode that is meant is still there. It asks after a
 // sync: the server may lag behind the one that an earlier attempt went to.
 func (x deletion) stands(ctx context.Context, s *session) (bool, error) {
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync(x.path) }); err != nil {
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(x.path) }); err != nil {
 		return false, err
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(x.path) })

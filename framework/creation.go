@@ -110,9 +110,9 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err error) {
 	f.Begin()
 	if cr.has(withTTL) {
-		made.path, err = w.createTTL(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
+		made.path, err = w.CreateTTL(cr.path, cr.data, cr.flags(), wireACL(cr.acls), cr.ttl)
 	} else {
-		made.path, err = w.create(cr.path, cr.data, cr.flags(), cr.acls)
+		made.path, err = w.Create(cr.path, cr.data, cr.flags(), wireACL(cr.acls))
 	}
 	st, known := f.End()
 	made.stat, made.known = statOf(st), known
@@ -174,7 +174,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 		p := begin(s, func(w *wire) (string, error) {
 			f.Begin()
 			defer f.End()
-			return w.create(dir, []byte{}, proto.FlagContainer, acl)
+			return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
 		})
 		select {
 		case <-f.Sent():

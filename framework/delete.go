@@ -138,7 +138,7 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 				return struct{}{}, err
 			}
 		}
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(x.path, x.version) })
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(x.path, x.version) })
 		if d.earlier && errors.Is(err, ErrNoNode) {
 			err = nil
 		}

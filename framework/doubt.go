@@ -43,7 +43,7 @@ func (d *doubt) settle(ctx context.Context, s *session, path string) error {
 		d.before = s.core.zxid.Load()
 		return nil
 	}
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync(path) }); err != nil {
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(path) }); err != nil {
 		return err
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })

@@ -45,7 +45,7 @@ func (s *session) ephemerals(ctx context.Context, path string) ([]string, error)
 
 // ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
 func (s *session) ephemeralsWith(ctx context.Context, prefix string) ([]string, error) {
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() }); err != nil {
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() }); err != nil {
 		return nil, err
 	}
 	body, err := s.ask(ctx, proto.OpGetEphemerals, proto.AppendString(nil, prefix))

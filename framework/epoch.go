@@ -76,7 +76,7 @@ func (e *epoch) read(ctx context.Context, s *session) error {
 func (e *epoch) delete(ctx context.Context, s *session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
 		return err
 	}
 	_, err := multi(ctx, s, ops, ops)
@@ -201,7 +201,7 @@ func validateEpochACL(path string, acl []ACL) error {
 func (w *wire) createFollowed(f *tap.Following, path string, acl []ACL) (string, error) {
 	f.Begin()
 	defer f.End()
-	return w.create(path, []byte{}, 0, acl)
+	return w.Create(path, []byte{}, 0, wireACL(acl))
 }
 
 // findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it deletes

@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -61,40 +63,41 @@ func CreateUnchecked(c *Client, path string) error {
 
 // A Bare is the wire client as it is, with nothing of this package around it,
 // to be measured against.
-type Bare struct{ wire *wire }
+type Bare struct{ conn *zkconn.Conn }
 
 // DialBare connects to a server.
 func DialBare(addr string) (*Bare, error) {
-	w, err := newWire(wireConfig{
-		hosts:   newHosts([]string{addr}, nil, nil),
-		timeout: DefaultSessionTimeout,
-		request: DefaultMaxRequest,
-		reply:   DefaultMaxReply,
-		dial:    func(string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
-		logger:  zap.NewNop(),
-		onLink:  func(linkEvent) {},
-		onNode:  func(EventKind, string) {},
+	conn, err := zkconn.New(zkconn.Config{
+		Hosts:   hosts.New([]string{addr}, nil, nil),
+		Host:    hosts.WireHost,
+		Timeout: DefaultSessionTimeout,
+		Request: DefaultMaxRequest,
+		Reply:   DefaultMaxReply,
+		Dial:    func(string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
+		Logger:  zap.NewNop(),
+		OnLink:  func(zkconn.LinkEvent) {},
+		OnNode:  func(zkconn.NodeEvent, string) {},
 	})
-	return &Bare{w}, err
+	return &Bare{conn}, err
 }
 
 // Get reads a znode.
 func (b *Bare) Get(path string) error {
-	_, _, err := b.wire.conn.Get(path)
+	_, err := b.conn.Get(path)
 	return err
 }
 
 // CreateDelete creates an ephemeral sequential znode and deletes it.
 func (b *Bare) CreateDelete(path string) error {
-	created, err := b.wire.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(OpenACL()))
+	created, err := b.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(OpenACL()))
 	if err != nil {
 		return err
 	}
-	return b.wire.conn.Delete(created, AnyVersion)
+	return b.conn.Delete(created, AnyVersion)
 }
 
 // Close ends the session.
-func (b *Bare) Close() { b.wire.close(func() {}) }
+func (b *Bare) Close() { b.conn.Close(func() {}) }
 
 // Attempt runs an attempt that does nothing the way all operations go, or, if it is
 // not to be observed, past the one place that tells traces and metrics of it.

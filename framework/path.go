@@ -5,12 +5,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
 // ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error
 // that wraps it names the path and what is wrong with it.
-var ErrInvalidPath = errtype.New("invalid path", "invalid_path")
+var ErrInvalidPath = zkerr.ErrInvalidPath
 
 // ValidatePath returns nil if path is a znode's path: it starts with a slash,
 // has no empty, "." or ".." element, does not end in a slash unless it is "/",

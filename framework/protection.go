@@ -72,7 +72,7 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 // behind the one that the create went to.
 func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.sync(dir) }); err != nil {
+	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(dir) }); err != nil {
 		return "", Stat{}, err
 	}
 	if g.byData {
@@ -97,7 +97,7 @@ func (g *protection) delete(ctx context.Context, s *session, path string) error 
 	if g.epoch != nil {
 		return g.epoch.delete(ctx, s, path)
 	}
-	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.delete(path, AnyVersion) })
+	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
 	return err
 }
 

@@ -8,15 +8,6 @@ import (
 // syncOp is the one operation below that takes a leader.
 const syncOp = "sync"
 
-// A nodeState is what a read found.
-type nodeState struct {
-	exists   bool
-	stat     Stat
-	data     []byte
-	children []string
-	acl      []ACL
-}
-
 // read does one kind of read, retried as its outcome does not matter.
 func (c *Client) read(ctx context.Context, op, path string, ask func(w *wire, full string) (nodeState, error)) (nodeState, error) {
 	full := c.fullPath(path)
@@ -69,7 +60,7 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, err
 // happened when it was called. It is retried by the client's policy until ctx ends.
 func (c *Client) Sync(ctx context.Context, path string) error {
 	_, err := c.read(ctx, syncOp, path, func(w *wire, full string) (nodeState, error) {
-		return nodeState{}, w.sync(full)
+		return nodeState{}, w.Sync(full)
 	})
 	return callError(ctx, syncOp, path, err)
 }

@@ -15,7 +15,7 @@ import (
 func (c *Client) Ready(ctx context.Context) error {
 	s, err := c.core.connected()
 	if err == nil {
-		_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() })
+		_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() })
 	}
 	return callError(ctx, "ready", "", err)
 }

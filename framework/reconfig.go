@@ -22,7 +22,7 @@ const AnyConfig int64 = -1
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (Config, error) {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) {
-			if err := w.sync(configPath); err != nil {
+			if err := w.Sync(configPath); err != nil {
 				return nodeState{}, err
 			}
 			return w.get(configPath)

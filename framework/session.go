@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -16,7 +18,7 @@ type session struct {
 	core      *core
 	readsOnly bool // its servers have no quorum: see readonly.go; immutable
 	tap       *tap.Tap
-	hosts     *hosts
+	hosts     *hosts.List
 	wire      *wire
 	watches   *watches
 	ctx       context.Context // ends with the session, with its cause
@@ -39,7 +41,7 @@ type connState struct {
 	up     time.Time               // when the wire got its connection, zero if it has none
 	linked bool                    // that connection serves
 	heard  bool                    // the server has answered the probe on this connection
-	target target                  // of the latest connection
+	target hosts.Target            // of the latest connection
 	leave  context.CancelCauseFunc // ends the attempt to connect that is in progress
 }
 
@@ -63,7 +65,7 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	s := &session{
 		core:      c,
 		readsOnly: readsOnly,
-		hosts:     newHosts(list.first(), list.fallback(), c.cfg.resolve),
+		hosts:     hosts.New(list.first(), list.fallback(), c.cfg.resolve),
 		poke:      make(chan struct{}, 1),
 		over:      make(chan struct{}),
 		heldState: heldState{holds: make(map[*SessionHold]struct{})},
@@ -77,17 +79,18 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	})
 	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
-	var err error
-	s.wire, err = newWire(wireConfig{
-		hosts:   s.hosts,
-		timeout: c.cfg.sessionTimeout,
-		request: c.cfg.maxRequest,
-		reply:   c.cfg.maxReply,
-		dial:    s.dial,
-		logger:  c.log,
-		onLink:  s.onLink,
-		onNode:  s.onNode,
+	conn, err := zkconn.New(zkconn.Config{
+		Hosts:   s.hosts,
+		Host:    hosts.WireHost,
+		Timeout: c.cfg.sessionTimeout,
+		Request: c.cfg.maxRequest,
+		Reply:   c.cfg.maxReply,
+		Dial:    s.dial,
+		Logger:  c.log,
+		OnLink:  s.onLink,
+		OnNode:  func(event zkconn.NodeEvent, path string) { s.onNode(eventKind(event), path) },
 	})
+	s.wire = &wire{conn}
 	return s, err
 }
 
@@ -147,11 +150,11 @@ func (s *session) run() error {
 func (s *session) ServerAddr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.target.server
+	return s.target.Server
 }
 
 // reached returns what the latest connection went to.
-func (s *session) reached() target {
+func (s *session) reached() hosts.Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.target

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // Why a client leaves a server, or an attempt to connect to one, without a fault.
@@ -16,17 +19,17 @@ var (
 // dial connects to a server on behalf of the wire client, which does not say to
 // which.
 func (s *session) dial(string) (net.Conn, error) {
-	p := s.hosts.pause()
+	p := s.hosts.Pause()
 	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
-		p.wait = min(p.wait, timeout/pauseFraction) // a session is at stake
+		p.Wait = min(p.Wait, timeout/pauseFraction) // a session is at stake
 	}
-	if p.again && !s.readsOnly && s.core.cfg.readOnly {
+	if p.Again && !s.readsOnly && s.core.cfg.readOnly {
 		s.core.seekReadOnly()
 	}
 	if err := s.pause(p); err != nil {
 		return nil, err
 	}
-	if p.round && !s.readsOnly {
+	if p.Round && !s.readsOnly {
 		s.askForServers()
 	}
 	t, conn, err := s.attempt()
@@ -38,22 +41,22 @@ func (s *session) dial(string) (net.Conn, error) {
 }
 
 // undialled takes note that an attempt to connect failed with err.
-func (s *session) undialled(t target, err error) {
-	told := errors.Is(err, errRenewed) || errors.Is(err, errNoServers) // the latter by askForServers
+func (s *session) undialled(t hosts.Target, err error) {
+	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers) // the latter by askForServers
 	switch {
 	case told || s.ended() != nil:
 	case s.readsOnly:
-		s.core.readOnlyFailed(t.server, err)
+		s.core.readOnlyFailed(t.Server, err)
 	case errors.Is(err, ErrAuthFailed):
-		s.follows(link{event: linkDown, fault: err}) // the state changes
+		s.follows(link{event: zkconn.LinkDown, fault: err}) // the state changes
 	default:
-		s.core.failed(t.server, err)
+		s.core.failed(t.Server, err)
 	}
 }
 
 // attempt makes one attempt to connect to the target that comes next, which it
 // returns, too. What SetServers says meanwhile ends it.
-func (s *session) attempt() (target, net.Conn, error) {
+func (s *session) attempt() (hosts.Target, net.Conn, error) {
 	deadline := time.Now().Add(s.attemptLimit())
 	renewable, leave := context.WithCancelCause(s.ctx)
 	defer leave(nil)
@@ -62,7 +65,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 	s.mu.Lock()
 	s.leave = leave
 	s.mu.Unlock()
-	t, err := s.hosts.next(ctx)
+	t, err := s.hosts.NextTarget(ctx)
 	if err != nil {
 		return t, nil, renewedOr(renewable, err)
 	}
@@ -70,7 +73,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 	if err != nil {
 		return t, nil, renewedOr(renewable, err)
 	}
-	exchange, err := s.core.cfg.startSASL(ctx, t.server)
+	exchange, err := s.core.cfg.startSASL(ctx, t.Server)
 	if err != nil {
 		return t, nil, renewedOr(renewable, errors.Join(err, conn.Close()))
 	}
@@ -85,7 +88,7 @@ func (s *session) attempt() (target, net.Conn, error) {
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()
-	if !s.hosts.has(t) { // asked after the target was set: setServers looks the other way round
+	if !s.hosts.Has(t) { // asked after the target was set: setServers looks the other way round
 		s.tap.CloseConn(errRemoved)
 		return t, nil, errRenewed
 	}
@@ -109,15 +112,15 @@ func (s *session) attemptLimit() time.Duration {
 	return limit
 }
 
-func (s *session) pause(p pause) error {
-	if p.wait == 0 {
+func (s *session) pause(p hosts.Pause) error {
+	if p.Wait == 0 {
 		return context.Cause(s.ctx)
 	}
-	timer := time.NewTimer(p.wait)
+	timer := time.NewTimer(p.Wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-p.renewed:
+	case <-p.Renewed:
 	case <-s.ctx.Done():
 	}
 	return context.Cause(s.ctx)
@@ -126,21 +129,21 @@ func (s *session) pause(p pause) error {
 // setServers changes the servers. It ends an attempt to connect, and leaves the
 // present server if that is not among them.
 func (s *session) setServers(servers, fallback []string) {
-	s.hosts.replace(servers, fallback)
+	s.hosts.Replace(servers, fallback)
 	s.mu.Lock()
 	t, leave := s.target, s.leave
 	s.mu.Unlock()
 	if leave != nil {
 		leave(errRenewed)
 	}
-	if !s.hosts.has(t) {
+	if !s.hosts.Has(t) {
 		s.tap.CloseConn(errRemoved)
 	}
 }
 
 // leaveUnless leaves the present server unless it is one of servers.
 func (s *session) leaveUnless(servers []string) {
-	if !s.reached().among(servers) {
+	if !s.reached().Among(servers) {
 		s.tap.CloseConn(errRemoved)
 	}
 }

@@ -36,7 +36,7 @@ func (s *session) end(cause error) error {
 	clear(s.holds)
 	s.secured = 0
 	s.mu.Unlock()
-	s.hosts.end() // first: without a context, the wire would try to connect without a pause
+	s.hosts.End() // first: without a context, the wire would try to connect without a pause
 	for _, tell := range told {
 		usercall.Guard(s.core.log, "SessionHold.OnLost", func() { tell(cause) })
 	}
@@ -85,7 +85,7 @@ func (s *session) unlessEnded() *session {
 func (s *session) ended() error { return context.Cause(s.ctx) }
 
 // retire ends what is left of the session's wire. It blocks for up to two seconds.
-func (s *session) retire() { s.wire.close(func() { s.tap.CloseConn(s.ended()) }) }
+func (s *session) retire() { s.wire.Close(func() { s.tap.CloseConn(s.ended()) }) }
 
 // sessionError translates what the tap says of a session's end.
 func sessionError(err error) error {

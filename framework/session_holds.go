@@ -81,7 +81,7 @@ func (s *session) prove(ctx context.Context) error {
 	if err := s.core.awaitLink(ctx, s); err != nil {
 		return err
 	}
-	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.prove() })
+	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() })
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

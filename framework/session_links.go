@@ -9,19 +9,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // A link is a change of the wire's connection, with what was known of the
 // connection at that moment: soon after, the next one has taken its place.
 type link struct {
-	event linkEvent
+	event zkconn.LinkEvent
 	fault error // why it ended; ErrAuthFailed where a credential was refused
 }
 
 // onLink runs on a goroutine of the wire client, so it only takes note.
-func (s *session) onLink(ev linkEvent) {
+func (s *session) onLink(ev zkconn.LinkEvent) {
 	l := link{event: ev}
-	if ev == linkDown {
+	if ev == zkconn.LinkDown {
 		s.watches.severAll() // before anything is sent on the next connection
 		s.core.trees.sever(s)
 		l.fault = s.linkFault()
@@ -68,13 +69,13 @@ func (s *session) follow() error {
 	s.mu.Unlock()
 	for _, link := range links {
 		switch link.event {
-		case linkExpired:
+		case zkconn.LinkExpired:
 			return ErrSessionExpired
-		case linkDown:
+		case zkconn.LinkDown:
 			if err := s.down(link.fault); err != nil {
 				return err
 			}
-		case linkUp:
+		case zkconn.LinkUp:
 			if err := s.linkedUp(); err != nil {
 				return err
 			}
@@ -164,7 +165,7 @@ func (s *session) admit() {
 		s.probe()
 	default:
 		s.link()
-		s.hosts.serves()
+		s.hosts.Serves()
 		s.watches.fireAll(EventReconnected) // before anybody sets one on this connection
 		if s.readsOnly {
 			s.core.enterReadOnly(s)

@@ -80,7 +80,7 @@ func (s *session) beatsLocked() (beat, touch time.Time) {
 func (s *session) proveLocked(now time.Time) {
 	s.beaten = now
 	s.sent.heartbeat = s.core.spawn(func() { // ends with the answer or the wire
-		if err := s.wire.prove(); err != nil {
+		if err := s.wire.Prove(); err != nil {
 			s.core.log.Debug("heartbeat failed", zapError(err))
 		}
 		s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *session) touchLocked(due *soonest, at time.Time) {
 		due.at(at)
 	default:
 		s.sent.touch = s.core.spawn(func() { // ends with the answer or the wire
-			if err := s.wire.touch(); err != nil {
+			if err := s.wire.Touch(); err != nil {
 				s.core.log.Debug("touch failed", zapError(err))
 			}
 			s.mu.Lock()

@@ -72,6 +72,6 @@ func (c *core) found(s *session, servers []string) {
 	c.mu.Unlock()
 	if changed {
 		c.log.Info("the source of servers names others", zap.Strings(fieldServers, servers))
-		s.hosts.update(now.first(), now.fallback())
+		s.hosts.Update(now.first(), now.fallback())
 	}
 }

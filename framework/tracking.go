@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -74,11 +75,11 @@ func (t *tracker) adopt(text []byte) (settled bool) {
 // those can be reached: until then a connection that works is better than none.
 func (t *tracker) moveTo(servers []string) (settled bool) {
 	s := t.core.current()
-	if s == nil || s.reached().among(servers) {
+	if s == nil || s.reached().Among(servers) {
 		return true
 	}
-	for _, server := range shuffled(servers) {
-		if t.reachable(target{server: server}) {
+	for _, server := range hosts.Shuffled(servers) {
+		if t.reachable(hosts.Target{Server: server}) {
 			s.leaveUnless(servers)
 			return true
 		}
@@ -88,7 +89,7 @@ func (t *tracker) moveTo(servers []string) (settled bool) {
 
 // reachable reports whether a server accepts a connection, with TLS if the client
 // has that.
-func (t *tracker) reachable(to target) bool {
+func (t *tracker) reachable(to hosts.Target) bool {
 	ctx, cancel := context.WithTimeout(t.core.ctx, t.core.cfg.connectTimeout)
 	defer cancel()
 	conn, err := t.core.cfg.connect(ctx, to)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // A WatchKind says what a [Watch] looks at.
@@ -62,6 +63,19 @@ func (k EventKind) String() string {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}
 	return names[k-1]
+}
+
+func eventKind(event zkconn.NodeEvent) EventKind {
+	switch event {
+	case zkconn.NodeCreated:
+		return EventCreated
+	case zkconn.NodeDeleted:
+		return EventDeleted
+	case zkconn.NodeDataChanged:
+		return EventChanged
+	default:
+		return EventChildrenChanged
+	}
 }
 
 func (k WatchKind) read() tap.Read {

@@ -35,3 +35,6 @@ var (
 	ErrSessionReplaced = errtype.NewOf(ErrSessionEnded, "replaced by the server", "session_replaced")
 	ErrClosed          = errtype.New("client closed", "client_closed")
 )
+
+// ErrInvalidPath is for a path that is none.
+var ErrInvalidPath = errtype.New("invalid path", "invalid_path")

@@ -1,4 +1,6 @@
-package framework
+// Package hosts hands out what a session's wire client connects to: each address of each server once,
+// in a random order, round after round.
+package hosts
 
 import (
 	"context"
@@ -22,115 +24,117 @@ const (
 // to be asked in a tight loop.
 const steadyAfter = 500 * time.Millisecond
 
-// hosts hands out what to connect to, round after round: each address of each
+// A List hands out what to connect to, round after round: each address of each
 // server once, in a random order.
-type hosts struct {
+type List struct {
 	resolve Resolver // nil if the dialer takes names; immutable
 
 	mu       sync.Mutex // guards following
 	servers  []string
 	fallback []string      // servers that are tried after those, from the second round on
-	queue    []target      // what is left of the present round
+	queue    []Target      // what is left of the present round
 	rounds   int           // begun since the last steady connection
-	last     target        // that was handed out last
+	last     Target        // that was handed out last
 	linked   time.Time     // when the present connection began to serve, zero if there is none
 	ending   bool          // the wire is to end rather than to connect
 	renewed  chan struct{} // closed and replaced: it ends a pause and a round
 }
 
-func newHosts(servers, fallback []string, resolve Resolver) *hosts {
-	return &hosts{resolve: resolve, servers: servers, fallback: fallback, renewed: make(chan struct{})}
+// New returns a List of the servers. resolve is nil if the dialer takes names.
+func New(servers, fallback []string, resolve Resolver) *List {
+	return &List{resolve: resolve, servers: servers, fallback: fallback, renewed: make(chan struct{})}
 }
 
-func shuffled[E any](list []E) []E {
+// Shuffled returns the list in a random order.
+func Shuffled[E any](list []E) []E {
 	order := slices.Clone(list)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order
 }
 
-// replace changes the servers. Attempts on the new ones begin at once.
-func (h *hosts) replace(servers, fallback []string) {
+// Replace changes the servers. Attempts on the new ones begin at once.
+func (h *List) Replace(servers, fallback []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.servers, h.fallback = servers, fallback
 	h.renewLocked()
 }
 
-// renew begins a first round at once.
-func (h *hosts) renew() {
+// Renew begins a first round at once.
+func (h *List) Renew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewLocked()
 }
 
-func (h *hosts) renewLocked() {
+func (h *List) renewLocked() {
 	h.queue, h.rounds = nil, 0
 	close(h.renewed)
 	h.renewed = make(chan struct{})
 }
 
-// update changes the servers where a round is about to begin.
-func (h *hosts) update(servers, fallback []string) {
+// Update changes the servers where a round is about to begin.
+func (h *List) Update(servers, fallback []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.servers, h.fallback, h.queue = servers, fallback, nil
 }
 
-// has reports whether t is among the servers.
-func (h *hosts) has(t target) bool {
+// Has reports whether t is among the servers.
+func (h *List) Has(t Target) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return t.among(h.servers) || t.among(h.fallback)
+	return t.Among(h.servers) || t.Among(h.fallback)
 }
 
 // Init is part of the wire client's interface of a host provider.
-func (h *hosts) Init([]string) error { return nil }
+func (h *List) Init([]string) error { return nil }
 
 // Len is part of it, too.
-func (h *hosts) Len() int { return 1 }
+func (h *List) Len() int { return 1 }
 
-// wireHost is what the wire client is told to connect to. It is the dialer that
+// WireHost is what the wire client is told to connect to. It is the dialer that
 // knows where to: a name may have to be asked for, which Next must not wait for.
-const wireHost = "ensemble"
+const WireHost = "ensemble"
 
 // Next is part of the wire client's interface. The wire client pauses for a
 // second, failing whatever is queued, if it is told that a round begins; so it
 // never is, and the dialer pauses instead. Only where the wire ends it is told,
 // because there alone it looks whether it was closed.
-func (h *hosts) Next() (server string, retryStart bool) {
+func (h *List) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return wireHost, h.ending
+	return WireHost, h.ending
 }
 
 // Connected is part of the wire client's interface. It means that a handshake
-// was answered, which is not enough to be of use: see serves.
-func (h *hosts) Connected() {}
+// was answered, which is not enough to be of use: see Serves.
+func (h *List) Connected() {}
 
-// serves takes note that the connection has begun to be of use.
-func (h *hosts) serves() {
+// Serves takes note that the connection has begun to be of use.
+func (h *List) Serves() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.linked = time.Now()
 }
 
-// end makes the wire client give up connecting.
-func (h *hosts) end() {
+// End makes the wire client give up connecting.
+func (h *List) End() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ending = true
 }
 
-// A pause is how long to wait before an attempt.
-type pause struct {
-	wait    time.Duration
-	renewed <-chan struct{} // its end ends the wait
-	round   bool            // the attempt begins a round
-	again   bool            // and the round before it has failed
+// A Pause is how long to wait before an attempt.
+type Pause struct {
+	Wait    time.Duration
+	Renewed <-chan struct{} // its end ends the wait
+	Round   bool            // the attempt begins a round
+	Again   bool            // and the round before it has failed
 }
 
-// pause returns how long to wait before the attempt that comes next.
-func (h *hosts) pause() pause {
+// Pause returns how long to wait before the attempt that comes next.
+func (h *List) Pause() Pause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.linked.IsZero() && time.Since(h.linked) >= steadyAfter {
@@ -138,23 +142,23 @@ func (h *hosts) pause() pause {
 	}
 	h.linked = time.Time{}
 	if len(h.queue) > 0 {
-		return pause{renewed: h.renewed}
+		return Pause{Renewed: h.renewed}
 	}
 	h.rounds++
 	if h.rounds == 1 {
-		return pause{renewed: h.renewed, round: true}
+		return Pause{Renewed: h.renewed, Round: true}
 	}
 	limit := min(firstReconnectPause<<min(h.rounds-2, 10), maxReconnectPause)
 	wait := minReconnectPause + rand.N(limit-minReconnectPause)
-	return pause{wait: wait, renewed: h.renewed, round: true, again: true}
+	return Pause{Wait: wait, Renewed: h.renewed, Round: true, Again: true}
 }
 
-// next returns what to connect to now. It resolves the server's name if there is
+// NextTarget returns what to connect to now. It resolves the server's name if there is
 // a resolver: then the first of its addresses is tried now, and the others later
 // in the round.
-func (h *hosts) next(ctx context.Context) (target, error) {
+func (h *List) NextTarget(ctx context.Context) (Target, error) {
 	t, round, err := h.take()
-	if err != nil || h.resolve == nil || t.addr != "" {
+	if err != nil || h.resolve == nil || t.Addr != "" {
 		return t, err
 	}
 	targets, err := t.resolved(ctx, h.resolve)
@@ -164,44 +168,44 @@ func (h *hosts) next(ctx context.Context) (target, error) {
 	return h.spread(targets, round), nil
 }
 
-// take takes the next target from the queue, which it fills if it is empty. round
+// take takes the next Target from the queue, which it fills if it is empty. round
 // is a token of the servers that it belongs to.
-func (h *hosts) take() (t target, round chan struct{}, err error) {
+func (h *List) take() (t Target, round chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) == 0 {
 		h.fillLocked()
 	}
 	if len(h.queue) == 0 {
-		return target{}, nil, errNoServers
+		return Target{}, nil, ErrNoServers
 	}
 	t, h.queue = h.queue[0], h.queue[1:]
-	if h.resolve == nil || t.addr != "" {
+	if h.resolve == nil || t.Addr != "" {
 		h.last = t
 	}
 	return t, h.renewed, nil
 }
 
 // fillLocked begins a round: the server that was tried last comes last. It needs mu.
-func (h *hosts) fillLocked() {
-	order := shuffled(h.servers)
+func (h *List) fillLocked() {
+	order := Shuffled(h.servers)
 	if h.rounds > 1 {
-		order = append(order, shuffled(h.fallback)...)
+		order = append(order, Shuffled(h.fallback)...)
 	}
 	for _, server := range order {
-		if t := (target{server: server}); !slices.Contains(h.queue, t) {
+		if t := (Target{Server: server}); !slices.Contains(h.queue, t) {
 			h.queue = append(h.queue, t)
 		}
 	}
-	h.queue = toEnd(h.queue, func(t target) bool { return t.server == h.last.server })
+	h.queue = toEnd(h.queue, func(t Target) bool { return t.Server == h.last.Server })
 }
 
 // spread returns the first of a server's targets and keeps the others for the
 // end of the round, unless the servers have changed since it began.
-func (h *hosts) spread(targets []target, round chan struct{}) target {
+func (h *List) spread(targets []Target, round chan struct{}) Target {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	targets = toEnd(targets, func(t target) bool { return t == h.last })
+	targets = toEnd(targets, func(t Target) bool { return t == h.last })
 	if h.renewed == round {
 		h.last = targets[0]
 		h.queue = append(h.queue, targets[1:]...)

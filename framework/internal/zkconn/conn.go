@@ -1,0 +1,195 @@
+// Package zkconn is the one package that knows the wire client. Its types are the wire client's in no
+// exported signature but those of access lists, and its errors are package zkerr's.
+package zkconn
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Conn is one connection of the wire client.
+// It carries one session and is never used for the next one, so that nothing
+// queued under an old session can run under a new one. Its methods block until
+// the server has answered, the connection broke or the wire was closed; they
+// return the errors of package zkerr.
+type Conn struct {
+	conn   *zk.Conn
+	events <-chan zk.Event
+
+	mu    sync.Mutex     // guards following
+	ended bool           // close has begun
+	ttls  sync.WaitGroup // creates with a TTL in progress; see close
+}
+
+// requestSlack is room in the wire client's buffer beyond the longest request.
+// Where a request ends exactly at the buffer's end the wire client panics.
+const requestSlack = 64
+
+// New starts to connect; it does not wait.
+func New(cfg Config) (*Conn, error) {
+	conn, events, err := zk.Connect([]string{cfg.Host}, cfg.Timeout,
+		zk.WithHostProvider(cfg.Hosts),
+		zk.WithDialer(func(_, addr string, _ time.Duration) (net.Conn, error) { return cfg.Dial(addr) }),
+		zk.WithEventCallback(func(ev zk.Event) { dispatch(cfg, ev) }),
+		zk.WithLogger(wireLogger{cfg.Logger.Sugar()}),
+		zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(cfg.Reply),
+		zk.WithMaxConnBufferSize(cfg.Request+requestSlack),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("wire client: %s", err.Error())
+	}
+	return &Conn{conn: conn, events: events}, nil
+}
+
+// dispatch runs on the wire client's goroutines, before anything that follows
+// the event in the order of the connection.
+func dispatch(cfg Config, ev zk.Event) {
+	switch ev.Type {
+	case zk.EventSession:
+		switch ev.State {
+		case zk.StateHasSession:
+			cfg.OnLink(LinkUp)
+		case zk.StateDisconnected:
+			cfg.OnLink(LinkDown)
+		case zk.StateExpired:
+			cfg.OnLink(LinkExpired)
+		}
+	case zk.EventNodeCreated:
+		cfg.OnNode(NodeCreated, ev.Path)
+	case zk.EventNodeDeleted:
+		cfg.OnNode(NodeDeleted, ev.Path)
+	case zk.EventNodeDataChanged:
+		cfg.OnNode(NodeDataChanged, ev.Path)
+	case zk.EventNodeChildrenChanged:
+		cfg.OnNode(NodeChildrenChanged, ev.Path)
+	}
+}
+
+// Grace is how long the end of a wire waits for what must not be
+// interrupted; the wire client itself waits for a second.
+const Grace = 500 * time.Millisecond
+
+// Close ends the session in order where there is a connection, which takes a
+// second at the most, and returns when the wire client's goroutines are gone.
+// cut closes the socket in use.
+func (w *Conn) Close(cut func()) {
+	w.finishTTLs(cut)
+	w.conn.Close()
+	cut()
+	for range w.events { // closed by the wire client when it is done
+	}
+}
+
+// finishTTLs waits until no create with a TTL is in progress: the wire client
+// would read its reply while it is still being decoded. Where that takes too
+// long it cuts the connection, which ends them.
+func (w *Conn) finishTTLs(cut func()) {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	timer := time.AfterFunc(Grace, cut)
+	w.ttls.Wait()
+	timer.Stop()
+}
+
+// A Node is what a read found.
+type Node struct {
+	Exists   bool
+	Stat     proto.Stat
+	Data     []byte
+	Children []string
+}
+
+// Create creates a znode and returns its path.
+func (w *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string, error) {
+	created, err := w.conn.Create(path, data, flags, acl)
+	return created, translated(err)
+}
+
+// CreateTTL creates a znode that the server removes after the time.
+func (w *Conn) CreateTTL(path string, data []byte, flags int32, acl []ACL, ttl time.Duration) (string, error) {
+	w.mu.Lock()
+	if w.ended {
+		w.mu.Unlock()
+		return "", zkerr.ErrNotConnected
+	}
+	w.ttls.Add(1)
+	w.mu.Unlock()
+	defer w.ttls.Done()
+	created, err := w.conn.CreateTTL(path, data, flags, acl, ttl)
+	return created, translated(err)
+}
+
+// Get reads a znode's data and Stat.
+func (w *Conn) Get(path string) (Node, error) {
+	data, st, err := w.conn.Get(path)
+	if err != nil {
+		return Node{}, translated(err)
+	}
+	return Node{Exists: true, Stat: proto.Stat(*st), Data: data}, nil
+}
+
+// Exists reads a znode's Stat.
+func (w *Conn) Exists(path string) (Node, error) {
+	ok, st, err := w.conn.Exists(path)
+	if err != nil || !ok { // ok means nothing where there is an error
+		return Node{}, translated(err)
+	}
+	return Node{Exists: true, Stat: proto.Stat(*st)}, nil
+}
+
+// Children reads the names of a znode's children, and its Stat.
+func (w *Conn) Children(path string) (Node, error) {
+	names, st, err := w.conn.Children(path)
+	if err != nil {
+		return Node{}, translated(err)
+	}
+	return Node{Exists: true, Stat: proto.Stat(*st), Children: names}, nil
+}
+
+// Set replaces a znode's data.
+func (w *Conn) Set(path string, data []byte, version int32) (proto.Stat, error) {
+	st, err := w.conn.Set(path, data, version)
+	return statOf(st, err)
+}
+
+// Delete deletes a znode.
+func (w *Conn) Delete(path string, version int32) error {
+	return translated(w.conn.Delete(path, version))
+}
+
+// Sync makes the server catch up with the leader.
+func (w *Conn) Sync(path string) error {
+	_, err := w.conn.Sync(path)
+	return translated(err)
+}
+
+// GetACL reads a znode's access list and Stat.
+func (w *Conn) GetACL(path string) ([]ACL, proto.Stat, error) {
+	acl, st, err := w.conn.GetACL(path)
+	if err != nil {
+		return nil, proto.Stat{}, translated(err)
+	}
+	return acl, proto.Stat(*st), nil
+}
+
+// SetACL replaces a znode's access list.
+func (w *Conn) SetACL(path string, acl []ACL, version int32) (proto.Stat, error) {
+	st, err := w.conn.SetACL(path, acl, version)
+	return statOf(st, err)
+}
+
+func statOf(st *zk.Stat, err error) (proto.Stat, error) {
+	if err != nil {
+		return proto.Stat{}, translated(err)
+	}
+	return proto.Stat(*st), nil
+}
