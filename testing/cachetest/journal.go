@@ -1,0 +1,136 @@
+package cachetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// patience bounds what has to happen at some time, on a machine as slow as it may be.
+const patience = 30 * time.Second
+
+// A Journal records the events of a cache and replays them. Its methods may be called concurrently.
+type Journal struct {
+	root string // immutable
+
+	mu     sync.Mutex // guards following
+	lines  []string
+	nodes  map[string]cache.Node
+	faults []string
+}
+
+// Record returns a journal of the events of c, from those that c begins with for a new listener.
+func Record(c *cache.Cache) *Journal {
+	j := &Journal{root: c.Path(), nodes: make(map[string]cache.Node)}
+	c.OnEvent(j.add)
+	return j
+}
+
+// Lines returns the events by now: "ready", "stale", or as in "changed /child=data", with the path
+// below the cache's.
+func (j *Journal) Lines() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lines)
+}
+
+// Count returns how many of the events by now are the line.
+func (j *Journal) Count(line string) (n int) {
+	for _, other := range j.Lines() {
+		if other == line {
+			n++
+		}
+	}
+	return n
+}
+
+// Await waits until the last event is the line, or fails the test.
+func (j *Journal) Await(t testing.TB, line string) {
+	t.Helper()
+	zktest.Eventually(t, patience, "the event "+line, func() bool {
+		lines := j.Lines()
+		return len(lines) > 0 && lines[len(lines)-1] == line
+	})
+}
+
+// Check waits until the events lead to the snapshot, and fails the test if they do not, or do not
+// fit one another. The cache must not change meanwhile.
+func (j *Journal) Check(t testing.TB, s *cache.Snapshot) {
+	t.Helper()
+	want := maps.Collect(s.All())
+	zktest.Eventually(t, patience, "the events lead to what the cache has", func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return maps.EqualFunc(j.nodes, want, func(a, b cache.Node) bool {
+			return a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && string(a.Data) == string(b.Data)
+		})
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, fault := range j.faults {
+		t.Error(fault)
+	}
+}
+
+func (j *Journal) add(e cache.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	node := e.New
+	if e.Kind == cache.Removed {
+		node = e.Old
+	}
+	switch e.Kind {
+	case cache.Ready, cache.Stale:
+		j.lines = append(j.lines, e.Kind.String())
+		return
+	case cache.Added:
+		j.added(node)
+	case cache.Changed:
+		j.changed(e)
+	case cache.Removed:
+		j.removed(node)
+	}
+	j.lines = append(j.lines, fmt.Sprintf("%v %s=%s", e.Kind, node.Path[len(j.root):], node.Data))
+}
+
+func (j *Journal) fault(format string, args ...any) {
+	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+}
+
+func (j *Journal) added(n cache.Node) {
+	dir, _ := framework.SplitPath(n.Path)
+	if _, ok := j.nodes[dir]; !ok && n.Path != j.root {
+		j.fault("%s is added before its parent", n.Path)
+	}
+	if _, ok := j.nodes[n.Path]; ok {
+		j.fault("%s is added although it is there", n.Path)
+	}
+	j.nodes[n.Path] = n
+}
+
+func (j *Journal) changed(e cache.Event) {
+	was, ok := j.nodes[e.New.Path]
+	if !ok || was.Stat.Mzxid != e.Old.Stat.Mzxid || was.Stat.Czxid != e.New.Stat.Czxid || e.New.Stat.Mzxid <= was.Stat.Mzxid {
+		j.fault("%s changes from %+v to %+v, but was %+v", e.New.Path, e.Old.Stat, e.New.Stat, was.Stat)
+	}
+	j.nodes[e.New.Path] = e.New
+}
+
+func (j *Journal) removed(n cache.Node) {
+	if was, ok := j.nodes[n.Path]; !ok || was.Stat.Mzxid != n.Stat.Mzxid {
+		j.fault("%s is removed as %+v, but was %+v", n.Path, n.Stat, was.Stat)
+	}
+	for path := range j.nodes {
+		if dir, _ := framework.SplitPath(path); dir == n.Path && path != n.Path {
+			j.fault("%s is removed before %s", n.Path, path)
+		}
+	}
+	delete(j.nodes, n.Path)
+}

@@ -1,0 +1,142 @@
+package cachetest
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+)
+
+// rounds is how many faults a cache meets in one run.
+const rounds = 12
+
+// Run checks the caches that make makes, as [cache.New] does, in all worlds of package worlds. It may
+// return before its subtests have run, because they are parallel.
+func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)) {
+	t.Helper()
+	for seed := range uint64(4) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				path := "/cachetest-" + rand.Text()
+				way := w.Way(t)
+				writer := newWriter(w.Client(t), path, seed)
+				made, err := make(way.Client(t), path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := made.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				run(t, w, way, writer, made)
+			})
+		})
+	}
+}
+
+func run(t *testing.T, w *worlds.World, way *worlds.Way, writer *writer, made *cache.Cache) {
+	t.Helper()
+	journal := Record(made)
+	observer := &observer{writer: writer, seen: make(map[string]int)}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+	defer cancel()
+	watching.Go(func() {
+		for s := range made.Snapshots(ctx) {
+			observer.look(t, s)
+		}
+	})
+	for range rounds {
+		heal := strike(t, writer, way)
+		for range 20 {
+			writer.write(ctx, t)
+			if writer.random.IntN(8) == 0 {
+				w.Settle()
+			}
+		}
+		heal()
+		if writer.random.IntN(2) == 0 {
+			writer.write(ctx, t)
+		}
+		if err := made.Sync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s := made.Snapshot()
+		if got, want := keyOf(s), writer.present(); got != want || !s.Settled() {
+			t.Errorf("after Sync the cache has %q (settled: %v), want %q", got, s.Settled(), want)
+		}
+		journal.Check(t, s)
+	}
+	cancel()
+}
+
+// strike has a fault meet the cache's client, and returns what ends it.
+func strike(t testing.TB, writer *writer, way *worlds.Way) (heal func()) {
+	t.Helper()
+	none := func() {}
+	switch writer.random.IntN(8) {
+	case 0:
+		way.Cut()
+	case 1:
+		way.Refuse()
+		way.Cut()
+		return way.Heal
+	case 2:
+		way.Expire(t)
+	case 3:
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DropReply})
+	case 4:
+		way.Rules().Add(fault.Rule{Op: fault.AddWatch, Action: fault.DropReply})
+		way.Cut()
+	case 5:
+		way.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
+		way.Cut()
+	case 6:
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
+	}
+	return none
+}
+
+// An observer checks one snapshot after another.
+type observer struct {
+	writer *writer
+	state  int            // the number of the latest settled snapshot's state
+	seen   map[string]int // the number of the write that a znode was last seen with
+}
+
+func (o *observer) look(t testing.TB, s *cache.Snapshot) {
+	t.Helper()
+	for path, n := range s.All() {
+		number, err := strconv.Atoi(string(n.Data))
+		if err != nil || number < o.seen[path] {
+			t.Errorf("%s shows write %q after write %d", path, n.Data, o.seen[path])
+		}
+		o.seen[path] = number
+	}
+	if !s.Settled() {
+		return
+	}
+	state, ok := o.writer.index(keyOf(s), o.state)
+	if !ok {
+		t.Errorf("a settled snapshot is no state that the tree had since the one before: %q", keyOf(s))
+		return
+	}
+	o.state = state
+}
+
+func keyOf(s *cache.Snapshot) string {
+	state := make(map[string]string)
+	for path, n := range s.All() {
+		state[path] = string(n.Data)
+	}
+	return key(state)
+}
