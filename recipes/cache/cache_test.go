@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -84,9 +85,9 @@ func TestReplayingEventsGivesTheTree(t *testing.T) {
 		c, other := s.Client(t), s.Client(t)
 		s.create(t, c, "/a/b", "1")
 		made := s.open(t, c, s.path)
-		early := record(made, s.path)
+		early := cachetest.Record(made)
 		mustReady(t, made)
-		late := record(made, s.path)
+		late := cachetest.Record(made)
 		for range 20 {
 			s.set(t, other, "/a/b", "2")
 			s.create(t, other, "/a/c", "x")
@@ -96,9 +97,9 @@ func TestReplayingEventsGivesTheTree(t *testing.T) {
 			s.delete(t, other, "/a/c")
 		}
 		mustSync(t, made)
-		early.check(t, made.Snapshot())
-		late.check(t, made.Snapshot())
-		if lines := late.all(); !slices.Equal(lines[:4], []string{"added =", "added /a=", "added /a/b=1", "ready"}) {
+		early.Check(t, made.Snapshot())
+		late.Check(t, made.Snapshot())
+		if lines := late.Lines(); !slices.Equal(lines[:4], []string{"added =", "added /a=", "added /a/b=1", "ready"}) {
 			t.Errorf("a listener that comes late begins with %q", lines[:4])
 		}
 	})
@@ -176,22 +177,22 @@ func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 		s.create(t, other, "/gone", "")
 		s.create(t, other, "/same/x", "")
 		made := s.ready(t, way.Client(t), s.path)
-		j := record(made, s.path)
-		j.await(t, "ready")
+		j := cachetest.Record(made)
+		j.Await(t, "ready")
 		way.Refuse()
 		way.Cut()
-		j.await(t, "stale")
+		j.Await(t, "stale")
 		s.delete(t, other, "/a/b")
 		s.delete(t, other, "/a")
 		s.delete(t, other, "/gone")
 		s.create(t, other, "/a", "")
 		s.create(t, other, "/a/b", "new")
-		before := len(j.all())
+		before := len(j.Lines())
 		way.Heal()
-		j.await(t, "ready")
+		j.Await(t, "ready")
 		mustSync(t, made)
-		j.check(t, made.Snapshot())
-		got := j.all()[before:]
+		j.Check(t, made.Snapshot())
+		got := j.Lines()[before:]
 		slices.Sort(got)
 		want := []string{"added /a/b=new", "added /a=", "ready", "removed /a/b=old", "removed /a=", "removed /gone="}
 		if !slices.Equal(got, want) {
@@ -209,13 +210,13 @@ func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 		if since, stale := made.Stale(); stale && since.Before(start) {
 			t.Errorf("stale since %v, before it was made at %v", since, start)
 		}
-		j := record(made, s.path)
+		j := cachetest.Record(made)
 		mustReady(t, made)
 		for _, away := range []func(){func() { way.Cut() }, func() { way.Expire(t) }} {
 			way.Refuse()
 			broken := time.Now()
 			way.Cut()
-			j.await(t, "stale")
+			j.Await(t, "stale")
 			if since, stale := made.Stale(); !stale || since.Before(broken) || since.After(time.Now()) {
 				t.Errorf("stale %v since %v, want since %v", stale, since, broken)
 			}
@@ -232,18 +233,18 @@ func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 			}
 			way.Heal()
 			mustReady(t, made)
-			j.await(t, "ready")
+			j.Await(t, "ready")
 			if _, stale := made.Stale(); stale {
 				t.Error("it is ready and stale")
 			}
-			before := j.count("stale")
+			before := j.Count("stale")
 			away()
-			zktest.Eventually(t, generous, "the cache is stale", func() bool { return j.count("stale") > before })
-			j.await(t, "ready")
+			zktest.Eventually(t, generous, "the cache is stale", func() bool { return j.Count("stale") > before })
+			j.Await(t, "ready")
 		}
 		s.set(t, other, "/a", "2")
 		s.want(t, made, map[string]string{"": "", "/a": "2"})
-		j.check(t, made.Snapshot())
+		j.Check(t, made.Snapshot())
 	})
 }
 
@@ -370,7 +371,7 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		c := s.Client(t)
 		made := s.ready(t, c, s.path)
-		j := record(made, s.path)
+		j := cachetest.Record(made)
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"maps"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/worlds"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
@@ -21,6 +18,10 @@ const generous = 30 * time.Second
 
 // A maker is cache.New, or what stands for it.
 type maker func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)
+
+func makers() map[string]maker {
+	return map[string]maker{"recursive": cache.New, "two watches": cache.NewEach}
+}
 
 // A scene is one run of a test.
 type scene struct {
@@ -32,7 +33,7 @@ type scene struct {
 // each runs body in each world, with a recursive watch and with two watches for each znode.
 func each(t *testing.T, body func(t *testing.T, s *scene), opts ...worlds.Option) {
 	t.Helper()
-	for name, make := range map[string]maker{"recursive": cache.New, "two watches": cache.NewEach} {
+	for name, make := range makers() {
 		t.Run(name, func(t *testing.T) {
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
 				body(t, &scene{w, make, "/cache-" + rand.Text()})
@@ -132,107 +133,5 @@ func (s *scene) delete(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
 	if err := c.Delete(t.Context(), s.path+path); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A journal records the events of a cache, and replays them.
-type journal struct {
-	mu     sync.Mutex
-	lines  []string
-	nodes  map[string]cache.Node
-	faults []string
-}
-
-// record records the events of c, with paths relative to path.
-func record(c *cache.Cache, path string) *journal {
-	j := &journal{nodes: make(map[string]cache.Node)}
-	c.OnEvent(func(e cache.Event) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.add(e, path)
-	})
-	return j
-}
-
-// add replays e, which has to fit what was there.
-func (j *journal) add(e cache.Event, root string) {
-	fail := func(format string, args ...any) { j.faults = append(j.faults, fmt.Sprintf(format, args...)) }
-	node := e.New
-	if e.Kind == cache.Removed {
-		node = e.Old
-	}
-	old, had := j.nodes[node.Path]
-	dir, _ := framework.SplitPath(node.Path)
-	switch e.Kind {
-	case cache.Ready, cache.Stale:
-		j.lines = append(j.lines, e.Kind.String())
-		return
-	case cache.Added:
-		if _, ok := j.nodes[dir]; had || !ok && node.Path != root {
-			fail("%s is added although it is there, or its parent is not", node.Path)
-		}
-		j.nodes[node.Path] = node
-	case cache.Changed:
-		if !had || old.Stat.Mzxid != e.Old.Stat.Mzxid || node.Stat.Mzxid <= old.Stat.Mzxid || old.Stat.Czxid != node.Stat.Czxid {
-			fail("%s changes from %+v, but was %+v", node.Path, e.Old.Stat, old.Stat)
-		}
-		j.nodes[node.Path] = node
-	case cache.Removed:
-		if !had || old.Stat.Mzxid != e.Old.Stat.Mzxid {
-			fail("%s is removed as %+v, but was %+v", node.Path, e.Old.Stat, old.Stat)
-		}
-		for path := range j.nodes {
-			if up, _ := framework.SplitPath(path); up == node.Path && path != "/" {
-				fail("%s is removed before %s", node.Path, path)
-			}
-		}
-		delete(j.nodes, node.Path)
-	}
-	j.lines = append(j.lines, fmt.Sprintf("%v %s=%s", e.Kind, node.Path[len(root):], node.Data))
-}
-
-// all returns the events by now.
-func (j *journal) all() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return append([]string(nil), j.lines...)
-}
-
-// await waits until the last event is the line.
-func (j *journal) await(t testing.TB, line string) {
-	t.Helper()
-	zktest.Eventually(t, generous, "the event "+line, func() bool {
-		lines := j.all()
-		return len(lines) > 0 && lines[len(lines)-1] == line
-	})
-}
-
-// count returns how often the line has come.
-func (j *journal) count(line string) (n int) {
-	for _, other := range j.all() {
-		if other == line {
-			n++
-		}
-	}
-	return n
-}
-
-// check fails the test unless the events fitted, and lead to the snapshot.
-func (j *journal) check(t testing.TB, s *cache.Snapshot) {
-	t.Helper()
-	want := contents(s)
-	zktest.Eventually(t, generous, "the events lead to what the cache has", func() bool {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		got := make(map[string]string)
-		for path, n := range j.nodes {
-			got[path] = string(n.Data)
-		}
-		return maps.Equal(got, want)
-	})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, fault := range j.faults {
-		t.Error(fault)
 	}
 }

@@ -1,13 +1,76 @@
 package cachetest_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 
-func TestCache(t *testing.T) { cachetest.Run(t, cache.New) }
+// A lock's holder has caches on an isolated follower, which answers addWatch and reads alone: no
+// answer of those is a proof of the session, so the lease is lost before the next holder is granted.
+func TestACacheIsNoProofOfTheSession(t *testing.T) {
+	t.Parallel()
+	const path = "/cachetest-proof"
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		members := w.Members()
+		follower, leader := members[0], members[len(members)-1]
+		holder := follower.Client(t, framework.WithSessionTimeout(4*time.Second))
+		next := leader.Client(t)
+		mutex := func(c *framework.Client) *lock.Mutex {
+			m, err := lock.NewMutex(c, path+"/lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		lease, err := mutex(holder).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		observed := make(chan time.Time, 1)
+		go func() {
+			<-lease.Lost()
+			observed <- time.Now()
+		}()
+		follower.Isolate(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		opened := make(chan struct{})
+		go func() { // addWatch and reads, again and again
+			defer close(opened)
+			for ctx.Err() == nil {
+				made, err := cache.New(holder, path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ready, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+				_ = made.Ready(ready) // it can't be: the follower commits nothing
+				stop()
+				if err := made.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		second, err := mutex(next).Lock(t.Context())
+		granted := time.Now()
+		cancel()
+		<-opened
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := <-observed; !lost.Before(granted) {
+			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
+		}
+		if err := second.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}, worlds.Breakable(), worlds.Only("a follower has to be isolated", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}

@@ -1,0 +1,255 @@
+package cache_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestCachesKeepTheirPromisesUnderFaults(t *testing.T) {
+	for name, make := range makers() {
+		t.Run(name, func(t *testing.T) { cachetest.Run(t, make) })
+	}
+}
+
+// The server of the cache's client lags behind: the cache is not ready before it has caught up.
+func TestReadyWaitsForAServerThatLags(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		members := s.Members()
+		follower, leader := members[0], members[len(members)-1]
+		c, other := follower.Client(t), leader.Client(t)
+		s.create(t, other, "/a", "1")
+		if err := c.Sync(t.Context(), "/"); err != nil {
+			t.Fatal(err)
+		}
+		follower.Isolate(t)
+		s.set(t, other, "/a", "2")
+		made := s.open(t, c, s.path)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Ready of a cache whose server lags: %v", err)
+		}
+		follower.Heal()
+		mustReady(t, made)
+		if n, _ := made.Get(s.path + "/a"); string(n.Data) != "2" {
+			t.Errorf("the cache has %q, want what was committed before New", n.Data)
+		}
+	}, worlds.Breakable(), worlds.Only("a server has to lag", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+// A transaction that changes nothing is answered after all that was committed before it, by the
+// leader and by a follower.
+func TestReadyAndSyncOnEachMember(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		members := s.Members()
+		other := s.Client(t)
+		s.create(t, other, "", "0")
+		var all []*cache.Cache
+		for _, m := range members {
+			all = append(all, s.ready(t, m.Client(t), s.path))
+		}
+		for i := range 50 {
+			data := fmt.Sprint(i)
+			s.set(t, other, "", data)
+			s.want(t, all[i%len(all)], map[string]string{"": data})
+		}
+	}, worlds.Only("members differ", worlds.EmbeddedEnsemble, worlds.Ensemble))
+}
+
+func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Way(t)
+		for i := range 5 {
+			s.create(t, other, fmt.Sprintf("/%d/x", i), "")
+		}
+		held := way.Rules().Add(fault.Rule{Op: fault.GetData, Path: s.path + "/3", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		listed := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/4", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		made := s.open(t, way.Client(t), s.path)
+		<-held.Hit()
+		s.delete(t, other, "/3/x")
+		s.delete(t, other, "/3")
+		<-listed.Hit()
+		s.delete(t, other, "/4/x")
+		s.delete(t, other, "/4")
+		mustReady(t, made)
+		s.want(t, made, map[string]string{"": "", "/0": "", "/0/x": "", "/1": "", "/1/x": "", "/2": "", "/2/x": ""})
+	})
+}
+
+// wchp is what a real server tells of its watches.
+func TestCloseRemovesTheWatch(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		s := &scene{w, cache.New, "/cache-closed"}
+		server := zktest.Shared(t)
+		c, err := framework.NewClient(server.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s.create(t, c, "/a", "")
+		watched := func() bool {
+			answer, err := server.FourLetter(t.Context(), "wchp")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(answer, s.path)
+		}
+		made := s.ready(t, c, s.path)
+		if !watched() {
+			t.Error("the server has no watch of the cache")
+		}
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+		zktest.Eventually(t, generous, "the watch is gone", func() bool { return !watched() })
+	}, worlds.Only("a server that lists watches", worlds.Standalone))
+}
+
+// An old server does not know addWatch, and ends the connection.
+func TestTwoWatchesPerZnodeOnAServerThatIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := newClient(t, srv, func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := srv.Dial(ctx, network, addr)
+			return oldConn{conn}, err
+		})
+		s := &scene{nil, cache.New, "/cache"}
+		other := newClient(t, srv, srv.Dial)
+		s.create(t, other, "/a", "1")
+		made := s.ready(t, c, s.path)
+		s.set(t, other, "/a", "2")
+		s.create(t, other, "/a/b", "3")
+		s.want(t, made, map[string]string{"": "", "/a": "2", "/a/b": "3"})
+		srv.Cut()
+		s.delete(t, other, "/a/b")
+		s.want(t, made, map[string]string{"": "", "/a": "2"})
+	})
+}
+
+// An oldConn sends an opcode that nobody knows for addWatch.
+type oldConn struct{ net.Conn }
+
+func (c oldConn) Write(p []byte) (int, error) {
+	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == 106 {
+		p = slices.Clone(p)
+		binary.BigEndian.PutUint32(p[8:], 999)
+	}
+	return c.Conn.Write(p)
+}
+
+func newClient(t *testing.T, srv *zkserver.Server, dial framework.Dialer) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(srv.Addr(), framework.WithDialer(dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
+		c := s.Client(t)
+		private := framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "auth"})
+		s.create(t, owner, "/a", "1")
+		s.create(t, owner, "/no", "", private)
+		s.create(t, owner, "/no/below", "")
+		made := s.ready(t, c, s.path)
+		s.want(t, made, map[string]string{"": "", "/a": "1"})
+		s.set(t, owner, "/no/below", "2")
+		s.want(t, made, map[string]string{"": "", "/a": "1"})
+
+		refused := s.open(t, c, s.path+"/no")
+		if err := refused.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Ready of a cache of what may not be read: %v", err)
+		}
+		if err := refused.Sync(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Sync of a cache of what may not be read: %v", err)
+		}
+		s.want(t, s.ready(t, owner, s.path), map[string]string{"": "", "/a": "1", "/no": "", "/no/below": "2"})
+	})
+}
+
+// Requests are counted at the server.
+func TestRequestsOfACache(t *testing.T) {
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		s := &scene{w, cache.New, "/cache-requests"}
+		other, way := w.Client(t), w.Way(t)
+		for i := range 20 { // 26 znodes, of which 6 have children
+			s.create(t, other, fmt.Sprintf("/%d/%d", i/4, i), "")
+		}
+		c := way.Client(t)
+		count := func(what string, want map[fault.Op]int, fn func()) {
+			t.Helper()
+			before := make(map[fault.Op]int)
+			for op := fault.Create; op < fault.Connect; op++ {
+				before[op] = way.Count(op)
+			}
+			fn()
+			w.Settle()
+			for op := fault.Create; op < fault.Connect; op++ {
+				if got := way.Count(op) - before[op]; op != fault.Ping && got != want[op] {
+					t.Errorf("%s: %d requests of %v, want %d", what, got, op, want[op])
+				}
+			}
+		}
+		var made *cache.Cache
+		count("a fill", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 26, fault.GetChildren: 6}, func() {
+			made = s.ready(t, c, s.path)
+		})
+		j := cachetest.Record(made)
+		j.Await(t, "ready")
+		count("a change", map[fault.Op]int{fault.GetData: 1}, func() {
+			s.set(t, other, "/0/1", "x")
+			j.Await(t, "changed /0/1=x")
+		})
+		count("a creation", map[fault.Op]int{fault.GetData: 1}, func() {
+			if _, err := other.Create(t.Context(), s.path+"/0/new", nil); err != nil {
+				t.Error(err)
+			}
+			j.Await(t, "added /0/new=")
+		})
+		count("a deletion", nil, func() {
+			s.delete(t, other, "/0/1")
+			j.Await(t, "removed /0/1=x")
+		})
+		count("Sync", map[fault.Op]int{fault.Multi: 1}, func() { mustSync(t, made) })
+		count("a reconnection", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 26, fault.GetChildren: 6}, func() {
+			way.Cut()
+			j.Await(t, "stale")
+			j.Await(t, "ready")
+		})
+		count("Close", map[fault.Op]int{fault.RemoveWatches: 1}, func() {
+			if err := made.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if changes := j.Count("changed /0/1=x"); changes != 1 {
+			t.Errorf("%d events of one change", changes)
+		}
+	}, worlds.Only("one server counts them all", worlds.Embedded, worlds.Standalone))
+}
