@@ -34,7 +34,7 @@ func (l *loop) look() error {
 		sights, err = l.read(taken)
 	}
 	if err != nil {
-		l.again(taken)
+		l.marks.putBack(taken)
 		if errors.Is(err, framework.ErrClosed) {
 			return err
 		}
@@ -44,7 +44,7 @@ func (l *loop) look() error {
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
 	if !valid || slices.ContainsFunc(changes, isUnseen) {
-		l.again(taken)
+		l.marks.putBack(taken)
 		l.lost = true
 		l.take(changes)
 		return nil
@@ -54,13 +54,6 @@ func (l *loop) look() error {
 }
 
 func isUnseen(change framework.Change) bool { return change.Kind == framework.EventUnseen }
-
-// again has what was taken be read again.
-func (l *loop) again(taken []*mark) {
-	for _, k := range taken {
-		l.marks.add(k.path, k.scope)
-	}
-}
 
 // read reads what was taken and lists what has to be listed. It returns an error if the
 // ensemble did not answer.

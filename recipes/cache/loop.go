@@ -32,7 +32,8 @@ type loop struct {
 	lost    bool                // the source is not valid: Next will tell when it is
 	began   time.Time           // the fill
 	refused map[string]struct{} // what can't be read and was logged
-	waiters []*waiter           // with until set
+	callers []*waiter           // calls of Sync whose replies came before the latest changes
+	waiters []*waiter           // those with until set
 	over    context.Context     // has ended
 }
 
@@ -101,7 +102,8 @@ func (l *loop) begin() {
 }
 
 // next returns the changes that are there. If there is nothing else to do, it waits for some, or
-// for a call of Sync.
+// for a call of Sync. It takes the calls of Sync first: if the source is valid then, what they are to
+// see is among the changes.
 func (l *loop) next() ([]framework.Change, error) {
 	c := l.cache
 	if c.ctx.Err() != nil {
@@ -110,8 +112,10 @@ func (l *loop) next() ([]framework.Change, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	c.mu.Lock()
-	if !l.lost && (len(c.waiters) > 0 || !l.marks.empty()) {
+	l.callers, c.waiters = append(l.callers, c.waiters...), nil
+	if !l.lost && (len(l.callers) > 0 || !l.marks.empty()) {
 		c.mu.Unlock()
+		l.lost = len(l.callers) > 0 && l.marks.empty() && !l.source.Valid()
 		return l.drain(), nil
 	}
 	c.wake = cancel
@@ -155,28 +159,22 @@ func (l *loop) take(changes []framework.Change) {
 	e.publish(false)
 }
 
-// admit tells the new calls of Sync for which mark they have to wait. quiet says that there
-// were no changes after the reply that they had.
+// admit tells the calls of Sync for which mark they have to wait. quiet says that no change came
+// after the replies that they had.
 func (l *loop) admit(quiet bool) {
-	c := l.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
-	case len(c.waiters) == 0:
-		return
-	case !l.source.Valid(): // what they are to see may have been missed
-		l.lost = l.lost || l.marks.empty()
+	case len(l.callers) == 0 || l.lost:
 		return
 	case l.marks.empty() && quiet:
-		c.publishLocked(c.view.Load().tree, nil, true)
+		l.edit().publish(true)
 	case l.marks.empty():
-		l.marks.add(c.path, justData) // the reply settles the snapshot
+		l.marks.add(l.cache.path, justData) // the reply settles the snapshot
 	}
-	for _, w := range c.waiters {
+	for _, w := range l.callers {
 		w.until = l.marks.last
 	}
-	l.waiters = append(l.waiters, c.waiters...)
-	c.waiters = nil
+	l.waiters = append(l.waiters, l.callers...)
+	l.callers = nil
 }
 
 // settle notifies those who wait for what has been read by now.

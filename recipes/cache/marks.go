@@ -65,6 +65,17 @@ func (m *marks) take(n int) []*mark {
 	return taken
 }
 
+// putBack has what was taken be read again, in its place.
+func (m *marks) putBack(taken []*mark) {
+	for _, k := range taken {
+		m.at[k.path] = k
+		if k.scope == withAll {
+			m.deep++
+		}
+	}
+	m.queue = append(taken[:len(taken):len(taken)], m.queue...)
+}
+
 func (m *marks) forget(k *mark) {
 	delete(m.at, k.path)
 	if k.scope == withAll {
