@@ -25,16 +25,16 @@ byte cuts;
 
 /* The cache. */
 byte shown[2];          /* the number of the transaction whose state it shows */
-bool mark[2], deep[2];  /* has to be read; for the fill */
+bool mark[2];           /* has to be read */
 bool ready, valid;
 byte needed;            /* what was committed when the fill began */
 
 #define DATA(z) state[shown[z]]
 
-inline show(z, n)
+inline reveal(w, i)
 {
-	assert(n >= shown[z]);  /* truth: never an earlier state */
-	shown[z] = n
+	assert(i >= shown[w]);  /* truth: never an earlier state */
+	shown[w] = i
 }
 
 inline settled()
@@ -49,7 +49,7 @@ proctype Writer()
 		atomic {
 			if
 			:: state[committed + 1] = committed + 1
-			:: state[committed + 1] = 0
+			:: state[committed] != 0 -> state[committed + 1] = 0
 			fi;
 			committed++
 		}
@@ -65,13 +65,13 @@ end:	do
 	:: atomic { applied < committed ->
 		if
 		:: armed && state[applied + 1] != 0 -> down!EVENT(0, applied + 1); down!EVENT(1, applied + 1)
-		:: armed && state[applied + 1] == 0 && state[applied] != 0 -> down!DELETED(0, applied + 1); down!DELETED(1, applied + 1)
+		:: armed && state[applied + 1] == 0 -> down!DELETED(0, applied + 1); down!DELETED(1, applied + 1)
 		:: else
 		fi;
 		applied++ }
 	:: atomic { up?READ(z) -> down!REPLY(z, applied) }
 	:: atomic { up?ARM(z) -> armed = true; down!ARMED(0, applied) }
-	:: atomic { up?CHECK(z) -> committed <= applied || z <= applied; down!PASSED(0, applied) }
+	:: atomic { up?[CHECK(_)] && applied >= needed -> up?CHECK(z); down!PASSED(0, applied) }
 	od
 }
 
@@ -93,96 +93,130 @@ end:	do
 	od
 }
 
+/* The next event is there. */
+#define NEWS (mine == link && (down?[EVENT(_, _)] || down?[DELETED(_, _)]))
+
+inline fill()   /* is over when all is read that was marked when it began */
+{
+	if
+	:: filling && !(first[0] || first[1]) ->
+		filling = false;
+		ready = true;
+		assert(shown[0] >= needed && shown[1] >= needed)        /* complete */
+	:: else
+	fi
+}
+
+inline take()   /* an event, while nothing is read */
+{
+	down?kind(z, n);
+	if
+	:: kind == EVENT -> mark[z] = true
+	:: kind == DELETED -> reveal(z, n); mark[z] = false; first[z] = false;
+#ifdef SETTLED_BY_EVENT
+		if :: !mark[0] && !mark[1] -> settled() :: else fi
+#endif
+	fi
+}
+
 active proctype Cache()
 {
-	byte mine, z, n, got[2], waits;
-	bool asks, taken[2], gone[2], changed[2], some, again[2];
+	byte mine, z, n, waits, got[2], gone[2];
+	bool asks, filling, some, taken[2], changed[2], first[2];
 	mtype kind;
-	mine = 99;
 end:	do
-	/* The watch is set on each connection, and everything is read again. */
+	/* The watch is set on each connection. Then everything is read again. */
 	:: !valid ->
 		atomic { mine = link; up!ARM(0) };
 		do
-		:: atomic { mine == link && down?[ARMED(_, _)] -> down?ARMED(z, n);
-			valid = true; asks = true;
-			mark[0] = true; mark[1] = true; deep[0] = true; deep[1] = true };
+		:: atomic { mine == link && down?[ARMED(_, _)] ->
+			down?ARMED(z, n);
+			valid = true; asks = true; filling = false;
+			mark[0] = true; mark[1] = true;
+			first[0] = false; first[1] = false };
 			break
 		:: mine != link -> break
 		od
+
+	/* A transaction is answered by the own server after all that was committed before. */
+	:: atomic { valid && asks && mine == link -> needed = committed;
 #ifdef NO_CHECK
-	:: atomic { valid && asks -> asks = false; needed = committed }
+		down!PASSED(0, 0)
 #else
-	:: valid && asks ->
-		atomic { mine == link -> needed = committed; up!CHECK(committed) };
+		up!CHECK(needed)
+#endif
+		};
 		do
-		:: atomic { mine == link && down?[PASSED(_, _)] -> down?PASSED(z, n) }; asks = false; break
-		:: atomic { mine == link && (down?[EVENT(_, _)] || down?[DELETED(_, _)]) -> down?kind(z, n);
-			if :: kind == EVENT -> mark[z] = true :: kind == DELETED -> show(z, n); mark[z] = deep[z] fi }
+		:: atomic { NEWS -> take() }
+		:: atomic { mine == link && down?[PASSED(_, _)] ->
+			down?PASSED(z, n);
+			asks = false; filling = true;
+#ifndef EARLY_READY
+			first[0] = mark[0]; first[1] = mark[1];
+#endif
+			fill() };
+			break
 		:: mine != link -> break
 		od
+
+	/* A look reads all that is marked. */
+	:: atomic { valid && !asks && (mark[0] || mark[1]) && mine == link ->
+		waits = 0; some = false; z = 0;
+		do
+		:: z < 2 ->
+			taken[z] = mark[z]; mark[z] = false;
+			gone[z] = 0; changed[z] = false;
+			if :: taken[z] -> up!READ(z); waits++ :: else fi;
+			z++
+		:: else -> break
+		od };
+		do
+		:: atomic { mine == link && down?[REPLY(_, _)] -> down?REPLY(z, n); got[z] = n; waits-- }
+		:: atomic { NEWS ->
+			down?kind(z, n); some = true;
+			if
+#ifdef DEAF
+			:: kind == EVENT
+#else
+			:: kind == EVENT -> changed[z] = true
 #endif
-	/* A look: all marks at once. */
-	:: valid && !asks && (mark[0] || mark[1]) ->
-		atomic {
-			waits = 0; some = false;
+			:: kind == DELETED -> gone[z] = n; changed[z] = false
+			fi }
+		/* What has come by now, and maybe more, is drained. */
+		:: atomic { mine == link && waits == 0 ->
 			z = 0;
 			do
 			:: z < 2 ->
-				taken[z] = mark[z]; gone[z] = false; changed[z] = false; got[z] = 0;
-				if :: mark[z] && mine == link -> up!READ(z); waits++ :: else fi;
-				mark[z] = false;
+#ifdef OLD_REPLY
+				if :: taken[z] -> reveal(z, got[z]) :: else fi;
+#else
+				if :: taken[z] && gone[z] == 0 -> reveal(z, got[z]) :: else fi;
+#endif
+				if :: gone[z] > 0 -> reveal(z, gone[z]) :: else fi;
+				mark[z] = changed[z];
+				first[z] = false;
 				z++
 			:: else -> break
-			od
-		};
-		do
-		:: atomic { mine == link && waits > 0 && down?[REPLY(_, _)] -> down?REPLY(z, n); got[z] = n; waits-- }
-		:: atomic { mine == link && (down?[EVENT(_, _)] || down?[DELETED(_, _)]) -> down?kind(z, n);
-			some = true;
-			if
-#ifndef DEAF
-			:: kind == EVENT -> changed[z] = true
-#else
-			:: kind == EVENT
+			od;
+			if :: !some && !mark[0] && !mark[1] -> settled() :: else fi;
+			fill() };
+			break
+		/* What was read over a connection that is gone does not count. */
+		:: mine != link ->
+#ifdef UNWATCHED
+			atomic { valid = true; mine = link; mark[0] = false; mark[1] = false };
 #endif
-			:: kind == DELETED -> gone[z] = n; again[z] = n; changed[z] = false
-			fi }
-		/* The drain ends where nothing is there that came before the last reply. */
-		:: mine == link && waits == 0 -> break
-		:: mine != link -> break
-		od;
-		atomic {
-			if
-			:: mine != link -> skip         /* what was read does not count; all is marked again */
-			:: else ->
-				z = 0;
-				do
-				:: z < 2 ->
-#ifdef OLD_REPLY
-					if :: taken[z] -> show(z, got[z]) :: else fi;
-#else
-					if :: taken[z] && !gone[z] -> show(z, got[z]) :: else fi;
-#endif
-					if :: gone[z] -> skip :: else fi;
-					mark[z] = changed[z]; deep[z] = false;
-					z++
-				:: else -> break
-				od;
-				if
-				:: !some && !mark[0] && !mark[1] -> settled()
-				:: else
-				fi
-			fi
-		};
-	/* Nothing to read: the next change. */
-	:: atomic { valid && !asks && !mark[0] && !mark[1] && mine == link && (down?[EVENT(_, _)] || down?[DELETED(_, _)]) ->
-		down?kind(z, n);
-		if
-		:: kind == EVENT -> mark[z] = true
-		:: kind == DELETED -> show(z, n)
-		fi }
+			break
+		od
+
+	:: atomic { valid && !asks && !mark[0] && !mark[1] && NEWS -> take() }
 	od
+}
+
+/* In the end the cache has what the ensemble has, and is ready. */
+active proctype End()
+{
+	timeout -> assert(committed == WRITES && ready && shown[0] == WRITES && shown[1] == WRITES)
 }
 
 init { run Writer() }

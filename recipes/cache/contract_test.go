@@ -53,6 +53,24 @@ func TestReadyWaitsForAServerThatLags(t *testing.T) {
 	}, worlds.Breakable(), worlds.Only("a server has to lag", worlds.EmbeddedEnsemble, worlds.Ensemble))
 }
 
+// The path is deleted and created again between the watch and the reads: what was committed before the
+// fill's transaction is there when Ready returns, without Sync.
+func TestReadyHasWhatCameBeforeTheFill(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Way(t)
+		s.create(t, other, "", "old")
+		asked := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		made := s.open(t, way.Client(t), s.path)
+		<-asked.Hit()
+		s.delete(t, other, "")
+		s.create(t, other, "", "new")
+		mustReady(t, made)
+		if n, ok := made.Get(s.path); !ok || string(n.Data) != "new" {
+			t.Errorf("Ready returned with %q, %v", n.Data, ok)
+		}
+	})
+}
+
 // A transaction that changes nothing is answered after all that was committed before it, by the
 // leader and by a follower.
 func TestReadyAndSyncOnEachMember(t *testing.T) {

@@ -22,24 +22,20 @@ func (l *loop) look() error {
 		return nil
 	}
 	c := l.cache
-	var err error
 	if l.asks { // so that reads see all that has been committed by now
-		err = c.client.Ready(c.ctx)
-		l.asks = err != nil
+		if err := c.client.Ready(c.ctx); err != nil {
+			return l.fail(err)
+		}
+		l.asks = false
+		l.take(l.drain())
+		l.fill = l.marks.last
+		return nil
 	}
-	var taken []*mark
-	var sights []*sight
-	if err == nil {
-		taken = l.marks.take(maxBatch)
-		sights, err = l.read(taken)
-	}
+	taken := l.marks.take(maxBatch)
+	sights, err := l.read(taken)
 	if err != nil {
 		l.marks.putBack(taken)
-		if errors.Is(err, framework.ErrClosed) {
-			return err
-		}
-		l.fail(err)
-		return nil
+		return l.fail(err)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()

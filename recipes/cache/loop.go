@@ -31,6 +31,7 @@ type loop struct {
 	asks    bool                // before it reads, it has to ask for what has been committed by now
 	lost    bool                // the source is not valid: Next will tell when it is
 	began   time.Time           // the fill
+	fill    uint64              // the latest mark that it has to wait for
 	refused map[string]struct{} // what can't be read and was logged
 	callers []*waiter           // calls of Sync whose replies came before the latest changes
 	waiters []*waiter           // those with until set
@@ -58,7 +59,7 @@ func (l *loop) run(open opener) {
 		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
 			open = watchEach
 		default:
-			l.fail(err)
+			_ = l.fail(err) // not closed: see above
 		}
 	}
 }
@@ -192,11 +193,17 @@ func (l *loop) settle() {
 		}
 	}
 	l.waiters = waiting
-	l.cache.becomeReady(time.Since(l.began))
+	if l.fill < oldest {
+		l.cache.becomeReady(time.Since(l.began))
+	}
 }
 
-// fail keeps err as the reason why the cache is not ready, and pauses.
-func (l *loop) fail(err error) {
+// fail keeps err as the reason why the cache is not ready, and pauses. It returns err if the client
+// is closed.
+func (l *loop) fail(err error) error {
+	if errors.Is(err, framework.ErrClosed) {
+		return err
+	}
 	l.cache.trouble(err)
 	l.cache.log.Debug("cannot fill the cache", l.cache.fields(zap.Error(err))...)
 	timer := time.NewTimer(pause)
@@ -205,4 +212,5 @@ func (l *loop) fail(err error) {
 	case <-timer.C:
 	case <-l.cache.ctx.Done():
 	}
+	return nil
 }
