@@ -108,7 +108,7 @@ func parseMember(id, value string) (Member, error) {
 
 // cutHost cuts "host:rest" or "[IPv6]:rest" in two.
 func cutHost(addr string) (host, rest string, err error) {
-	after := ""
+	var after string
 	if inside, ok := strings.CutPrefix(addr, "["); ok {
 		host, after, _ = strings.Cut(inside, "]")
 		after, ok = strings.CutPrefix(after, ":")

@@ -33,7 +33,7 @@ var ParseEnsembleConfig = parseEnsembleConfig
 
 // EnsembleServers returns where a client goes to by a configuration.
 func EnsembleServers(configuration string, secure bool, given ...string) []string {
-	config, _ := parseEnsembleConfig(configuration) //nolint:errcheck // what can be read counts
+	config, _ := parseEnsembleConfig(configuration) // what can be read counts
 	return config.serversFor(secure, given)
 }
 

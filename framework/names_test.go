@@ -30,6 +30,7 @@ type zone struct {
 
 // newZone returns a zone in which name stands for the addresses.
 func newZone(t *testing.T, srv *zkserver.Server, name string, addrs ...string) *zone {
+	t.Helper()
 	z := &zone{names: map[string][]string{name: addrs}, proxies: map[string]*zkproxy.Proxy{}}
 	for _, addr := range addrs {
 		z.proxies[addr] = newProxy(t, srv)

@@ -68,7 +68,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		if !stuck.Load() {
 			t.Fatal("nobody closes the connection")
 		}
-		go h.Err() //nolint:errcheck // it notices the loss
+		go h.Err() // it notices the loss
 		closed := make(chan struct{})
 		synctest.Wait()
 		go func() {

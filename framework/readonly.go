@@ -113,8 +113,8 @@ func (c *core) wantsReadOnlyLocked() bool {
 	return c.state == Connecting || c.state == Suspended || c.state == Lost
 }
 
-// enterReadOnly takes note that a read-only server serves s. The loop of s calls it.
-func (c *core) enterReadOnly(s *session) {
+// enterReadOnly records that a read-only server serves the session, whose loop calls it.
+func (c *core) enterReadOnly() {
 	c.mu.Lock()
 	c.readOnly.serves = true
 	c.mu.Unlock()

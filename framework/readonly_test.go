@@ -44,8 +44,10 @@ func resumeQuorum(srv *zkserver.Server) { resume(srv.Frontends()[:2]...) }
 // readOnlyClient returns a client that reads from servers without a quorum.
 func readOnlyClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial),
-		framework.WithSessionTimeout(readOnlyTimeout), framework.WithReadOnly()}, opts...)...)
+	return newClient(t, srv.Addr(), append([]framework.Option{
+		framework.WithDialer(srv.Dial),
+		framework.WithSessionTimeout(readOnlyTimeout), framework.WithReadOnly(),
+	}, opts...)...)
 }
 
 // awaitState waits until the client has the state.

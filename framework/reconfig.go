@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// AnyConfig, as the version that [Client.Reconfig] expects, is any.
+// AnyConfig is the version by which [Client.Reconfig] expects any configuration.
 const AnyConfig int64 = -1
 
 // Config returns the ensemble's dynamic configuration, as the leader had it when

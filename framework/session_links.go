@@ -168,7 +168,7 @@ func (s *session) admit() {
 		s.hosts.Serves()
 		s.watches.fireAll(EventReconnected) // before anybody sets one on this connection
 		if s.readsOnly {
-			s.core.enterReadOnly(s)
+			s.core.enterReadOnly()
 			return
 		}
 		s.core.transition(Connected, s, nil)

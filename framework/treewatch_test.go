@@ -65,6 +65,7 @@ func mustDelete(t *testing.T, c *framework.Client, path string) {
 
 // each runs fn with a client on a server in virtual time, and on a real one.
 func onEachServer(t *testing.T, fn func(t *testing.T, c *framework.Client)) {
+	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
 		virtually(t, func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
 	})

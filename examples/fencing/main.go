@@ -77,7 +77,7 @@ func newWriter(ctx context.Context, zk example.ZooKeeper) (*writer, error) {
 	return &writer{client, lease}, nil
 }
 
-func (w *writer) writeSQL(ctx context.Context, t *table, text string) error {
+func (w *writer) writeSQL(t *table, text string) error {
 	fence := w.lease.Fence()
 	return t.update(text, fence)
 }
@@ -98,7 +98,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintln(out, "first:  holds the lock")
-	fmt.Fprintln(out, "first:  SQL:      ", first.writeSQL(ctx, report, "first's"))
+	fmt.Fprintln(out, "first:  SQL:      ", first.writeSQL(report, "first's"))
 	fmt.Fprintln(out, "first:  ZooKeeper:", first.writeZNode(ctx, "first's"))
 	fmt.Fprintln(out, "first:  is stopped")
 
@@ -113,11 +113,11 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, second.client.Close()) }()
 	fmt.Fprintln(out, "second: holds the lock")
-	fmt.Fprintln(out, "second: SQL:      ", second.writeSQL(ctx, report, "second's"))
+	fmt.Fprintln(out, "second: SQL:      ", second.writeSQL(report, "second's"))
 	fmt.Fprintln(out, "second: ZooKeeper:", second.writeZNode(ctx, "second's"))
 
 	fmt.Fprintln(out, "first:  goes on")
-	late, refused := first.writeSQL(ctx, report, "late"), first.writeZNode(ctx, "late")
+	late, refused := first.writeSQL(report, "late"), first.writeZNode(ctx, "late")
 	fmt.Fprintln(out, "first:  SQL:      ", late)
 	fmt.Fprintln(out, "first:  ZooKeeper:", refused)
 	if !errors.Is(late, errStale) || !errors.Is(refused, framework.ErrNoNode) {

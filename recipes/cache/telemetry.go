@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,7 +62,7 @@ func newTelemetry(c *framework.Client, name string) *telemetry {
 	}
 	t.base = metric.WithAttributeSet(attribute.NewSet(base...))
 	for kind := Added; kind <= Stale; kind++ {
-		set := attribute.NewSet(append(base[:len(base):len(base)], attribute.String(attrEvent, kind.String()))...)
+		set := attribute.NewSet(append(slices.Clip(base), attribute.String(attrEvent, kind.String()))...)
 		t.kinds[kind] = metric.WithAttributeSet(set)
 	}
 	return t

@@ -151,6 +151,7 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 
 // contendOrGiveUp holds the lock for a moment, or gives up before that.
 func contendOrGiveUp(t *testing.T, l lock.Locker, r *rand.Rand, inside chan struct{}, negative *atomic.Bool) {
+	t.Helper()
 	patience := time.Hour
 	hasty := r.IntN(3) == 0
 	if hasty {

@@ -49,6 +49,7 @@ func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 
 // panicAt has the n-th call of a user's function fail, and reports whether there was one.
 func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
+	t.Helper()
 	const path = "/panic"
 	srv := virtualServer(t)
 	operator, c := virtualClient(t, srv), virtualClient(t, srv)

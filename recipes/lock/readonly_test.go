@@ -22,6 +22,7 @@ func TestLockWhileReadOnly(t *testing.T) {
 }
 
 func playReadOnly(t *testing.T, k kind) {
+	t.Helper()
 	const path = "/readonly/lock"
 	srv := virtualServer(t, zkserver.WithFrontends(3), zkserver.WithLeader(0),
 		zkserver.WithSyncLimit(2), zkserver.WithReadOnlyMode(true))

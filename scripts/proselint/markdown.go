@@ -25,7 +25,7 @@ func markdown(text string) ([]chunk, error) {
 		case fence || fenced || trimmed == "" || strings.HasPrefix(line, "    ") && !open:
 			open = false
 		case strings.HasPrefix(trimmed, "|"):
-			for _, cell := range strings.Split(strings.Trim(trimmed, "|"), "|") {
+			for cell := range strings.SplitSeq(strings.Trim(trimmed, "|"), "|") {
 				chunks = append(chunks, chunk{line: n + 1, text: cell, phrase: true})
 			}
 			open = false

@@ -11,8 +11,8 @@ import (
 )
 
 // leasePromises are those of lock.Lease, but for what concerns its loss.
-func leasePromises(cfg config) []promise {
-	all := []promise{
+func leasePromises() []promise {
+	return []promise{
 		{sentence: "Path is the lock's, Node a znode of the client's session", check: (*scene).leaseHasANode},
 		{sentence: "Fence grows also when the lock's directory was removed", check: (*scene).fenceGrows},
 		{sentence: "Context ends with its parent, and with the release, whose cause is ErrReleased", check: (*scene).contextEnds},
@@ -21,8 +21,8 @@ func leasePromises(cfg config) []promise {
 		{sentence: "Release gives ErrReleased where the lease was released already", check: (*scene).releasedOnce},
 		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*scene).releaseWithADeadContext},
 		{sentence: "Whoever has the lease may release it", check: (*scene).anybodyReleases},
+		{sentence: "A transaction with the Guard fails unless the znode still exists", check: (*scene).guard},
 	}
-	return append(all, promise{sentence: "A transaction with the Guard fails unless the znode still stands", check: (*scene).guard})
 }
 
 func (s *scene) leaseHasANode() {

@@ -53,7 +53,7 @@ func promises(cfg config) []promise {
 	if !cfg.noTry {
 		all = append(all, tryPromises()...)
 	}
-	all = append(all, leasePromises(cfg)...)
+	all = append(all, leasePromises()...)
 	all = append(all, lossPromises()...)
 	all = append(all, doPromises()...)
 	all = append(all, requestPromises()...)

@@ -101,6 +101,7 @@ func (e real) heal(t testing.TB, i int) {
 
 // elect restarts the others.
 func (e real) elect(t testing.TB, without int) error {
+	t.Helper()
 	errs := make([]error, members)
 	var all sync.WaitGroup
 	for i, s := range e.Servers {

@@ -35,6 +35,7 @@ func ensembleOperations(t *testing.T) int {
 // compareEnsembles sends the same random requests, by clients that are spread over the
 // members and move between them, to two ensembles that are in the same state.
 func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
+	t.Helper()
 	seed := *diffSeed
 	if seed == 0 {
 		seed = rand.Uint64() >> 32
@@ -74,6 +75,7 @@ func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 
 // newSide returns an ensemble as a side, whose member 0 is the leader.
 func newSide(t *testing.T, name string, e ensemble) *side {
+	t.Helper()
 	leader := e.leader(t)
 	return &side{name: name, labels: map[int64]int{}, dial: func(member int) (net.Conn, error) {
 		return e.dial((leader + member) % members)
@@ -85,6 +87,7 @@ func newSide(t *testing.T, name string, e ensemble) *side {
 // until another request reaches that member (ZOOKEEPER-4537). Users' clients send pings; the
 // clients of the comparison send none.
 func keepAwake(t *testing.T, s *side) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var pings sync.WaitGroup
 	t.Cleanup(func() {

@@ -24,6 +24,7 @@ func TestIsolatedLeaderOfBothEnsembles(t *testing.T) {
 }
 
 func playIsolatedLeader(t *testing.T, e ensemble) {
+	t.Helper()
 	leader := e.leader(t)
 	other := (leader + 1) % members
 	holder := openAt(t, e, leader, 4*ticks, nil)
@@ -123,6 +124,7 @@ func TestEnsembles(t *testing.T) {
 // playEnd brings a counter past its end: creations that are outstanding together, as a
 // leader without a quorum can't commit them, get other numbers than later ones.
 func playEnd(t *testing.T, e ensemble) {
+	t.Helper()
 	leader := e.leader(t)
 	c := openAt(t, e, leader, long, nil)
 	e.isolate(t, leader)
@@ -167,6 +169,7 @@ var moves = []struct {
 }
 
 func playMoves(t *testing.T, e ensemble) {
+	t.Helper()
 	leader := e.leader(t)
 	for _, tt := range moves {
 		for _, at := range []string{"follower", "leader"} {

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,9 +29,7 @@ func (s *Server) newCommit(m *commit, changes []change) *commit {
 // propose gives m's changes the next zxid and has them committed.
 func (s *Server) propose(m *commit, changes []change) {
 	s.newCommit(m, changes)
-	for path, r := range m.records {
-		s.records[path] = r
-	}
+	maps.Copy(s.records, m.records)
 	s.enqueue(m)
 }
 

@@ -70,6 +70,7 @@ var readOnlyOps = []struct {
 
 // playReadOnly cuts a member off and returns what its clients met.
 func playReadOnly(t *testing.T, e ensemble) string {
+	t.Helper()
 	member := (e.leader(t) + 1) % members
 	var log strings.Builder
 	note := func(format string, args ...any) { fmt.Fprintf(&log, format+"\n", args...) }

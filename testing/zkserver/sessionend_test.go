@@ -28,6 +28,7 @@ func TestSessionEndOrderFollowsSeed(t *testing.T) {
 
 // endOrder returns the paths of a session's nodes as a watcher hears of their end.
 func endOrder(t *testing.T, seed uint64) (order []string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithSeed(seed))
 		watcher, dying := connect(t, srv), connect(t, srv)

@@ -69,6 +69,4 @@ func tokens(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 }
 
-var quoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-func quote(s string) string { return `"` + quoter.Replace(s) + `"` }
+func quote(s string) string { return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"` }

@@ -38,6 +38,7 @@ func TestReadOnlyHandshake(t *testing.T) {
 }
 
 func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
+	t.Helper()
 	p := &peer{t: t, tap: tap.New(tap.Config{
 		MarginFor: func(time.Duration) time.Duration { return margin },
 		Zxid:      new(atomic.Int64),

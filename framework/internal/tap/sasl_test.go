@@ -73,10 +73,14 @@ func TestAnExchangeOfSASLComesBeforeTheAnswerToTheHandshake(t *testing.T) {
 		refused bool
 		other   error
 	}{
-		"the server has the last word": {steps: []step{{[]byte{}, false, nil}, {[]byte("a"), false, nil}, {nil, true, nil}},
-			answers: []token{{0, []byte("x")}, {0, []byte("y")}}, told: []string{"", "x", "y"}},
-		"the client has the last word": {steps: []step{{[]byte("a"), false, nil}, {[]byte("b"), true, nil}},
-			answers: []token{{0, []byte("x")}, {0, nil}}, told: []string{"", "x"}},
+		"the server has the last word": {
+			steps:   []step{{[]byte{}, false, nil}, {[]byte("a"), false, nil}, {nil, true, nil}},
+			answers: []token{{0, []byte("x")}, {0, []byte("y")}}, told: []string{"", "x", "y"},
+		},
+		"the client has the last word": {
+			steps:   []step{{[]byte("a"), false, nil}, {[]byte("b"), true, nil}},
+			answers: []token{{0, []byte("x")}, {0, nil}}, told: []string{"", "x"},
+		},
 		"an empty token is none":         {steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}, answers: []token{{0, []byte{}}}, told: []string{"", ""}},
 		"a server without SASL":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{0, nil}}, refused: true},
 		"a server that refuses":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{-115, nil}}, refused: true},

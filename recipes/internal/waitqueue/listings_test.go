@@ -48,6 +48,7 @@ type sharer struct {
 var sharedKey = listingKey{session: 1, dir: "/lock", kind: "lock-"}
 
 func (e *ensembleOfOne) sharer(t *testing.T, ls *listings, name string) *sharer {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sharer{name: name, cancel: cancel, done: make(chan struct{})}
 	go func() {

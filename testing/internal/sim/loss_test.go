@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -37,10 +38,8 @@ func (w *world) checkCause(t *tenure, lost error) {
 	if w.closing[t.f] || w.harmedLocked(t.client, w.now()-w.aftermath()) {
 		return
 	}
-	for _, s := range t.stakes {
-		if w.excused(s) {
-			return
-		}
+	if slices.ContainsFunc(t.stakes, w.excused) {
+		return
 	}
 	w.violatedLocked(lossFirst, "%s is lost, and no fault explains it: %v", t, lost)
 }
