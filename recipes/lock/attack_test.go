@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -51,7 +52,7 @@ func await(d time.Duration) { <-time.After(d) }
 // cutOffAt holds a mutex, made with the options, from a moment after the connection
 // on, has the server vanish while it reads the znode for the watchdog, and returns
 // how long after that the loss was told, and how long the znode had been gone then.
-func cutOffAt(t *testing.T, moment time.Duration, policy lock.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
+func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/watchdog"

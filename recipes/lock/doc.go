@@ -67,7 +67,7 @@
 // # Errors
 //
 // The sentinels are [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrCounterEnd] and
-// [ErrNoGuard]. A loss is a [*LostError]. If a context ends a call, the error wraps the context's;
+// [lease.ErrNoGuard]. A loss is a [*LostError]. If a context ends a call, the error wraps the context's;
 // if it ends a wait, the error is a [*WaitError]. Other errors are the client's, as package
 // framework describes them.
 //

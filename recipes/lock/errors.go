@@ -21,9 +21,6 @@ var (
 	ErrLost = lease.ErrLost
 	// ErrNodeDeleted is the cause of a loss if another client deleted the lease's znode.
 	ErrNodeDeleted = lease.ErrNodeDeleted
-	// ErrSuspended is the cause of a loss if the connection broke and the lock has the policy
-	// [OnSuspend].
-	ErrSuspended = lease.ErrSuspended
 	// ErrNotOwner is returned by Unlock when the caller has no lease of the lock.
 	ErrNotOwner = errtype.New("caller does not own the lock", "not_owner")
 	// ErrUpgrade is returned at once by Lock and TryLock of a read/write lock's write side if the
@@ -33,9 +30,6 @@ var (
 	// that holds the write side. The counter of the lock's directory has come to its end
 	// (2147483647), so other znodes may have the read side's number. Release the write side first.
 	ErrCounterEnd = waitqueue.ErrCounterEnd
-	// ErrNoGuard is the error of a transaction with the [Lease.Guard] of a [Multi]'s lease. Its
-	// members have a guard each.
-	ErrNoGuard = lease.ErrNoGuard
 )
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of

@@ -6,11 +6,17 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/worlds"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
+
+// What variables by the name of lease hide of the package.
+var errSuspended, errNoGuard = lease.ErrSuspended, lease.ErrNoGuard
+
+type metadata = lease.Metadata
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
 const generous = 30 * time.Second

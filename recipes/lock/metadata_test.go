@@ -29,7 +29,7 @@ func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					want, err := json.Marshal(lock.Metadata{Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data)})
+					want, err := json.Marshal(metadata{Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data)})
 					if err != nil || string(got) != string(want) {
 						t.Errorf("after %v the znode holds\n%s, want\n%s", pause, got, want)
 					}

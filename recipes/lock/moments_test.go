@@ -24,7 +24,7 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		<-time.After(time.Millisecond)
-		if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) {
+		if err := lease.Err(); !errors.Is(err, errSuspended) {
 			t.Errorf("a moment after the connection broke: %v, want that it is lost", err)
 		}
 		srv.Accept()

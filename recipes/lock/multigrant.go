@@ -24,7 +24,7 @@ func (g *multiGrant) Node() string { return "" }
 func (g *multiGrant) Fence() int64 { return 0 }
 
 // Guard returns an operation that fails: each member has a guard of its own.
-func (g *multiGrant) Guard() framework.TxnOp { return framework.OpNever(ErrNoGuard) }
+func (g *multiGrant) Guard() framework.TxnOp { return framework.OpNever(lease.ErrNoGuard) }
 
 // Deadline returns the earliest deadline of the members.
 func (g *multiGrant) Deadline() time.Time {

@@ -23,14 +23,10 @@ type (
 	Lease = lease.Lease
 	// A LostError says that a lease was lost, and why.
 	LostError = lease.LostError
-	// A LossPolicy says when a lease is lost while there is no connection.
-	LossPolicy = lease.LossPolicy
 	// A Participant is one contender of a lock: the holder or a waiter.
 	Participant = lease.Participant
 	// A WaitError says why a wait for a lock ended without the lock.
 	WaitError = lease.WaitError
-	// Metadata describes the creator of a contender's znode.
-	Metadata = lease.Metadata
 )
 
 // The policies of a loss.
@@ -45,7 +41,7 @@ type config struct {
 	data          []byte
 	noMetadata    bool
 	noTraceparent bool
-	lossPolicy    LossPolicy
+	lossPolicy    lease.LossPolicy
 	revoked       func(*Lease)
 	position      func(int)
 	acl           []framework.ACL
@@ -60,7 +56,7 @@ func WithData(data []byte) Option {
 }
 
 // WithoutMetadata omits the metadata from the lock's znodes: the creator's owner, host, process and
-// time (see [Metadata]). The znodes then hold the same as Curator's: the data of [WithData], or the
+// time (see [lease.Metadata]). The znodes then hold the same as Curator's: the data of [WithData], or the
 // host's IP address as text.
 func WithoutMetadata() Option {
 	return optionFunc(func(cfg *config) { cfg.noMetadata = true })
@@ -75,7 +71,7 @@ func WithoutTraceparent() Option {
 
 // WithLossPolicy says when a lease counts as lost while there is no connection.
 // The default is [AtDeadline].
-func WithLossPolicy(policy LossPolicy) Option {
+func WithLossPolicy(policy lease.LossPolicy) Option {
 	return optionFunc(func(cfg *config) { cfg.lossPolicy = policy })
 }
 

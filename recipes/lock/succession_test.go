@@ -168,7 +168,7 @@ func TestOnSuspend(t *testing.T) {
 		w.Settle()
 		way.Cut()
 		receive(t, lease.Lost(), "the loss by suspension")
-		if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) {
+		if err := lease.Err(); !errors.Is(err, errSuspended) {
 			t.Errorf("lease: %v, want ErrSuspended", err)
 		}
 		after := granted(t, done, "the grant to the next")

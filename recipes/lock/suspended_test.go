@@ -32,7 +32,7 @@ func TestOnSuspendCountsABreakBeforeTheLeaseIsWatched(t *testing.T) {
 				}))
 				lease := mustLock(t, l)
 				synctest.Wait()
-				if err := lease.Err(); !errors.Is(err, lock.ErrSuspended) || calls != 1 {
+				if err := lease.Err(); !errors.Is(err, errSuspended) || calls != 1 {
 					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
 				}
 				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", lock.WithLossPolicy(lock.OnSuspend)))

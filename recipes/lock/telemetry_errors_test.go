@@ -24,7 +24,7 @@ func TestErrorTypes(t *testing.T) {
 		"released":          lock.ErrReleased,
 		"lock_lost":         &lock.LostError{Path: "/path", Cause: framework.ErrSessionExpired},
 		"node_deleted":      lock.ErrNodeDeleted,
-		"suspended":         lock.ErrSuspended,
+		"suspended":         errSuspended,
 		"deadline_exceeded": wrapped(errors.Join(lock.ErrHeld, context.DeadlineExceeded)),
 		"client_closed":     wrapped(framework.ErrClosed),
 	}

@@ -182,7 +182,7 @@ func TestUnfairMutexGuardInAMulti(t *testing.T) {
 		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
 			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)
 		}
-		if _, err := c.Txn(t.Context(), lease.Guard()); !errors.Is(err, lock.ErrNoGuard) {
+		if _, err := c.Txn(t.Context(), lease.Guard()); !errors.Is(err, errNoGuard) {
 			t.Errorf("transaction with the Guard of the whole: %v, want ErrNoGuard", err)
 		}
 		mustRelease(t, next)
