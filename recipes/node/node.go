@@ -123,6 +123,9 @@ func (n *Node) Stands() bool {
 	return n.standing && n.client.State() == framework.Connected
 }
 
+// Closed reports whether the Node, or its client, is closed.
+func (n *Node) Closed() bool { return n.ctx.Err() != nil }
+
 // OnChange calls fn with the latest change, if there was one, and then with every change, in order, none
 // dropped. fn runs on a goroutine of its own, and may block and call the Node. remove ends the calls and
 // waits for one that runs, except when it is called from inside fn. OnChange panics if fn is nil.

@@ -1,0 +1,164 @@
+// Package group shows which processes take part in something: each member is one ephemeral znode below
+// a path, named by the member's id, as of Curator's GroupMember. A [Group] is a cache of these znodes
+// and, for those that join, a kept znode: see packages cache and node.
+//
+// A Group is behind the ensemble by a moment, and by more while the client has no connection: see
+// [Group.Stale]. Therefore it does not exclude: two members may see two groups at one time. Work that
+// one process at a time may do needs a lock.
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/node"
+)
+
+// A Group is the members below a path. Its methods may be called concurrently.
+type Group struct {
+	client *framework.Client
+	path   string
+	cfg    config
+	cache  *cache.Cache
+
+	mu     sync.Mutex // guards following; never held across a request or a callback
+	joined map[string]*node.Node
+	closed bool
+}
+
+// A Member is one znode of a group. Its data is shared and must not be changed.
+type Member struct {
+	ID   string
+	Data []byte
+
+	czxid, mzxid int64
+}
+
+// New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
+// creates nothing. The group has to be closed. If an argument is faulty, New returns all faults. It
+// panics if c is nil.
+func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
+	if c == nil {
+		panic("group: New with a nil client")
+	}
+	cfg, err := newConfig(opts)
+	if err = errors.Join(framework.ValidatePath(path), err); err != nil {
+		return nil, opError("new", path, err)
+	}
+	members, err := cache.New(c, path, cache.WithDepth(1), cache.WithName(cfg.name))
+	if err != nil {
+		return nil, opError("new", path, err)
+	}
+	return &Group{client: c, path: path, cfg: cfg, cache: members, joined: make(map[string]*node.Node)}, nil
+}
+
+// Join begins to create the member with the id, and returns the Node that keeps its znode:
+// [node.Node.Await] returns once the member has joined, or [node.ErrTaken] if another process has the
+// id. [node.Node.Close] leaves the group. An id must not be empty, contain a slash, or be that of a
+// member with which this Group has joined and that has not left. After Close, Join returns
+// [framework.ErrClosed].
+func (g *Group) Join(id string, data []byte) (*node.Node, error) {
+	n, err := g.join(id, data)
+	return n, opError("join", g.path, err)
+}
+
+func (g *Group) join(id string, data []byte) (*node.Node, error) {
+	if id == "" || strings.Contains(id, "/") {
+		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", id)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, framework.ErrClosed
+	}
+	if other := g.joined[id]; other != nil && !other.Closed() {
+		return nil, fmt.Errorf("id %q: this Group has joined with it and has not left", id)
+	}
+	n, err := node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)
+	if err != nil {
+		return nil, err
+	}
+	g.joined[id] = n
+	return n, nil
+}
+
+// Ready waits until the group has been read, or ctx ends: then the error wraps ctx's. It is otherwise
+// as [cache.Cache.Ready].
+func (g *Group) Ready(ctx context.Context) error {
+	return callError(ctx, "ready", g.path, g.cache.Ready(cause.Inside(ctx)))
+}
+
+// Stale returns since when the group may be behind, and whether it may: see [cache.Cache.Stale].
+func (g *Group) Stale() (since time.Time, stale bool) { return g.cache.Stale() }
+
+// Members returns the ids of the members, in their order, and their data, as the tree has them: a member
+// of this process is among them once its znode exists. Before [Group.Ready] it returns what is known.
+// The data is shared and must not be changed.
+func (g *Group) Members() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, m := range membersOf(g.cache.Snapshot(), g.path) {
+			if !yield(m.ID, m.Data) {
+				return
+			}
+		}
+	}
+}
+
+// Changes returns the members in the order of their ids: at once when the group is ready, and again
+// after each change, the latest alone (see [WithSettle]). During an outage there are no changes. The
+// sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
+func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
+	return func(yield func([]Member) bool) {
+		all := g.latest(ctx)
+		if g.cfg.settle > 0 {
+			all = g.settled(ctx)
+		}
+		var told []Member
+		first := true
+		for members := range all {
+			if !first && same(members, told) {
+				continue
+			}
+			if first, told = false, members; !yield(members) {
+				return
+			}
+		}
+	}
+}
+
+// Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or
+// the client deletes them in the background: see [node.Node.Close]. The error joins what went wrong. A
+// further Close does nothing.
+func (g *Group) Close(ctx context.Context) error {
+	g.mu.Lock()
+	joined := g.joined
+	g.joined, g.closed = nil, true
+	g.mu.Unlock()
+	faults := make([]error, 0, len(joined)+1)
+	for _, n := range joined {
+		faults = append(faults, n.Close(cause.Inside(ctx)))
+	}
+	faults = append(faults, g.cache.Close())
+	return callError(ctx, "close", g.path, errors.Join(faults...))
+}
+
+// callError is opError for an exported function that was called with ctx: it joins the cause of ctx's end.
+func callError(ctx context.Context, op, path string, err error) error {
+	return opError(op, path, cause.Join(ctx, err))
+}
+
+// opError wraps err once, at an exported function; nil stays nil.
+func opError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("group: %s %s: %w", op, path, err)
+}

@@ -1,0 +1,342 @@
+package group_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// generous bounds what has to happen at some time, on a machine as slow as it may be.
+const generous = 30 * time.Second
+
+// fresh returns the path of a group that no other test uses.
+func fresh() string { return "/group-test/" + rand.Text() }
+
+// newGroup returns a group that has been read and is closed at the end of the test.
+func newGroup(t testing.TB, c *framework.Client, path string, opts ...group.Option) *group.Group {
+	t.Helper()
+	g, err := group.New(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if err := g.Ready(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func mustJoin(t testing.TB, g *group.Group, id, data string) *node.Node {
+	t.Helper()
+	n, err := g.Join(id, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Await(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// members returns the members of the group, as in "a=1 b=2".
+func members(g *group.Group) string {
+	var all []string
+	for id, data := range g.Members() {
+		all = append(all, fmt.Sprintf("%s=%s", id, data))
+	}
+	return strings.Join(all, " ")
+}
+
+func awaitMembers(t testing.TB, g *group.Group, want string) {
+	t.Helper()
+	zktest.Eventually(t, generous, "the members "+want, func() bool { return members(g) == want })
+}
+
+// A diary is what Changes has returned, each as in "a=1 b=2".
+type diary struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// follow ranges over the group's changes until the end of the test.
+func follow(t testing.TB, g *group.Group) *diary {
+	t.Helper()
+	d := new(diary)
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for all := range g.Changes(ctx) {
+			var line []string
+			for _, m := range all {
+				line = append(line, fmt.Sprintf("%s=%s", m.ID, m.Data))
+			}
+			d.mu.Lock()
+			d.seen = append(d.seen, strings.Join(line, " "))
+			d.mu.Unlock()
+		}
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+	return d
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Join(d.seen, " | ")
+}
+
+func TestMembershipFollowsTheTree(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path, operator, way := fresh(), w.Client(t), w.Way(t)
+		looking, other := newGroup(t, w.Client(t), path), newGroup(t, way.Client(t), path)
+		if got := members(looking); got != "" {
+			t.Errorf("members %q of a group without a znode, want none", got)
+		}
+		b := mustJoin(t, other, "b", "2")
+		awaitMembers(t, looking, "b=2")
+		mustJoin(t, looking, "a", "1")
+		awaitMembers(t, looking, "a=1 b=2")
+		awaitMembers(t, other, "a=1 b=2")
+		if err := b.Set(patient(t), []byte("3")); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, looking, "a=1 b=3")
+		if _, err := operator.Create(t.Context(), path+"/c", []byte("4"), framework.Ephemeral()); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, looking, "a=1 b=3 c=4")
+		way.Expire(t)
+		awaitMembers(t, other, "a=1 b=3 c=4")
+		awaitMembers(t, looking, "a=1 b=3 c=4")
+		if err := b.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, looking, "a=1 c=4")
+		mustJoin(t, other, "b", "5")
+		awaitMembers(t, looking, "a=1 b=5 c=4")
+		if err := other.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, looking, "a=1 c=4")
+	})
+}
+
+// Curator lets both in: they share one znode, which is gone with the first.
+func TestAnIDThatIsTakenIsRefused(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path := fresh()
+		first, second := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path)
+		n := mustJoin(t, first, "a", "first")
+		late, err := second.Join("a", []byte("second"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+			t.Errorf("Await: %v, want ErrTaken", err)
+		}
+		awaitMembers(t, second, "a=first")
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, first, "a=second")
+	})
+}
+
+func TestJoinRefuses(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		g := newGroup(t, w.Client(t), fresh())
+		n := mustJoin(t, g, "a", "")
+		for id, want := range map[string]string{
+			"":      `id "": must not be empty or contain a slash`,
+			"a/b":   `id "a/b": must not be empty or contain a slash`,
+			"a":     `id "a": this Group has joined with it and has not left`,
+			"..":    "..",
+			"a\x00": "U+0000",
+		} {
+			if _, err := g.Join(id, nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Join(%q): %v, want an error with %q", id, err, want)
+			}
+		}
+		if _, err := g.Join("b", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+			t.Errorf("Join with too much data: %v, want ErrTooLarge", err)
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustJoin(t, g, "a", "again")
+		if err := g.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Join("c", nil); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Join after Close: %v, want ErrClosed", err)
+		}
+		if err := g.Close(t.Context()); err != nil {
+			t.Errorf("Close again: %v, want nil", err)
+		}
+	}, worlds.Only("nothing of it depends on the server", worlds.Embedded, worlds.Standalone))
+}
+
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		_, err := group.New(w.Client(t), "members", nil, group.WithSettle(-1), group.WithACL())
+		for _, want := range []string{"group: new members: ", "option 0: must not be nil", "settle -1ns: must not be negative", "ACL: must have at least one entry"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("New: %v, want an error with %q", err, want)
+			}
+		}
+	}, worlds.Only("nothing is sent", worlds.Embedded))
+}
+
+// The members restart one after another, while a watcher looks.
+func TestSettleEndsARollingRestart(t *testing.T) {
+	t.Parallel()
+	const settle = time.Second
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path := fresh()
+		joining := newGroup(t, w.Client(t), path)
+		nodes := make(map[string]*node.Node)
+		for _, id := range []string{"a", "b", "c"} {
+			nodes[id] = mustJoin(t, joining, id, "old")
+		}
+		looking := newGroup(t, w.Client(t), path, group.WithSettle(settle))
+		awaitMembers(t, looking, "a=old b=old c=old")
+		seen := follow(t, looking)
+		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
+		for _, id := range []string{"a", "b", "c"} {
+			if err := nodes[id].Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(settle / 10)
+			mustJoin(t, joining, id, "new")
+			<-time.After(settle / 10)
+		}
+		zktest.Eventually(t, generous, "one change", func() bool {
+			return seen.String() == "a=old b=old c=old | a=new b=new c=new"
+		})
+	})
+}
+
+// Changes that never end are returned after ten times the settle time.
+func TestSettleIsBounded(t *testing.T) {
+	t.Parallel()
+	const settle = time.Second
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path := fresh()
+		joining, looking := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path, group.WithSettle(settle))
+		n := mustJoin(t, joining, "a", "0")
+		awaitMembers(t, looking, "a=0")
+		seen := follow(t, looking)
+		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=0" })
+		began := time.Now()
+		for i := 1; seen.String() == "a=0"; i++ {
+			if err := n.Set(patient(t), fmt.Append(nil, i)); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(settle / 4)
+			if time.Since(began) > 11*settle {
+				t.Fatalf("no change within %v", time.Since(began))
+			}
+		}
+		if took := time.Since(began); took < 9*settle {
+			t.Errorf("a change after %v, although changes went on; want 10 settle times", took)
+		}
+	}, worlds.Only("the times are exact in virtual time", worlds.Embedded, worlds.EmbeddedEnsemble))
+}
+
+// A member that begins to join is not listed before its znode exists.
+func TestSelfIsNotListedBeforeItStands(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path, way := fresh(), w.Way(t)
+		g := newGroup(t, way.Client(t), path)
+		stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
+		n, err := g.Join("a", []byte("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-stuck.Hit()
+		if got := members(g); got != "" || n.Stands() {
+			t.Errorf("members %q before the znode exists, want none", got)
+		}
+		stuck.Release()
+		awaitMembers(t, g, "a=1")
+	})
+}
+
+// Changes returns the latest members alone, and ends with the Group.
+func TestChangesEndWithTheGroup(t *testing.T) {
+	t.Parallel()
+	for _, settle := range []time.Duration{0, time.Minute} {
+		t.Run(settle.String(), func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				g := newGroup(t, w.Client(t), fresh(), group.WithSettle(settle))
+				ended := make(chan int, 1)
+				go func() {
+					n := 0
+					for range g.Changes(t.Context()) {
+						n++
+					}
+					ended <- n
+				}()
+				w.Settle()
+				if err := g.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if n := <-ended; n != 1 {
+					t.Errorf("%d changes, want the members at first", n)
+				}
+			}, worlds.Only("nothing of it depends on the server", worlds.Embedded, worlds.Standalone))
+		})
+	}
+}
+
+// A group keeps what it has during an outage, and says that it may be behind.
+func TestStaleDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		path, way := fresh(), w.Way(t)
+		g, other := newGroup(t, way.Client(t), path), newGroup(t, w.Client(t), path)
+		mustJoin(t, other, "a", "1")
+		awaitMembers(t, g, "a=1")
+		way.Refuse()
+		way.Cut()
+		zktest.Eventually(t, generous, "the outage", func() bool { _, stale := g.Stale(); return stale })
+		mustJoin(t, other, "b", "2")
+		if got := members(g); got != "a=1" {
+			t.Errorf("members %q during the outage, want those from before", got)
+		}
+		way.Heal()
+		awaitMembers(t, g, "a=1 b=2")
+		if _, stale := g.Stale(); stale {
+			zktest.Eventually(t, generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })
+		}
+	})
+}
