@@ -32,6 +32,11 @@
 //	count PATH DELTA                       answers the shared count after DELTA was added
 //	bar | unbar PATH, pass PATH LIMIT      barrier
 //	enter | leave PATH MEMBERS LIMIT       double barrier
+//	keep PATH DATA LIMIT                   Curator; PersistentNode, ephemeral
+//	keep-ttl PATH DATA MILLISECONDS        Curator; PersistentTtlNode
+//	join PATH ID DATA                      Curator; GroupMember
+//	members PATH                           Curator; the ids, each with its data
+//	release PATH                           Curator; closes what keep, keep-ttl and join have begun
 //
 // Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and
 // multi (whose PATH is several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A driver ends

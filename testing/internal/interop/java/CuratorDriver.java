@@ -31,8 +31,12 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.nodes.GroupMember;
+import org.apache.curator.framework.recipes.nodes.PersistentNode;
+import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.retry.RetryNTimes;
+import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.data.Stat;
 
 /**
@@ -224,6 +228,8 @@ public final class CuratorDriver {
             }
         }
 
+        private final Map<String, java.io.Closeable> kept = new HashMap<>();
+
         void disconnect() {
             if (client != null) {
                 client.close();
@@ -301,6 +307,32 @@ public final class CuratorDriver {
                     return door.enter(Long.parseLong(args[2]), TimeUnit.MILLISECONDS) ? "ok" : "no";
                 case "leave":
                     return door.leave(Long.parseLong(args[2]), TimeUnit.MILLISECONDS) ? "ok" : "no";
+                case "keep": {
+                    PersistentNode node = new PersistentNode(client, CreateMode.EPHEMERAL, false, args[0], decoded(args[1]));
+                    node.start();
+                    kept.put(args[0], node);
+                    return node.waitForInitialCreate(Long.parseLong(args[2]), TimeUnit.MILLISECONDS) ? "ok" : "no";
+                }
+                case "keep-ttl": {
+                    PersistentTtlNode node = new PersistentTtlNode(client, args[0], Long.parseLong(args[2]), decoded(args[1]));
+                    node.start();
+                    kept.put(args[0], node);
+                    return node.waitForInitialCreate(30, TimeUnit.SECONDS) ? "ok" : "no";
+                }
+                case "join": {
+                    GroupMember member = new GroupMember(client, args[0], args[1], decoded(args[2]));
+                    member.start();
+                    kept.put(args[0], member);
+                    return "ok";
+                }
+                case "members": {
+                    List<String> found = new ArrayList<>();
+                    ((GroupMember) kept.get(args[0])).getCurrentMembers().forEach((id, data) -> found.add(id + encoded(data)));
+                    return ok(found);
+                }
+                case "release":
+                    kept.remove(args[0]).close();
+                    return "ok";
                 default:
                     throw new IllegalArgumentException("no such command: " + command);
             }

@@ -1,0 +1,239 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A sequential Node gets a number at each creation, and leaves none of its znodes behind.
+func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path+"-", "alive", node.Sequential())
+		mustAwait(t, n)
+		first := n.Path()
+		before := mustHold(t, observer, c, first, "alive")
+		if dir, name := framework.SplitPath(first); !strings.HasPrefix(name, "_c_") || !strings.HasPrefix(path, dir) {
+			t.Errorf("path %q, want a protected name", first)
+		}
+		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		way.Cut() // the client gives its session up, and the ensemble does not
+		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && n.Path() != first })
+		mustHold(t, observer, c, n.Path(), "alive")
+		zktest.Eventually(t, generous, "the end of the former one", func() bool { return !exists(t, observer, first) })
+		if w.Kind().Virtual() && len(w.Ephemerals(t, before.EphemeralOwner)) != 0 {
+			t.Error("the former session has a znode")
+		}
+		second := n.Path()
+		if err := observer.Delete(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "a third znode", func() bool { return n.Stands() && n.Path() != second })
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dir, _ := framework.SplitPath(path)
+		zktest.Eventually(t, generous, "no znode", func() bool {
+			names, _, err := observer.Children(t.Context(), dir)
+			return errors.Is(err, framework.ErrNoNode) || err == nil && len(names) == 0
+		})
+	})
+}
+
+// What others write is left alone, and told.
+func TestOverwrittenDataIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, other, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "ours")
+		mustAwait(t, n)
+		seen := follow(t, n)
+		if _, err := other.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		seen.awaitKinds(t, "Made Overwritten")
+		w.Settle()
+		mustHold(t, other, c, path, "theirs")
+		if !n.Stands() {
+			t.Error("Stands returns false, although the znode exists")
+		}
+		if err := n.Set(patient(t), []byte("ours again")); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, other, c, path, "ours again")
+		w.Settle()
+		if got := seen.kinds(); got != "Made Overwritten" {
+			t.Errorf("changes %q, want no other than Made and Overwritten", got)
+		}
+	})
+}
+
+// A Set whose reply is lost is known, or done again.
+func TestSetWithALostReply(t *testing.T) {
+	t.Parallel()
+	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				way, observer, path := w.Way(t), w.Client(t), fresh()
+				c := way.Client(t)
+				n := kept(t, c, path, "old")
+				mustAwait(t, n)
+				before := mustHold(t, observer, c, path, "old")
+				way.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
+				if err := n.Set(patient(t), []byte("new")); err != nil {
+					t.Fatal(err)
+				}
+				if after := mustHold(t, observer, c, path, "new"); after.Czxid != before.Czxid {
+					t.Error("the znode was created again, want it written")
+				}
+			})
+		})
+	}
+}
+
+// A client that may not create the znode goes on trying, and Await says why it fails.
+func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, operator, path := w.Client(t), w.Client(t), fresh()
+		mustParents(t, operator, path)
+		dir, _ := framework.SplitPath(path)
+		readOnly := framework.ACL{Perms: framework.PermRead | framework.PermAdmin, Scheme: "world", ID: "anyone"}
+		if _, err := operator.SetACL(t.Context(), dir, []framework.ACL{readOnly}, framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		n := kept(t, c, path, "ours")
+		seen := follow(t, n)
+		if err := n.Await(patient(t)); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Await: %v, want ErrNoAuth", err)
+		}
+		if _, err := operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the znode", n.Stands)
+		seen.awaitKinds(t, "Away Made")
+	})
+}
+
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c := w.Client(t)
+		for name, tt := range map[string]struct {
+			path string
+			data int
+			opts []node.Option
+			want []string
+		}{
+			"a path without its slash": {"n", 0, []node.Option{nil, node.WithACL()}, []string{"node: new n: ", "option 0: must not be nil", "ACL: must have at least one entry", `invalid path "n"`}},
+			"the root":                 {"/", 0, nil, []string{"path: must not be the root"}},
+			"a TTL that is too short":  {"/n", 0, []node.Option{node.WithTTL(time.Microsecond)}, []string{"TTL 1µs: must be between 1ms and"}},
+			"a TTL that is too long":   {"/n", 0, []node.Option{node.WithTTL(framework.MaxTTL + 1)}, []string{"must be between 1ms and"}},
+			"kinds that don't go together": {
+				"/n", 0, []node.Option{node.Sequential(), node.WithTTL(time.Second)}, []string{"Sequential, Persistent and WithTTL: must not be combined"},
+			},
+			"data beyond the packet": {"/n", framework.DefaultMaxRequest, nil, []string{framework.ErrTooLarge.Error()}},
+		} {
+			_, err := node.New(c, tt.path, make([]byte, tt.data), tt.opts...)
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v, want an error with %q", name, err, want)
+				}
+			}
+		}
+	}, worlds.Only("nothing is sent", worlds.Embedded))
+}
+
+// Data that is too large takes nothing away from what the Node has.
+func TestSetRefusesDataBeyondThePacket(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, operator, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "small")
+		mustAwait(t, n)
+		if err := n.Set(t.Context(), make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+			t.Errorf("Set: %v, want ErrTooLarge", err)
+		}
+		if err := operator.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the znode", func() bool { return exists(t, operator, path) })
+		mustHold(t, operator, c, path, "small")
+	})
+}
+
+// After the client's end the Node's methods return ErrClosed, and its Close has nothing to do.
+func TestTheClientIsClosedFirst(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, observer, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "alive")
+		mustAwait(t, n)
+		seen := follow(t, n)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Await(t.Context()); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Await: %v, want ErrClosed", err)
+		}
+		if err := n.Set(t.Context(), nil); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Set: %v, want ErrClosed", err)
+		}
+		if n.Stands() {
+			t.Error("Stands after the client's end")
+		}
+		seen.awaitKinds(t, "Made Away")
+		if err := n.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v, want nil", err)
+		}
+		if exists(t, observer, path) {
+			t.Error("the znode exists after the session's end")
+		}
+	})
+}
+
+// The errors of a wait that ends say what it waited for.
+func TestAwaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, path := w.Way(t), fresh()
+		c := way.Client(t)
+		mustParents(t, c, path)
+		way.Refuse()
+		way.Cut()
+		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
+		n := kept(t, c, path, "alive")
+		late := errors.New("too late")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
+		defer cancel()
+		err := n.Await(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, late) {
+			t.Errorf("Await: %v, want DeadlineExceeded with its cause", err)
+		}
+		way.Heal()
+		mustAwait(t, n)
+	})
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[node.ChangeKind]string{
+		node.Made: "Made", node.Away: "Away", node.Taken: "Taken", node.Overwritten: "Overwritten", 0: "ChangeKind(0)",
+	} {
+		if got := kind.String(); got != want {
+			t.Errorf("%d: %q, want %q", int(kind), got, want)
+		}
+	}
+}
