@@ -1,8 +1,8 @@
-// Shard-assignment spreads shards over the workers that are alive. Membership is an
-// ephemeral znode for each worker; all compute the same assignment from the list of
-// members, and nobody negotiates. Lists may differ for a moment, so each shard has a lock
-// besides: who works on a shard holds its lock, and there are never two. That is in
-// worker.go; this file lets workers come and go, and a board shows who works on what.
+// Shard-assignment spreads shards over the workers that are alive. The workers are a
+// group: all compute the same assignment from its members, and nobody negotiates. Two workers
+// may see different members for a moment, so each shard also has a lock, which its worker
+// holds: there are never two workers of one shard. That is in worker.go; this file lets
+// workers come and go, and a board shows which worker has which shard.
 //
 //	go run ./examples/shard-assignment                          on a server within the program
 //	go run ./examples/shard-assignment -connect localhost:2181  on yours

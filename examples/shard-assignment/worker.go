@@ -6,11 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/retry"
 )
 
 const root = "/examples/shards"
@@ -23,75 +22,55 @@ type worker struct {
 	work   func(ctx context.Context, shard string) // until ctx ends
 }
 
-// run takes part until ctx ends; then, or when it fails, it has stopped all work.
-func (w *worker) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var (
-		running sync.WaitGroup
-		failed  = make(chan error, 1)                 // of work on a shard, the first
-		mine    = make(map[string]context.CancelFunc) // what ends the work on each shard
-	)
+// run takes part until ctx ends. If ctx ends or run fails, all work has stopped when run returns.
+func (w *worker) run(ctx context.Context) (err error) {
+	members, err := group.New(w.client, root+"/members")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, members.Close(context.WithoutCancel(ctx))) }() // after the work
+	if _, err := members.Join(w.name, nil); err != nil {
+		return err
+	}
+	working, stop := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
 	defer running.Wait()
-	defer cancel()
-	for {
-		members, err := w.join(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	defer stop(nil)
+	mine := make(map[string]context.CancelFunc) // what ends the work on each shard
+	for all := range members.Changes(working) {
 		for _, shard := range w.shards {
-			stop, working := mine[shard]
-			switch falls := owner(shard, members.Children()) == w.name; {
-			case falls && !working:
-				on, stop := context.WithCancel(ctx)
-				mine[shard] = stop
+			end, begun := mine[shard]
+			switch falls := owner(shard, ids(all)) == w.name; {
+			case falls && !begun:
+				on, end := context.WithCancel(working)
+				mine[shard] = end
 				running.Go(func() {
 					if err := w.keep(on, shard); err != nil {
-						select {
-						case failed <- err:
-						default: // one is enough
-						}
+						stop(err)
 					}
 				})
-			case !falls && working:
-				stop()
+			case !falls && begun:
+				end()
 				delete(mine, shard)
 			}
 		}
-		select {
-		case <-members.Fired(): // members have changed, or the session has, and our znode is gone
-			members.Close()
-		case <-ctx.Done():
-			members.Close()
-			return nil
-		case err := <-failed:
-			members.Close()
-			return err
-		}
 	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case working.Err() != nil:
+		return context.Cause(working)
+	}
+	return framework.ErrClosed // nothing else ends the changes
 }
 
-// join sees to the worker's own znode and returns a watch of all members. It does not
-// give up where the client does, by its own policy: a worker waits out any outage. And
-// what is there already, and not of this session, is of an earlier session of ours,
-// which the ensemble has not ended yet.
-func (w *worker) join(ctx context.Context) (*framework.Watch, error) {
-	return retry.Value(ctx, retry.Forever(time.Second), func(ctx context.Context) (*framework.Watch, error) {
-		_, err := w.client.Create(ctx, root+"/members/"+w.name, nil,
-			framework.Ephemeral(), framework.WithParents(), framework.Idempotent())
-		if err == nil {
-			var members *framework.Watch
-			if members, err = w.client.Watch(ctx, root+"/members", framework.WatchChildren); err == nil {
-				return members, nil
-			}
-		}
-		if framework.Retryable(err) || errors.Is(err, framework.ErrNodeExists) {
-			return nil, err
-		}
-		return nil, retry.Permanent(err)
-	})
+// ids returns the names of the members.
+func ids(members []group.Member) []string {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.ID)
+	}
+	return names
 }
 
 // keep works on a shard whenever it has the shard's lock, until ctx ends.
