@@ -1,0 +1,52 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// As TestPersistentNode.testEphemeralSequentialWithProtectionReconnection.
+func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, observer, path := w.Way(t), w.Client(t), fresh()
+		c := way.Client(t)
+		n := kept(t, c, path, "alive", node.Sequential())
+		mustAwait(t, n)
+		seen := follow(t, n)
+		before := n.Path()
+		st := mustHold(t, observer, c, before, "alive")
+		way.Cut()
+		seen.awaitKinds(t, "Made Away Made")
+		if n.Path() != before {
+			t.Errorf("path %s after a reconnection, want %s", n.Path(), before)
+		}
+		if after := mustHold(t, observer, c, before, "alive"); after.Czxid != st.Czxid {
+			t.Error("the znode was created again within its session")
+		}
+	})
+}
+
+// As TestPersistentTtlNode.testForcedDeleteOfTouchNode.
+func TestCuratorTouchIsDeletedByForce(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, operator, path := w.Client(t), w.Client(t), fresh()
+		n := kept(t, c, path, "alive", node.WithTTL(ttl))
+		mustAwait(t, n)
+		for range 3 {
+			if err := operator.Delete(t.Context(), path+"/touch"); err != nil {
+				t.Fatal(err)
+			}
+			zktest.Eventually(t, generous, "the touch again", func() bool { return exists(t, operator, path+"/touch") })
+		}
+		if !exists(t, operator, path) {
+			t.Error("the znode is gone")
+		}
+	})
+}
