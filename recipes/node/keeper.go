@@ -71,7 +71,7 @@ func (k *keeper) bring(ctx context.Context, want content) error {
 	}
 }
 
-// bind waits for a session. What belongs to an earlier session is no longer the Node's.
+// bind waits for a session. Znodes of an earlier session are no longer the Node's.
 func (k *keeper) bind(ctx context.Context) error {
 	c, cfg := k.node.client, &k.node.cfg
 	if err := c.AwaitConnected(ctx); err != nil {
@@ -83,7 +83,7 @@ func (k *keeper) bind(ctx context.Context) error {
 	}
 	k.session, k.client = id, c.InSession(id)
 	if cfg.sequential && k.znode.Czxid != 0 {
-		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid)) // nobody else creates a znode of its name
+		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid)) // no other client creates a znode of its name
 	}
 	if !cfg.lasting() {
 		k.path, k.znode = k.node.path, framework.Stat{}

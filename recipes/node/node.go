@@ -74,10 +74,10 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	return n, nil
 }
 
-// Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's, and
-// says what is in the way. What trying again can't cure, Await returns at once: [ErrTaken] if another
-// client's znode is at the path, [framework.ErrNoAuth] if the client may not create the znode. The Node
-// goes on trying all the while, and succeeds when the obstacle is gone.
+// Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's,
+// and names the obstacle. Await returns errors that a retry can't fix at once: [ErrTaken] if
+// another client's znode is at the path, [framework.ErrNoAuth] if the client may not create the
+// znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
 	return callError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
 		if n.problem != nil && n.tried == n.want.number && !passing(n.problem) {
@@ -138,10 +138,10 @@ func (n *Node) OnChange(fn func(Change)) (remove func()) {
 	return n.changes.AddWith(n.last, fn)
 }
 
-// Close ends the Node and deletes the znode, unless that is [Persistent] or has a TTL. Whatever Close
-// returns, the znode is gone, or the client deletes it in the background until it is gone or its session
-// has ended. If ctx ends first, the error wraps ctx's. Close waits for the functions of OnChange. A
-// further Close returns nil at once.
+// Close ends the Node and deletes the znode, unless that is [Persistent] or has a TTL. Even after
+// an error, the znode is gone, or the client deletes it in the background until it is gone or its
+// session has ended. If ctx ends first, the error wraps ctx's. Close waits for the functions of
+// OnChange. A further Close returns nil at once.
 func (n *Node) Close(ctx context.Context) error {
 	if n.closing.Swap(true) {
 		return nil

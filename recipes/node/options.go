@@ -24,9 +24,9 @@ type config struct {
 	faults []error
 }
 
-// Sequential gives each creation of the znode a number of its own behind the path, and protects the
-// name by a random id before it, as Curator does. Thus no znode can be in the way. The Node has the
-// znode of a former session deleted in the background. See [Node.Path].
+// Sequential appends a new number to the path at each creation of the znode. A random id before it
+// protects the name, as Curator does. So no znode can be in the way. The Node has the znode of a
+// former session deleted in the background. See [Node.Path].
 func Sequential() Option { return option(func(cfg *config) { cfg.sequential = true }) }
 
 // Persistent keeps a znode that belongs to no session, and that [Node.Close] does not delete. If there

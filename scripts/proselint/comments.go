@@ -17,9 +17,22 @@ func comments(text string) ([]chunk, error) {
 	if err != nil {
 		return nil, err
 	}
+	names := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			names[id.Name] = true
+		}
+		return true
+	})
 	var chunks []chunk
 	for _, group := range file.Comments {
-		chunks = append(chunks, paragraphs(fset, group)...)
+		found := paragraphs(fset, group)
+		if len(found) > 0 { // what is declared may have an old word for its name
+			if first, rest, _ := strings.Cut(found[0].text, " "); names[first] {
+				found[0].text = "X " + rest
+			}
+		}
+		chunks = append(chunks, found...)
 	}
 	return chunks, nil
 }

@@ -52,8 +52,8 @@ func longLines(text string) []finding {
 			fenced = !fenced
 		}
 		width := utf8.RuneCountInString(line)
-		table := strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "![") || strings.HasPrefix(trimmed, "#")
-		if fenced || table || width <= maxLine || len(strings.Fields(code.ReplaceAllString(item.ReplaceAllString(line, ""), "X"))) == 1 {
+		unwrapped := strings.HasPrefix(line, "    ") || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "![") || strings.HasPrefix(trimmed, "#")
+		if fenced || unwrapped || width <= maxLine || len(strings.Fields(code.ReplaceAllString(item.ReplaceAllString(line, ""), "X"))) == 1 {
 			continue
 		}
 		found = append(found, finding{line: n + 1, message: fmt.Sprintf("a line of %d columns, more than %d", width, maxLine)})

@@ -52,6 +52,7 @@ func TestCheck(t *testing.T) {
 		"a phrase over two lines":      {"a.go", "package a\n\n// A waiter takes\n// note of it.\nvar x int\n", "3: write 'records'"},
 		"a word of a comment":          {"a.go", "package a\n\n// A waiter\n// is a ghost.\nvar x int\n", "4: write 'orphan'"},
 		"a long sentence of a comment": {"a.go", "package a\n\n// " + strings.ReplaceAll(long, "\n", " ") + ".\nvar x int\n", "3: a sentence of more"},
+		"a name":                       {"a.go", "package a\n\n// Stands returns x.\nfunc Stands() {}\n", ""},
 		"code in a comment":            {"a.go", "package a\n\n// So:\n//\n//\ta ghost\nvar x int\n", ""},
 		"the output of an example":     {"a.go", "package a\n\nfunc f() {\n\t// Output:\n\t// a ghost\n}\n", ""},
 		"Chinese":                      {"a.zh-CN.md", "ghost\n", ""},

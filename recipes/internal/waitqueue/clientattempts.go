@@ -31,7 +31,7 @@ func (as *clientAttempts) add(a *Attempt) {
 	as.all[a.self.Name] = a
 }
 
-// remove removes the attempt, and notifies the one behind it if it was granted.
+// remove removes the attempt, and notifies its successor if it was granted.
 func (as *clientAttempts) remove(a *Attempt, granted bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()

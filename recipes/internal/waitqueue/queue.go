@@ -48,8 +48,8 @@ var ErrBusy = errors.New("waitqueue: busy")
 // ErrMixed is returned for a directory that has a contender of the kind that the queue refuses.
 var ErrMixed = errtype.New("contenders of another format are in the directory: both would be granted", "mixed")
 
-// inTurn reports whether each contender waits for all that are ahead of it, so that the grant of
-// one shows that none is left ahead of it.
+// inTurn reports whether each contender waits for all contenders ahead. The grant of one then shows
+// that none is left ahead of it.
 func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil }
 
 // List returns the contenders in order. It returns none if the directory does not exist.

@@ -73,7 +73,7 @@ func TestChaos(t *testing.T) {
 	}
 	r.saveRecords(t)
 	if leftovers := r.leftovers(t); len(leftovers) > 0 {
-		t.Errorf("no ghost: znodes of locks that nobody holds: %q", leftovers)
+		t.Errorf("no orphan: znodes of locks without a holder: %q", leftovers)
 	}
 }
 

@@ -40,11 +40,11 @@ var bugs = []deliberate{
 		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
 	}},
 	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func() bug { return bug{locker: slow} }},
-	{liveness, "who waits is never woken", "all was well", func() bug { return bug{locker: deaf} }},
+	{liveness, "a waiter is never woken", "all was well", func() bug { return bug{locker: deaf} }},
 	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
 	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely} }},
 	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
-	{honestStates, "a client takes its session to last for ever", "which the server has ended", flattering},
+	{honestStates, "a client takes its session to last forever", "which the server has ended", flattering},
 	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},
 	{nothingHidden, "errors tell a secret", "tells a secret", func() bug {
 		return bug{err: func(err error) error { return errors.Join(err, errors.New(secret)) }}

@@ -53,7 +53,7 @@ func (w *world) checkClosing(f *framework.Client) {
 	}
 }
 
-// checkClosed is the validator of "no ghost" for the session of a client whose Close has
+// checkClosed is the validator of "no orphan" for the session of a client whose Close has
 // returned, and that was connected undisturbed.
 func (w *world) checkClosed(c *client, session int64) {
 	for _, s := range w.srv.Sessions() {

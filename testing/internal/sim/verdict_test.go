@@ -16,7 +16,7 @@ type guarantee string
 const (
 	exclusion      guarantee = "exclusion"
 	lossFirst      guarantee = "loss before succession"
-	noGhost        guarantee = "no ghost"
+	noGhost        guarantee = "no orphan"
 	ownSession     guarantee = "own session only"
 	grantOrder     guarantee = "order"
 	monotonicFence guarantee = "monotonic fence"
