@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// A Cache is a copy of a znode and of all znodes below it. It stands for Curator's CuratorCache,
+// A Cache is a copy of a znode and of all znodes below it. It takes the place of Curator's CuratorCache,
 // NodeCache, PathChildrenCache and TreeCache. Its methods may be called concurrently.
 type Cache struct {
 	client    *framework.Client
@@ -152,10 +152,10 @@ func (c *Cache) Stale() (since time.Time, stale bool) {
 // closeGrace is how long Close waits for listeners that are still at work.
 const closeGrace = 5 * time.Second
 
-// Close ends the cache. Its goroutines are gone when it returns, and its watch at the server goes. No
-// function of OnEvent is called any more, but one that is running is waited for, for five seconds;
-// the error says if one is at work still. Close may be called several times, also by such a
-// function. What the cache has can still be read.
+// Close ends the cache. Its goroutines are gone when it returns, and its watch at the server goes. It calls
+// no function of OnEvent any more. It waits for one that is running, for five seconds at most; the error
+// says if one still runs. Close may be called several times, also by such a function. The znodes of
+// the cache can still be read.
 func (c *Cache) Close() error {
 	c.closing.Do(func() {
 		c.cancel(framework.ErrClosed)

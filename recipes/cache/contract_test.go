@@ -160,7 +160,7 @@ func TestTwoWatchesPerZnodeOnAServerThatIsTooOld(t *testing.T) {
 	})
 }
 
-// An oldConn sends an opcode that nobody knows for addWatch.
+// An oldConn sends an opcode that no server knows for addWatch.
 type oldConn struct{ net.Conn }
 
 func (c oldConn) Write(p []byte) (int, error) {

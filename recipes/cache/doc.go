@@ -7,14 +7,14 @@
 //	route, ok := routes.Get("/config/routes/web")
 //
 // A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
-// not, and then [Cache.Stale] reports that. Never decide from a cache who may write. What has to be
-// exact is read from the ensemble, or done under a lease.
+// not, and then [Cache.Stale] reports that. Never decide from a cache who may write. Read from
+// the ensemble what has to be exact, or do it under a lease.
 //
 // # Order
 //
 // A znode is added after its parent and removed before it. The events of one znode come in the order
 // of its changes. If changes follow one another quickly, an event leads from the state that the cache
-// had to the latest one, and those in between are not seen. A znode that was deleted and created
+// had to the latest one. The states in between are not seen. A znode that was deleted and created
 // again is removed and added, also if that happened during an outage. Replaying the events gives
 // the cache.
 //
@@ -35,7 +35,7 @@
 //
 // A znode that the client may not read is left out, with all below it, and so is one that the
 // client can't take: one that is larger than [framework.WithMaxPacket] allows, or that is not
-// compressed if the client is. That is logged once. A change of an ACL alone notifies nobody:
+// compressed if the client is. That is logged once. A change of an ACL alone notifies no client:
 // the cache sees it when the znode's data change or the connection is lost. The same holds if a
 // znode is deleted that the client may not read any more.
 //
@@ -48,7 +48,7 @@
 // directories of locks, and from all else that is written often.
 //
 // Servers older than ZooKeeper 3.6 have no recursive watches. On those the cache keeps two watches
-// for each znode, with the same promises; they can't be removed, so after Close each stays until it
+// for each znode, with the same promises. They can't be removed. After Close each exists until it
 // fires or the connection ends.
 //
 // # Concurrency

@@ -60,8 +60,8 @@ func (n notice) each(yield func(Event)) {
 	}
 }
 
-// OnEvent calls fn with what the cache has, as Added, with Ready or Stale if it has been filled,
-// and then with every event, in order, none dropped. The calls follow one another on a goroutine of
+// OnEvent calls fn with all znodes that the cache has, as Added, and with Ready or Stale if it has
+// been filled. Then it calls fn with every event, in order, none dropped. The calls follow one another on a goroutine of
 // their own, so fn may block, call the cache and close it. The events that a slow fn has yet to see
 // are kept without a bound. remove ends the calls and waits for one that is running, except when
 // called from inside it. Close ends them, too. A panic of fn is logged. OnEvent panics if fn is nil.
@@ -123,8 +123,8 @@ func (c *Cache) Events(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Snapshots returns the present snapshot once the cache is ready, and then the latest one whenever it
-// has changed or become settled, or the cache is ready again. It ends as [Cache.Events] does.
+// Snapshots returns the present snapshot once the cache is ready. Then it returns the latest one
+// whenever that has changed or has become settled. It ends as [Cache.Events] does.
 func (c *Cache) Snapshots(ctx context.Context) iter.Seq[*Snapshot] {
 	return func(yield func(*Snapshot) bool) {
 		if c.Ready(ctx) != nil { // the sequence is empty then

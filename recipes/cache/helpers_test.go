@@ -16,7 +16,7 @@ import (
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
 const generous = 30 * time.Second
 
-// A maker is cache.New, or what stands for it.
+// A maker is cache.New, or what takes its place.
 type maker func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)
 
 func makers() map[string]maker {
@@ -105,7 +105,7 @@ func (s *scene) want(t testing.TB, c *cache.Cache, want map[string]string) {
 	}
 }
 
-// create creates a znode, and its missing parents: as persistent ones, because nobody reaps those.
+// create creates a znode, and its missing parents: as persistent ones, because the server reaps containers.
 func (s *scene) create(t testing.TB, c *framework.Client, path, data string, opts ...framework.CreateOption) {
 	t.Helper()
 	full := s.path + path

@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxBatch is how many znodes are read at a time. A heartbeat of the session queues behind
-	// them, so it is small beside what a server reads within the shortest session timeout.
+	// them, so it is small compared with what a server reads within the shortest session timeout.
 	maxBatch = 1000
 	// pause is the time between a failure and the next attempt.
 	pause = 500 * time.Millisecond
@@ -59,7 +59,7 @@ func (l *loop) run(open opener) {
 		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
 			open = watchEach
 		default:
-			_ = l.fail(err) // not closed: see above
+			_ = l.fail(err) // not ErrClosed
 		}
 	}
 }

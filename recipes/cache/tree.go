@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A tree is an immutable set of Nodes in the order of their paths: a persistent treap. What
-// with and without return shares all but the way to the Node with the tree that it was made of, so
-// an old tree stays as it was, for free.
+// A tree is an immutable set of Nodes in the order of their paths: a persistent treap. A
+// tree that with or without returns shares all but the way to the Node with the tree that it was made
+// of. So an old tree stays as it was, for free.
 type tree struct {
 	root *branch
 	len  int

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/examples/internal/example"
+)
+
+func TestTheServiceFollowsItsConfiguration(t *testing.T) {
+	t.Parallel()
+	want := `the service starts with limit 10
+limit is 10
+limit was 10 and is 20
+mode is fast
+mode is gone
+`
+	if got := example.RunInBubble(t, run); got != want {
+		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
+	}
+}
