@@ -61,10 +61,9 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 }
 
 // Join begins to create the member with the id, and returns the Node that keeps its znode:
-// [node.Node.Await] returns once the member has joined, or [node.ErrTaken] if another process has the
-// id. [node.Node.Close] leaves the group. An id must not be empty, contain a slash, or be that of a
-// member with which this Group has joined and that has not left. After Close, Join returns
-// [framework.ErrClosed].
+// [node.Node.Await] returns once the member has joined, or [node.ErrTaken] if another process has
+// the id. [node.Node.Close] leaves the group. An id must not be empty or contain a slash. It must
+// not be the id of a present member of this Group. After Close, Join returns [framework.ErrClosed].
 func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 	n, err := g.join(id, data)
 	return n, opError("join", g.path, err)
