@@ -22,8 +22,10 @@ import (
 // the leader costs an observer nothing.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
 	return func(yield func(lease.Participant, bool) bool) {
-		o := newObserver(cause.Inside(ctx), e)
+		o := &observer{Election: e, ctx: cause.Inside(ctx), waits: pauses.NewBackOff()}
+		o.enter(e.queue.Client.State() == framework.Connected)
 		defer o.close()
+		defer e.queue.Client.OnState(o.onState)()
 		var shown *sight
 		for {
 			now := o.look()
@@ -41,13 +43,17 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, boo
 	}
 }
 
+// A sight is what an observer shows.
+type sight struct {
+	leader lease.Participant
+	known  bool
+}
+
 // An observer looks who leads. It belongs to one goroutine, but for onState.
 type observer struct {
-	election *Election
-	client   *framework.Client
-	ctx      context.Context // of the loop
-	remove   func()          // the state listener
-	waits    backoff.BackOff // after requests that failed
+	*Election
+	ctx   context.Context // of the loop
+	waits backoff.BackOff // after requests that failed
 
 	// of the latest look
 	state  context.Context  // of the client at that time
@@ -60,39 +66,30 @@ type observer struct {
 	end       context.CancelFunc
 }
 
-// A sight is what an observer shows.
-type sight struct {
-	leader lease.Participant
-	known  bool
-}
-
-func newObserver(ctx context.Context, e *Election) *observer {
-	o := &observer{election: e, client: e.queue.Client, ctx: ctx, waits: pauses.NewBackOff()}
-	o.connected = o.client.State() == framework.Connected
-	o.present, o.end = context.WithCancel(ctx)
-	o.remove = o.client.OnState(o.onState)
-	return o
-}
-
-func (o *observer) close() {
-	o.remove()
-	o.end()
-	o.unwatch()
-}
-
-func (o *observer) over() bool { return o.ctx.Err() != nil || o.client.State() == framework.Closed }
-
 // onState ends what depends on the client's state so far.
 func (o *observer) onState(change framework.StateChange) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	connected := change.To == framework.Connected
-	if change.From == 0 && connected == o.connected {
-		return // known from the beginning
+	if change.From != 0 || connected != o.connected { // else it is known from the beginning
+		o.end()
+		o.enter(connected)
 	}
-	o.end()
+}
+
+// enter begins a state of the client.
+func (o *observer) enter(connected bool) {
 	o.connected = connected
 	o.present, o.end = context.WithCancel(o.ctx)
+}
+
+func (o *observer) close() {
+	o.end()
+	o.unwatch()
+}
+
+func (o *observer) over() bool {
+	return o.ctx.Err() != nil || o.queue.Client.State() == framework.Closed
 }
 
 // look returns who leads now, and watches for a change.
@@ -106,7 +103,7 @@ func (o *observer) look() sight {
 		if !connected {
 			return sight{}
 		}
-		leader, known, err := o.election.first(o.state, o.read)
+		leader, known, err := o.first(o.state, o.read)
 		again := false
 		if err == nil && !known {
 			again, err = o.awaitFirst()
@@ -117,7 +114,9 @@ func (o *observer) look() sight {
 		case o.state.Err() != nil, again:
 			continue
 		case err != nil && !o.failed:
-			o.election.warn("leader can't be seen", err)
+			o.warn("leader can't be seen", err)
+		case err == nil:
+			o.waits.Reset()
 		}
 		o.failed = err != nil
 		return sight{leader, known}
@@ -126,7 +125,7 @@ func (o *observer) look() sight {
 
 // read reads the znode of the first candidate and watches it.
 func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Stat, error) {
-	watch, err := o.client.Watch(ctx, path, framework.WatchData)
+	watch, err := o.queue.Client.Watch(ctx, path, framework.WatchData)
 	if err != nil {
 		return nil, framework.Stat{}, err
 	}
@@ -138,10 +137,9 @@ func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Sta
 // awaitFirst watches the directory while it has no candidate. It reports whether there may be one by
 // now.
 func (o *observer) awaitFirst() (there bool, err error) {
-	q := o.election.queue
-	watch, err := o.client.Watch(o.state, q.Dir, framework.WatchChildren)
+	watch, err := o.queue.Client.Watch(o.state, o.path, framework.WatchChildren)
 	if errors.Is(err, framework.ErrNoNode) {
-		watch, err = o.client.Watch(o.state, q.Dir, framework.WatchExists)
+		watch, err = o.queue.Client.Watch(o.state, o.path, framework.WatchExists)
 		if err == nil {
 			_, there = watch.Stat()
 		}
@@ -150,7 +148,7 @@ func (o *observer) awaitFirst() (there bool, err error) {
 		return false, err
 	}
 	o.watch = watch
-	return there || len(waitqueue.Sort(watch.Children(), q.Kinds...)) > 0, nil
+	return there || len(waitqueue.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
 }
 
 // wait returns when it is time to look again. A server may drop an event, so that is at the latest
@@ -160,11 +158,9 @@ func (o *observer) wait() {
 	if o.watch != nil {
 		fired = o.watch.Fired()
 	}
-	delay := waitqueue.RecheckDelay(o.client)
+	delay := waitqueue.RecheckDelay(o.queue.Client)
 	if o.failed {
 		delay = o.waits.NextBackOff()
-	} else {
-		o.waits.Reset()
 	}
 	recheck := time.NewTimer(delay)
 	defer recheck.Stop()
