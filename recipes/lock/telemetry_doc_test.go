@@ -231,6 +231,7 @@ func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 	kinds := fromSource(t, "errors.go", sentinels)
 	maps.Copy(kinds, fromSource(t, "../lease/errors.go", sentinels))
 	maps.Copy(kinds, fromSource(t, "../internal/hold/errors.go", sentinels))
+	maps.Copy(kinds, fromSource(t, "../internal/waitqueue/queue.go", sentinels))
 	for name, kind := range kinds {
 		if kind == "lostType" {
 			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})
