@@ -53,9 +53,10 @@
 // examples/your-own-recipe is one. What a recipe's author needs beyond reads and writes:
 //
 //   - a session that it may rely on: [Client.HoldSession] keeps the session's deadline fresh,
-//     [SessionHold.Secure] binds the hold to the deadline, and [SessionHold.OnLost] passes the loss on
-//     before another client can be granted what was held. [Client.InSession] binds the requests to
-//     that session. Two equal numbers of [SessionHold.Breaks] say that no connection broke in between;
+//     [SessionHold.Secure] binds the hold to the deadline, and [SessionHold.OnLost] passes the loss
+//     on before another client can be granted what was held. [Client.InSession] binds the requests
+//     to that session. If [SessionHold.Breaks] returns the same number twice, no connection broke
+//     in between;
 //   - a create whose lost reply leaves no orphan: [Protected] where the server numbers the znodes,
 //     [KnownByData] where the name is given, [Client.CreateAll] for several znodes at once.
 //     [WithEpoch] tells the znodes apart that one after another exist at a path;
@@ -64,7 +65,7 @@
 //     [Guaranteed], [WhenOver], and [Client.Discard], which does not wait;
 //   - watches for many znodes: [Client.WatchEach], [Watch.AfterFire] where no goroutine is to wait,
 //     [Watch.Valid] to know that nothing has changed;
-//   - an operation for a user's transaction: [OpCheck], [OpAtEpoch], and [OpNever] where none is right;
+//   - an operation for a user's transaction: [OpCheck], [OpAtEpoch], and [OpNever], which fails;
 //   - what all values of a recipe on one client share: [Client.Shared], and [Client.AbsolutePath],
 //     by which two views mean one znode. [Client.Root] leads to such a path.
 //
