@@ -18,6 +18,7 @@ type plan struct {
 	targets   []*target
 	clients   []clientPlan
 	fates     []fate
+	keeps     bool // the clients keep znodes, too
 }
 
 type clientPlan struct {
@@ -76,6 +77,7 @@ func newPlan(seed uint64) *plan {
 	p.fates = newFates(r, p)
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.elect(rand.New(rand.NewPCG(seed, 7)))
+	p.keeps = rand.New(rand.NewPCG(seed, 8)).IntN(3) == 0
 	return p
 }
 

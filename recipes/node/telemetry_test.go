@@ -1,0 +1,89 @@
+package node_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// sums returns the sums of the metrics of kept znodes, and fails the test if one has another
+// attribute than the name.
+func sums(t testing.TB, reader sdkmetric.Reader, name string) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]int64)
+	for _, scope := range all.ScopeMetrics {
+		if scope.Scope.Name != locktel.NodeScopeName {
+			continue
+		}
+		for _, m := range scope.Metrics {
+			data, ok := m.Data.(metricdata.Sum[int64])
+			if !ok || len(data.DataPoints) != 1 {
+				t.Fatalf("%s: %+v, want a sum with one point", m.Name, m.Data)
+			}
+			want := attribute.NewSet(attribute.String(locktel.AttrNodeName, name))
+			if got := data.DataPoints[0].Attributes; !got.Equals(&want) {
+				t.Errorf("%s: attributes %v, want %v", m.Name, got, want)
+			}
+			found[m.Name] = data.DataPoints[0].Value
+		}
+	}
+	return found
+}
+
+func TestTelemetryOfNodes(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		reader := sdkmetric.NewManualReader()
+		core, logs := observer.New(zap.WarnLevel)
+		c, other, path := w.Client(t,
+			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
+			framework.WithLogger(zap.New(core))), w.Client(t), fresh()
+		check := func(what string, standing, creations int64) {
+			t.Helper()
+			got := sums(t, reader, "registration")
+			if got[locktel.MetricNodeStanding] != standing || got[locktel.MetricNodeCreations] != creations {
+				t.Errorf("%s: %v, want %d standing and %d creations", what, got, standing, creations)
+			}
+		}
+		n := kept(t, c, path, "alive", node.WithName("registration"))
+		mustAwait(t, n)
+		check("made", 1, 1)
+		seen := follow(t, n)
+		if err := other.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		seen.awaitKinds(t, "Made Away Made")
+		check("made again", 1, 2)
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("closed", 0, 2)
+		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		logs.TakeAll()
+		taken := kept(t, c, path, "alive", node.WithName("registration"))
+		zktest.Eventually(t, generous, "a warning", func() bool { return logs.FilterMessage("kept znode changed").Len() > 0 })
+		line := logs.FilterMessage("kept znode changed").All()[0].ContextMap()
+		if line["change"] != "Taken" || line["error.type"] != "taken" || line["zookeeper.node.path"] != c.AbsolutePath(path) {
+			t.Errorf("fields %v, want the change, the type of the error and the path", line)
+		}
+		if err := taken.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

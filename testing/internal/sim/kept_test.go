@@ -1,0 +1,142 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+)
+
+// The guarantee of kept znodes beside those of locks: while the client is Connected and the Node is
+// open, the znode exists in the client's present session.
+const stands guarantee = "stands"
+
+// Each client keeps a znode of its own in keptDir, and all contend for keptCommon.
+const (
+	keptDir    = "/sim/kept/"
+	keptCommon = keptDir + "common"
+)
+
+// A keeping is what the clients of a schedule keep, beside their locks.
+type keeping struct {
+	w    *world
+	over chan struct{} // closed when all is well and the workers have ended
+	all  sync.WaitGroup
+}
+
+// keep has each client keep znodes, in some schedules, until end is called.
+func (w *world) keep() (end func()) {
+	if !w.plan.keeps {
+		return func() {}
+	}
+	k := &keeping{w: w, over: make(chan struct{})}
+	for i, c := range w.clients {
+		pass(apart)
+		r := rand.New(rand.NewPCG(c.plan.seed, uint64(9+i)))
+		k.all.Go(func() { k.live(c, r) })
+	}
+	return func() {
+		close(k.over)
+		k.all.Wait()
+	}
+}
+
+// live keeps one znode after another.
+func (k *keeping) live(c *client, r *rand.Rand) {
+	for round := 0; !k.ended(0); round++ {
+		f, closing := c.present()
+		if closing || f.State() == framework.Closed {
+			k.ended(time.Second)
+			continue
+		}
+		path := keptDir + c.name
+		if r.IntN(2) == 0 {
+			path = keptCommon
+		}
+		n, err := node.New(f, path, fmt.Appendf(nil, "%s of %s, round %d", canary, c.name, round))
+		if err != nil {
+			k.w.violated(nothingHidden, "a new Node: %v", err)
+			return
+		}
+		remove := n.OnChange(func(change node.Change) { k.changed(n, change) })
+		if k.ended(upTo(r, 3*k.w.plan.timeout)) {
+			k.check(f, n, path)
+		}
+		k.close(n, upTo(r, k.w.plan.timeout))
+		remove()
+	}
+}
+
+// ended waits for the end, for d at the most, and reports whether it has come.
+func (k *keeping) ended(d time.Duration) bool {
+	select {
+	case <-k.over:
+	case <-time.After(d):
+	}
+	select {
+	case <-k.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// changed is the validator of "own session only": nobody but the operator deletes a kept znode.
+func (k *keeping) changed(n *node.Node, change node.Change) {
+	k.w.inspect(change.Err)
+	k.w.count("kept "+change.Kind.String(), 1)
+	if errors.Is(change.Err, framework.ErrNoNode) && !k.deleted(change.Path) {
+		k.w.violated(ownSession, "%s was deleted, and not by the operator (closed: %v)", change.Path, n.Closed())
+	}
+}
+
+// deleted reports whether the operator has deleted a znode at the path.
+func (k *keeping) deleted(path string) bool {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	for key := range k.w.doomed {
+		if key.path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// check is the validator of "stands", once all is well. Of the path that all clients contend for, only
+// one client has the znode, and it may be about to close its Node. A Node whose znode the operator
+// deleted while events were dropped may not have noticed.
+func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
+	if k.deleted(path) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(k.w.ctx, 3*k.w.plan.timeout+15*time.Second) // a Node pauses for 10 s
+	defer cancel()
+	err := n.Await(ctx)
+	if n.Closed() || errors.Is(err, node.ErrTaken) && path == keptCommon {
+		return
+	}
+	k.w.mu.Lock()
+	owner := k.w.nodes[path].owner
+	k.w.mu.Unlock()
+	k.w.count("kept at the end", 1)
+	if own := f.Session().ID; err != nil || !n.Stands() || owner != own {
+		k.w.violated(stands, "%s belongs to session %v; the Node of session %v says %v, %v", path, hex(owner), hex(own), n.Stands(), err)
+	}
+}
+
+// close is the validator of "bounded calls" for Close. What it leaves behind is noticed at the end.
+func (k *keeping) close(n *node.Node, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(k.w.ctx, limit)
+	defer cancel()
+	began := time.Now()
+	err := n.Close(ctx)
+	k.w.inspect(err)
+	if late := time.Since(began) - limit; late > promptly && k.w.ctx.Err() == nil {
+		k.w.violated(boundedCalls, "Close of a Node returned %v after its context had ended: %v", late, err)
+	}
+}
