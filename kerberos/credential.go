@@ -104,7 +104,7 @@ func keytabSecret(who principal, file string) (s secret, err error) {
 			s.keys[entry.Key.KeyType] = versioned{entry.Key, int(entry.KVNO)}
 		}
 	}
-	latest := table.Entries[:0] // what reads the reply goes by the entries' times
+	latest := table.Entries[:0] // the reader of the reply uses the entries' times
 	for _, entry := range table.Entries {
 		if int(entry.KVNO) == s.keys[entry.Key.KeyType].version {
 			latest = append(latest, entry)

@@ -1,8 +1,8 @@
 // Package kerberos authenticates a client to ZooKeeper's servers by Kerberos, which is the
 // mechanism GSSAPI of SASL (RFC 4752). [New] returns what [framework.WithSASL] takes.
 //
-// The package is a module of its own. What it requires does not come to programs that import
-// other packages of docent only.
+// The package is a module of its own. Programs that import only other packages of docent don't get
+// its dependencies.
 //
 // # Tickets
 //
@@ -33,8 +33,9 @@
 //
 // # Errors
 //
-// If the KDC refuses the credential or knows no such service, if a cached ticket has expired, or
-// if a server does not prove its identity, the error wraps [framework.ErrAuthFailed] and the
-// client's state is [framework.AuthFailed]. If no KDC answers, the attempt to connect has failed
-// like any other. In both cases the client tries again, with growing pauses.
+// Authentication fails if the KDC refuses the credential or knows no such service, if a cached
+// ticket has expired, or if a server does not prove its identity. The error then wraps
+// [framework.ErrAuthFailed], and the client's state is [framework.AuthFailed]. If no KDC answers,
+// the attempt to connect has failed like any other. In both cases the client tries again, with
+// growing pauses.
 package kerberos

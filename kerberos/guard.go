@@ -7,7 +7,7 @@ import (
 )
 
 // guard turns a panic into an error. The library that reads the messages of KDCs and servers
-// indexes some of their lists unchecked, and nobody's answer may end the process.
+// indexes some of their lists unchecked, and no reply may end the process.
 func guard(err *error) {
 	switch fault := recover().(type) {
 	case nil:

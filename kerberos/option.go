@@ -61,9 +61,9 @@ func WithServicePrincipal(principal string) Option {
 
 // WithCanonicalHost makes the client look up the name of each server's first address in the DNS,
 // and ask for a ticket for that name. It is what Java's client does by default
-// (zookeeper.sasl.client.canonicalize.hostname). If the address has no name, the one in the
-// connect string is taken. Whoever controls the DNS then chooses the principal. The
-// default is the name in the connect string.
+// (zookeeper.sasl.client.canonicalize.hostname). If the address has no name, the one in the connect
+// string is taken. The DNS then determines the principal. The default is the name in the connect
+// string.
 func WithCanonicalHost() Option {
 	return optionFunc(func(s *settings) { s.service.canonical = true })
 }

@@ -1,14 +1,12 @@
-// Package listeners keeps the functions that want to hear of events of one type
-// and calls them.
+// Package listeners calls registered functions for events of one type.
 //
 // A [Set] calls its listeners one after another on the goroutine that notifies:
 // when Notify returns, all have been called. It suits listeners that are quick
 // and trusted.
 //
-// A [Queued] never calls a listener on the goroutine that notifies. Each
-// listener has a queue and, while there is something in it, a goroutine of its
-// own, so that one which blocks or panics harms neither whoever notifies nor any
-// other listener. It suits listeners that somebody else writes.
+// A [Queued] never calls a listener on the goroutine that notifies. Each listener has a queue and,
+// while the queue has events, its own goroutine. A listener that blocks or panics affects neither
+// the caller of Notify nor other listeners. It suits listeners of other authors.
 //
 // # What holds for both
 //
@@ -20,8 +18,8 @@
 //   - Adding the same function twice makes two listeners of it.
 //   - remove may be called more than once, and from anywhere, a listener included.
 //   - A listener may call any method of the value that it is registered with.
-//   - A listener that ends its goroutine by [runtime.Goexit], as a failing test
-//     does, takes no event away from anybody.
+//   - If a listener ends its goroutine by [runtime.Goexit], as a failing test does, no listener
+//     misses an event.
 //   - A nil listener is a broken program: Add panics.
 //
 // # What differs
@@ -36,9 +34,9 @@
 //
 // # Queues without bound
 //
-// The queue of a Queued has no bound: a listener that stays behind for ever
-// costs memory for every event it has not seen. That is the price of dropping
-// none, and why the events should be rare, such as the states of a connection.
+// The queue of a Queued has no bound, because no event is dropped. A listener that stays behind
+// forever costs memory for every event that it has not seen. So events should be rare, such as the
+// states of a connection.
 //
 // # Concurrency
 //

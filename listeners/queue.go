@@ -7,13 +7,12 @@ import (
 	"github.com/docent-go/docent/internal/goid"
 )
 
-// A queue is one listener of a Queued and the events that it has yet to see.
-// With mu held:
+// A queue is one listener of a Queued and the events that it has yet to see. With mu held:
 //
 //   - done is not nil iff a goroutine delivers, or is about to;
 //   - if there are pending events, a goroutine delivers;
-//   - worker is the number of that goroutine or, until it runs, of the one before,
-//     which nobody can be taken for: a number is not given twice.
+//   - worker is the number of that goroutine or, until it runs, of the previous one. No other
+//     goroutine has that number, because numbers are not reused.
 type queue[E any] struct {
 	fn      func(E)           // immutable
 	onPanic func(*PanicError) // immutable
@@ -30,7 +29,7 @@ func newQueue[E any](fn func(E), onPanic func(*PanicError)) *queue[E] {
 	return &queue[E]{fn: fn, onPanic: onPanic, closing: make(chan struct{})}
 }
 
-// push appends e and sees to it that it will be delivered.
+// push appends e and makes sure that it will be delivered.
 func (l *queue[E]) push(e E) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,9 +40,8 @@ func (l *queue[E]) push(e E) {
 	}
 }
 
-// deliver calls fn with the pending events until there are none. Push starts
-// it, or deliver itself in the place of a goroutine that fn has ended; it ends
-// when nothing is pending; remove and Close wait for it.
+// deliver calls fn with the pending events until there are none. push starts it. If fn ends the
+// goroutine, deliver starts another one. remove and Close wait for its end.
 func (l *queue[E]) deliver() {
 	finished := false
 	defer func() {

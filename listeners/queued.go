@@ -21,10 +21,10 @@ type Queued[E any] struct {
 	closed bool        // no event is accepted any more
 }
 
-// NewQueued returns a Queued without listeners. It reports every panic of a
-// listener to onPanic, on that listener's goroutine; the listener is called
-// again for the next event. A panic of onPanic itself is not recovered.
-// NewQueued panics if onPanic is nil: a panic that nobody sees is a fault hidden.
+// NewQueued returns a Queued without listeners. It reports every panic of a listener to onPanic, on
+// that listener's goroutine; the listener is called again for the next event. A panic of onPanic
+// itself is not recovered. NewQueued panics if onPanic is nil, because an unseen panic is a hidden
+// fault.
 func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 	if onPanic == nil {
 		panic("listeners: NewQueued: onPanic is nil")
@@ -32,14 +32,13 @@ func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 	return &Queued[E]{onPanic: onPanic}
 }
 
-// Add registers fn for every event that is notified from now on. It neither
-// blocks nor calls fn. After Close it registers nothing. It panics if fn is nil.
+// Add registers fn for every event that is notified from now on. It neither blocks nor calls fn.
+// After Close it registers nothing. It panics if fn is nil.
 //
-// Remove ends the registration, drops the events that fn has not seen, and
-// waits for a call of fn that runs; once it has returned, fn is not called
-// again. Called from inside fn, on fn's own goroutine, it does not wait for that
-// very call. It does wait anywhere else, so it must not be called under a lock
-// that fn takes, nor by two listeners to remove each other.
+// Remove ends the registration, drops the events that fn has not seen, and waits for a running call
+// of fn. After that, fn is not called again. Inside fn, on fn's own goroutine, remove does not wait
+// for that call. Elsewhere it does, so do not call it under a lock that fn takes, and two listeners
+// must not remove each other.
 func (q *Queued[E]) Add(fn func(E)) (remove func()) {
 	if fn == nil {
 		panic("listeners: Queued.Add: fn is nil")
@@ -47,13 +46,13 @@ func (q *Queued[E]) Add(fn func(E)) (remove func()) {
 	return q.add(fn)
 }
 
-// AddWith is [Queued.Add] for a listener that is to know how things stand: first
-// is put in its queue as it is registered, before every event that is notified
-// from now on. After Close, first is all that fn is called with.
+// AddWith is [Queued.Add] for a listener that needs the present state. first is put in its queue at
+// the registration, before every event that is notified from now on. After Close, fn is called with
+// first only.
 //
-// For a first that fits the events without gap or repetition, hold one lock
-// both while the state changes and is notified and while it is read and handed
-// to AddWith. As neither Notify nor AddWith blocks, that is safe.
+// To let first and the events fit without gap or repetition, hold one lock while the state changes
+// and is notified. Hold it also while the state is read and passed to AddWith. That is safe,
+// because neither Notify nor AddWith blocks.
 func (q *Queued[E]) AddWith(first E, fn func(E)) (remove func()) {
 	if fn == nil {
 		panic("listeners: Queued.AddWith: fn is nil")
@@ -100,14 +99,13 @@ func (q *Queued[E]) Notify(e E) {
 	}
 }
 
-// Close accepts no further event, and waits until every listener has seen all
-// that were notified before. Called from inside a listener, it waits neither
-// for that one, which sees the rest of its events after its call, nor for
-// another listener that has called Close too.
+// Close accepts no further event, and waits until every listener has seen all earlier events.
+// Inside a listener, Close does not wait for that listener, which sees the rest of its events after
+// the call. Nor does it then wait for another listener that has called Close.
 //
-// If ctx ends first, Close returns an error that matches ctx.Err() and the cause
-// of ctx, and says how many listeners are still at work. They go on through
-// their queues all the same. Close may be called again, to wait again.
+// If ctx ends first, Close returns an error that matches ctx.Err() and the cause of ctx, and has
+// the number of listeners that still run. These continue through their queues. Close may be called
+// again, to wait again.
 func (q *Queued[E]) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true

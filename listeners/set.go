@@ -48,9 +48,9 @@ func (s *Set[E]) remove(m *member[E]) {
 	s.members = slices.DeleteFunc(slices.Clone(s.members), func(other *member[E]) bool { return other == m })
 }
 
-// Notify calls every listener with e, in the order of their registration, and
-// returns when all have returned. A listener that panics keeps none of the
-// others from being called; see [Set.OnPanic] for what becomes of the panic.
+// Notify calls every listener with e, in the order of their registration, and returns when all have
+// returned. If a listener panics, the others are still called; [Set.OnPanic] says where the panic
+// goes.
 func (s *Set[E]) Notify(e E) {
 	s.mu.Lock()
 	members := s.members

@@ -15,11 +15,10 @@ import (
 // p allows no further retry, or ctx ends. It returns as soon as one of these
 // holds, and never while fn runs: fn is given ctx and has to obey it.
 //
-// If ctx is done before the first attempt, fn is not called and the error is
-// that of ctx. If it ends during a wait or an attempt that fails, no further
-// attempt begins, and the error matches both ctx.Err() and the last attempt's
-// error. Where the cause of ctx is another error than ctx.Err(), it is matched
-// as well.
+// If ctx is done before the first attempt, fn is not called and the error is that of ctx. If it
+// ends during a wait or a failing attempt, no further attempt begins. The error then matches both
+// ctx.Err() and the last attempt's error. If the cause of ctx is another error than ctx.Err(), the
+// error matches it too.
 //
 // The errors, each with its condition, are listed in the package's
 // documentation. Do panics if fn is nil. It may be called concurrently.

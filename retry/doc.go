@@ -1,15 +1,12 @@
-// Package retry runs an operation again after it has failed, as a policy
-// allows and for as long as a context lasts.
+// Package retry repeats a failed operation as a policy allows, until a context ends.
 //
-// A [Policy] is a recipe and not a retry under way: a value that does not change,
-// safe to keep in a configuration and to share between goroutines. Each call of
-// [Do] or [Value] that fails at least once draws its own
-// [github.com/cenkalti/backoff/v4.BackOff] from it, which says how long to wait
-// before each retry and when to stop.
+// A [Policy] is an immutable value. It may be kept in a configuration and shared between
+// goroutines. Each call of [Do] or [Value] that fails at least once takes its own
+// [github.com/cenkalti/backoff/v4.BackOff] from it. The BackOff says how long to wait before each
+// retry, and when to stop.
 //
-// Do does not judge errors: whatever fn returns is retried, unless it is marked
-// with [Permanent]. It does not make fn safe to repeat either. That an attempt
-// failed does not mean that it had no effect.
+// Do does not judge errors: it retries after any error that is not marked with [Permanent]. It does
+// not make fn safe to repeat either, because a failed attempt may have had an effect.
 //
 // # Counting
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// ErrInvalid is matched by each fault that [Validate], [Do] and [Value] report
-// when an argument of a policy or of an option is out of bounds.
+// ErrInvalid is matched by each fault of an argument out of bounds, of a policy or an option, that
+// [Validate], [Do] and [Value] report.
 var ErrInvalid = errtype.New("retry: invalid argument", "invalid_argument")
 
 // An ExhaustedError is returned by [Do] and [Value] when the policy allowed at
@@ -35,10 +35,10 @@ func (e *ExhaustedError) Unwrap() error { return e.Err }
 // OpenTelemetry's attribute error.type wants it.
 func (e *ExhaustedError) ErrorType() string { return errtype.Of(e.Err) }
 
-// Permanent marks err as one that no retry can mend, and returns nil if err is
-// nil. An fn that returns it is not called again, and [Do] returns err itself,
-// without the mark. An error that wraps a marked one ends the retries too; it
-// is returned as it is, and the mark inside it then also stops an outer Do.
+// Permanent marks err as an error that no retry can fix, and returns nil if err is nil. An fn that
+// returns it is not called again, and [Do] returns err itself, without the mark. An error that
+// wraps a marked error ends the retries too. Do returns it unchanged, so the mark inside also stops
+// an outer Do.
 //
 // The mark is that of [backoff.Permanent]: each is understood as the other.
 func Permanent(err error) error { return backoff.Permanent(err) }

@@ -82,9 +82,9 @@ func doubled(d, limit time.Duration) time.Duration {
 	return 2 * d
 }
 
-// fraction returns the share u of bound, in [0, bound] whatever u is: a source
-// of random numbers that leaves [0, 1) must not make a wait negative, and a
-// float64 this large may be rounded to beyond bound.
+// fraction returns the share u of bound, in [0, bound] for any u. If a source of random numbers
+// leaves [0, 1), the wait must not be negative. A float64 of this size may also be rounded to
+// beyond bound.
 func fraction(u float64, bound time.Duration) time.Duration {
 	switch share := u * float64(bound); {
 	case share >= float64(bound):

@@ -16,9 +16,9 @@ type randOption struct{ source func() float64 }
 // numbers from [0, 1). The default is the package function Float64 of
 // math/rand/v2. A number outside of the range counts as the nearer end of it.
 //
-// Source need not be safe for concurrent use: all operations under the policy
-// share it, and the policy calls it once at a time. It must be so if anybody
-// else calls it too, another policy for one.
+// Source need not be safe for concurrent use: all operations under the policy share it, and the
+// policy calls it once at a time. It must be safe if other code calls it too, for example another
+// policy.
 func WithRand(source func() float64) Option { return randOption{source} }
 
 func (o randOption) apply(opts *options) {

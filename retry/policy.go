@@ -17,10 +17,9 @@ type Policy interface {
 	NewBackOff() backoff.BackOff
 }
 
-// Validate returns nil if [Do] would accept p, and otherwise all that is wrong
-// with it, joined, each fault with the argument's name, value and bound. A nil
-// p is a fault; a p without a method Validate() error is taken to be valid.
-// The faults that this package finds are [ErrInvalid].
+// Validate returns nil if [Do] would accept p. Otherwise it returns all faults of p, joined, each
+// with the argument's name, value and bound. A nil p is a fault; a p without a method Validate()
+// error is taken to be valid. The faults that this package finds are [ErrInvalid].
 func Validate(p Policy) error {
 	if p == nil {
 		return faultf("retry: policy nil: must not be nil")

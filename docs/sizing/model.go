@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What docent asks for a Mutex, in requests. A test holds each against what a client sends.
+// Requests of a Mutex. A test compares each with the requests of a client.
 const (
 	writesPerLock  = 2.0             // create, delete
 	readsPerLock   = 1.0             // the listing that travels with the create
@@ -33,10 +33,10 @@ type ensemble struct {
 	sessions int     // that one server is to have at the most
 }
 
-// reference is one whose speed BenchmarkCost measured: three servers and all their clients on two cores
-// that had other work besides, each figure the least of three runs, a server's reads a third of what
-// all three gave. Writes were flushed. Servers with cores and log disks of their own do several
-// times as much. 20 000 sessions per server are a habit, not a measurement.
+// reference is the ensemble that BenchmarkCost measured. Three servers and all their clients shared
+// two cores with other work. Each figure is the lowest of three runs; a server's reads are a third
+// of the total. Writes were flushed. Servers with their own cores and log disks do several times as
+// much. 20 000 sessions per server are a habit, not a measurement.
 var reference = ensemble{timeout: 30 * time.Second, servers: 3, writes: 4_800, reads: 3_900, sessions: 20_000} //nolint:gochecknoglobals // a constant, if Go had constant structs
 
 // A workload is what clients do. Each has a session.
@@ -98,7 +98,7 @@ func (l workload) demand(on ensemble) demand {
 	if l.hold > holdNoticed {
 		perLock += readsPerHold
 	}
-	// A listing costs what its names cost, beside the request: a thousand names about one read more.
+	// A listing costs the request and its names: a thousand names cost about one more read.
 	perLock += (1 + waits) * l.ahead / 1000
 
 	busy := math.Min(1, l.rate*l.hold.Seconds()*(1+l.ahead)) // share of the time in which a client has a znode

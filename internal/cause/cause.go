@@ -1,9 +1,9 @@
 // Package cause joins the cause of a context's end to the error of an exported function.
 //
-// A context may end with any error as its cause, also with one that a server could have answered,
-// such as the error of another goroutine. If such a cause were part of the errors inside docent,
-// errors.Is would take it for what an operation met with. Therefore functions inside return
-// ctx.Err() alone, and the exported function adds the cause: see [Join].
+// A context may end with any error as its cause, even one that a server could return, such as the
+// error of another goroutine. If such a cause were part of the errors inside docent, errors.Is
+// would take it for a server's error. Therefore functions inside return ctx.Err() alone, and the
+// exported function adds the cause: see [Join].
 package cause
 
 import (

@@ -1,17 +1,14 @@
-// Package goid tells goroutines apart by the number that the runtime gives each
-// of them.
+// Package goid distinguishes goroutines by the number that the runtime gives each of them.
 //
-// Go keeps that number from programs on purpose. It is used here for two things
-// alone: to recognise the owner of a reentrant lock who did not name itself, and
-// to recognise a call that comes from inside a listener. Whoever can pass a
-// value along should do that instead.
+// Go hides that number from programs on purpose. docent uses it only to recognise the owner of a
+// reentrant lock without an explicit Owner, and a call from inside a listener. If you can pass a
+// value along, do that instead.
 //
-// The number is read in one of two ways. The runtime prints it in the header of
-// each stack trace, which is certain and costs microseconds, more on a deep
-// stack. The module github.com/petermattis/goid reads it from the runtime's own
-// record of the goroutine, which costs nanoseconds, but knows that record's
-// layout only up to the Go version it was written for. So the two are compared
-// at first use, and where they differ the header is what counts from then on.
+// The number is read in one of two ways. The runtime prints it in the header of each stack trace,
+// which is certain and costs microseconds, more on a deep stack. The module
+// github.com/petermattis/goid reads it from the runtime's record of the goroutine. That costs
+// nanoseconds, but the module knows the record's layout only up to the Go version it was written
+// for. So the first use compares the two, and if they differ, only the header is used from then on.
 package goid
 
 import (
@@ -73,7 +70,7 @@ func fromHeader() uint64 {
 	number, _, _ = bytes.Cut(number, []byte(" "))
 	id, err := strconv.ParseUint(string(number), 10, 64)
 	if err != nil {
-		// A wrong identity would hand somebody's lock to somebody else.
+		// A wrong identity would grant one owner's lock to another.
 		panic("goid: unknown stack trace header: " + strconv.Quote(string(header)))
 	}
 	return id

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// attrsOf returns the fields as attributes. What follows a namespace is a group.
+// attrsOf returns the fields as attributes. Fields behind a namespace are a group.
 func attrsOf(fields []zapcore.Field) []slog.Attr {
 	attrs, group, rest := untilGroup(fields)
 	if group == "" {

@@ -16,7 +16,7 @@ import (
 // become attributes.
 func New(handler slog.Handler) zapcore.Core { return &core{handler: handler} }
 
-// Keys of the attributes that zap has beside the fields.
+// Keys of the attributes that zap has besides the fields.
 const (
 	loggerKey = "logger"
 	stackKey  = "stacktrace"

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Guard calls fn. If fn panics, Guard logs that as an error, with the name of the option or
-// method that fn was passed to and with the stack, and returns: nobody else can be told of
-// it, and it must not end the process. If fn calls runtime.Goexit, the goroutine ends.
+// Guard calls fn. If fn panics, Guard logs an error, with the stack and the name of the option or
+// method that fn was passed to, and returns. A panic has no caller to reach, and must not end the
+// process. If fn calls runtime.Goexit, the goroutine ends.
 func Guard(log *zap.Logger, name string, fn func()) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -6,9 +6,8 @@ import (
 	"go/types"
 )
 
-// uses returns how many pairs of files there are of which the first uses a name that the
-// second declares, and how many of those arrows no order of the files makes point one way.
-// The second number is an upper bound: it is that of the best order that was found.
+// uses counts pairs of files of which the first uses a name that the second declares. back counts
+// the pairs that run against the best order of the files that was found, so it is an upper bound.
 func uses(fset *token.FileSet, files []*ast.File) (arrows, back int) {
 	index := make(map[string]int, len(files))
 	for i, f := range files {
