@@ -24,7 +24,7 @@ func (c *core) closeElsewhere(s *session) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
 		defer cancel()
-		b := &burial{core: c, session: s}
+		b := &sessionCloser{core: c, session: s}
 		for _, server := range hosts.Shuffled(c.currentServers().first()) {
 			err := b.attempt(ctx, hosts.Target{Server: server})
 			if err == nil || ctx.Err() != nil {

@@ -157,7 +157,7 @@ func (c *core) run() {
 		if c.ctx.Err() == nil && c.current() == s {
 			c.transition(Lost, s, cause)
 		}
-		c.bury(s, cause)
+		c.closeAbandoned(s, cause)
 		if c.ctx.Err() != nil {
 			c.closeElsewhere(s)
 			s.retire() // Close waits for the session to be closed

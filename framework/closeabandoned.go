@@ -18,28 +18,28 @@ import (
 // Bounds of the pause between attempts to close a session that was given up. It
 // doubles with each; a part of it is drawn at random.
 const (
-	minBurialPause = 50 * time.Millisecond
-	maxBurialPause = 2 * time.Second
+	minClosePause = 50 * time.Millisecond
+	maxClosePause = 2 * time.Second
 )
 
-// A burial closes a session that the client gave up while the ensemble may still
+// A sessionCloser closes a session that the client gave up while the ensemble may still
 // have it. Its ephemeral znodes, locks among them, would otherwise stand for up to a
 // session timeout more, and for longer where frames that the network held up arrive
-// late and renew it. The connection for that is the burial's own and carries nothing
+// late and renew it. The connection for that is the sessionCloser's own and carries nothing
 // else; the lease clock does not see it.
-type burial struct {
+type sessionCloser struct {
 	core    *core
 	session *session // which has ended
 }
 
-// bury closes s at the ensemble, in the background, unless the ensemble itself said
+// closeAbandoned closes s at the ensemble, in the background, unless the ensemble itself said
 // that s is over, or s is closed in order by the client's Close. The caller is run,
 // after whatever it has to tell of the end of s.
-func (c *core) bury(s *session, cause error) {
+func (c *core) closeAbandoned(s *session, cause error) {
 	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
 		return // one that never served has no znodes
 	}
-	c.wg.Go((&burial{core: c, session: s}).run)
+	c.wg.Go((&sessionCloser{core: c, session: s}).run)
 }
 
 // run tries until the session is over. It begins a lease margin after the end, not
@@ -49,7 +49,7 @@ func (c *core) bury(s *session, cause error) {
 // core.run starts it; it ends by itself when the ensemble has had a session timeout,
 // and a margin, to expire the session, and within zkconn.Grace of Close, which waits
 // for it and leaves it one attempt where there is a connection.
-func (b *burial) run() {
+func (b *sessionCloser) run() {
 	<-b.session.ctx.Done() // whoever lost something with the session has been told
 	b.wait(b.core.cfg.margin(b.session.timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
@@ -75,7 +75,7 @@ func (b *burial) run() {
 
 // server returns which server to try: at first the one that the client has just
 // reached, then by turns any of them, and that one.
-func (b *burial) server(attempt int) hosts.Target {
+func (b *sessionCloser) server(attempt int) hosts.Target {
 	if s := b.core.current(); attempt%2 == 0 && s != nil {
 		return s.reached()
 	}
@@ -84,7 +84,7 @@ func (b *burial) server(attempt int) hosts.Target {
 
 // attempt makes one attempt at one server, of the length that an attempt to
 // reconnect has.
-func (b *burial) attempt(ctx context.Context, t hosts.Target) error {
+func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
 	defer cancel()
 	conn, err := b.core.cfg.connect(ctx, t)
@@ -103,13 +103,13 @@ func (b *burial) attempt(ctx context.Context, t hosts.Target) error {
 }
 
 // pause waits before the next attempt, until Close at most.
-func (b *burial) pause(attempt int) {
-	limit := min(minBurialPause<<min(attempt, 10), maxBurialPause)
+func (b *sessionCloser) pause(attempt int) {
+	limit := min(minClosePause<<min(attempt, 10), maxClosePause)
 	b.wait(limit/2 + rand.N(limit/2))
 }
 
 // wait returns after d, or when Close has begun.
-func (b *burial) wait(d time.Duration) {
+func (b *sessionCloser) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -120,7 +120,7 @@ func (b *burial) wait(d time.Duration) {
 
 // log tells of an attempt: at level warn of one that failed and was the last because
 // the ensemble has had its time.
-func (b *burial) log(err error, last bool) {
+func (b *sessionCloser) log(err error, last bool) {
 	session := zap.String(zktel.AttrSessionID, otelzk.SessionKey(b.session.ID()))
 	if err == nil {
 		b.core.log.Debug("closed the session that was given up", session)
