@@ -33,8 +33,8 @@
 //
 // # Errors
 //
-// Authentication fails if the KDC refuses the credential or knows no such service, if a cached
-// ticket has expired, or if a server does not prove its identity. The error then wraps
+// Authentication fails if the KDC refuses the credential or knows no such service, or if a cached
+// ticket has expired. It also fails if a server does not prove its identity. The error then wraps
 // [framework.ErrAuthFailed], and the client's state is [framework.AuthFailed]. If no KDC answers,
 // the attempt to connect has failed like any other. In both cases the client tries again, with
 // growing pauses.

@@ -12,7 +12,7 @@ const (
 	faint = "#8a94a0"
 	green = "#b7dfc3" // holds, and may
 	red   = "#f2b5ae" // believes that it holds
-	blue  = "#bcd7f0" // somebody else
+	blue  = "#bcd7f0" // another client
 	grey  = "#e6e9ed"
 	alert = "#b3261e"
 )
@@ -23,8 +23,8 @@ type canvas struct {
 	w, h int
 }
 
-// newCanvas returns a canvas with a background of its own, so that it can be read
-// on dark pages too, and a title for those who can't see it.
+// newCanvas returns a canvas with its own background, so that it is readable on dark pages, and a
+// title for screen readers.
 func newCanvas(w, h int, title string) *canvas {
 	c := &canvas{w: w, h: h}
 	c.put(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" font-family="Helvetica, Arial, sans-serif" font-size="13">`, w, h, w, h)

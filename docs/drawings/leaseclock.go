@@ -1,7 +1,7 @@
 package main
 
-// The scale of the timeline: session timeouts in pixels, from the last moment at which the
-// ensemble heard of the client.
+// The scale of the timeline: session timeouts in pixels, from the last contact of the client with
+// the ensemble.
 const (
 	origin  = 178
 	timeout = 330
@@ -20,7 +20,7 @@ func leaseClock() string {
 		c.text(16, y+15, look{bold: true}, who)
 		c.text(16, y+31, look{small: true, fill: faint}, detail)
 	}
-	c.text(16, 26, look{bold: true}, "The network fails without a word. Who has the lock, and who believes it?")
+	c.text(16, 26, look{bold: true}, "The network fails silently. Which client holds the lock, and which believes it does?")
 
 	for _, tick := range []struct {
 		num, den int
@@ -34,15 +34,15 @@ func leaseClock() string {
 
 	row(72, "ensemble", "decides")
 	c.box(origin, 72, timeout, 36, green)
-	c.text(origin+10, 94, look{}, "session of the holder stands")
+	c.text(origin+10, 94, look{}, "session of the holder exists")
 	c.box(at(1, 1), 72, ending-at(1, 1), 36, blue)
 	c.text(at(1, 1)+10, 94, look{}, "expired: its znodes are deleted")
 
-	row(132, "next in line", "any client")
+	row(132, "successor", "any client")
 	c.box(origin, 132, timeout, 36, grey)
 	c.text(origin+10, 154, look{}, "waits")
 	c.box(at(1, 1), 132, ending-at(1, 1), 36, blue)
-	c.text(at(1, 1)+10, 154, look{}, "has the lock")
+	c.text(at(1, 1)+10, 154, look{}, "holds the lock")
 
 	row(192, "docent", "holder")
 	lost := at(7, 8)
@@ -53,13 +53,13 @@ func leaseClock() string {
 
 	row(252, "Curator", "holder, by default")
 	c.box(origin, 252, timeout, 36, green)
-	c.text(origin+10, 274, look{}, "has the lock")
+	c.text(origin+10, 274, look{}, "holds the lock")
 	c.text(at(2, 3)+4, 274, look{small: true}, "SUSPENDED")
 	c.box(at(1, 1), 252, at(5, 3)-at(1, 1), 36, "url(#clash)")
 	c.text(at(5, 3)+6, 274, look{bold: true}, "LOST")
 	c.text((at(1, 1)+at(5, 3))/2, 306, look{anchor: "middle", bold: true, fill: alert}, "two holders, for up to 2/3 T")
 
 	c.text(16, 350, look{small: true, fill: faint},
-		"T: session timeout. 0: the last the ensemble heard of the holder. docent as with T = 30 s, Curator at its worst.")
+		"T: session timeout. 0: the last contact of the holder. docent as with T = 30 s, Curator at its worst.")
 	return c.done()
 }

@@ -12,7 +12,7 @@ type contender struct {
 
 // queues draws the znodes of a mutex and of a read/write lock, and who watches whom.
 func queues() string {
-	c := newCanvas(860, 300, "The queues of a Mutex and of an RWMutex: who waits for whom")
+	c := newCanvas(860, 300, "The queues of a Mutex and of an RWMutex: which contender waits for which")
 	queue(c, 24, "Mutex  /locks/report", 7, []contender{
 		{kind: "lock-", role: "host A holds", fill: green},
 		{kind: "lock-", role: "host B waits", fill: grey, watches: 1},
@@ -26,7 +26,7 @@ func queues() string {
 		{kind: "__READ__", role: "waits to read", fill: grey, watches: 1},
 		{kind: "__READ__", role: "waits to read", fill: grey, watches: 2},
 	})
-	c.text(24, 278, look{small: true, fill: faint}, "An arrow leads to the znode that a waiter waits for: when it goes, the waiter has the lock, or another one to wait for.")
+	c.text(24, 278, look{small: true, fill: faint}, "An arrow leads to the znode that a waiter waits for: when it is deleted, the waiter has the lock, or another one to wait for.")
 	return c.done()
 }
 
