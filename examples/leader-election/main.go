@@ -90,7 +90,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer observer.Close()
+	defer func() { _ = observer.Close() }()
 	seen, err := observe(ctx, observer)
 	if err != nil {
 		return err

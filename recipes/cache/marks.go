@@ -1,5 +1,7 @@
 package cache
 
+import "slices"
+
 // A scope says how much of a znode has to be looked at.
 type scope int
 
@@ -73,7 +75,7 @@ func (m *marks) putBack(taken []*mark) {
 			m.deep++
 		}
 	}
-	m.queue = append(taken[:len(taken):len(taken)], m.queue...)
+	m.queue = append(slices.Clip(taken), m.queue...)
 }
 
 func (m *marks) forget(k *mark) {

@@ -98,7 +98,7 @@ func (o *observer) look() sight {
 		o.unwatch()
 		o.mu.Lock()
 		connected := o.connected
-		o.state = o.present
+		o.state = o.present //nolint:fatcontext // it replaces the context of the round before
 		o.mu.Unlock()
 		if !connected {
 			return sight{}

@@ -24,6 +24,7 @@ func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache
 	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				t.Helper()
 				path := "/cachetest-" + rand.Text()
 				way := w.Way(t)
 				writer := newWriter(w.Client(t), path, seed)

@@ -1,4 +1,4 @@
-package waitqueue
+package waitqueue //nolint:testpackage // what it tests has no exported name, and no caller could wait at these moments
 
 import (
 	"context"

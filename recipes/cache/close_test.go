@@ -1,0 +1,118 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func TestClose(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "/a", "1")
+		made := s.ready(t, c, s.path)
+		ended := make(chan struct{})
+		go func() {
+			for range made.Events(t.Context()) {
+			}
+			for range made.Snapshots(t.Context()) {
+			}
+			close(ended)
+		}()
+		closed := make(chan error, 1)
+		made.OnEvent(func(e cache.Event) {
+			if e.Kind == cache.Ready {
+				closed <- made.Close()
+				return
+			}
+			if made.Ready(t.Context()) != nil {
+				t.Errorf("%v is told after Close", e.Kind)
+			}
+		})
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		<-ended
+		for range 2 {
+			if err := made.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for name, call := range map[string]func(context.Context) error{"Ready": made.Ready, "Sync": made.Sync} {
+			if err := call(t.Context()); !errors.Is(err, framework.ErrClosed) {
+				t.Errorf("%s after Close: %v", name, err)
+			}
+		}
+		if _, ok := made.Get(s.path + "/a"); !ok {
+			t.Error("Close emptied the cache")
+		}
+	})
+}
+
+func TestTheClientIsClosedFirst(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		made := s.ready(t, c, s.path)
+		j := cachetest.Record(made)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = j
+		for range made.Events(t.Context()) { // ends
+		}
+		if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Ready of a cache whose client is closed: %v", err)
+		}
+		if _, stale := made.Stale(); !stale {
+			t.Error("it is not stale")
+		}
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil))
+		if !errors.Is(err, framework.ErrInvalidPath) {
+			t.Errorf("error %v", err)
+		}
+		for _, text := range []string{"cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more", "filter: the function must not be nil"} {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("error %q lacks %q", err, text)
+			}
+		}
+		_, err = cache.New(c, "/a", cache.WithFilter(func(string) bool { return false }))
+		if err == nil || !strings.Contains(err.Error(), "filter: must accept the cache's own path") {
+			t.Errorf("error %v", err)
+		}
+		for name, fn := range map[string]func(){
+			"New": func() { _, _ = cache.New(nil, "/a") },
+			"OnEvent": func() {
+				made, _ := cache.New(c, "/a")
+				defer made.Close()
+				made.OnEvent(nil)
+			},
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s with nil does not panic", name)
+					}
+				}()
+				fn()
+			}()
+		}
+	})
+}
