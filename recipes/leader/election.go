@@ -46,8 +46,9 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // number of the term: it grows from leader to leader. Release resigns. ctx bounds the wait alone. If
 // ctx ends first, the error is a [*lease.WaitError], and the candidate is gone or its deletion goes on
 // in the background. If the session ends while Campaign waits, the caller is a candidate in the next
-// session, behind all others. If candidates of the other format are seen, it returns [ErrMixed]. Other
-// errors are those of the client, when its policy is exhausted.
+// session, behind all others. If candidates of the other format are on the path
+// when it comes, it returns [ErrMixed]. Other errors are those of the client, when its policy is
+// exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	l, err := e.campaign(ctx)
 	return l, callError(ctx, "campaign", e.path, err)

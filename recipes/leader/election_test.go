@@ -174,7 +174,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 				"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
 				"Participants": func() error { _, err := other.Participants(t.Context()); return err },
 				"Run": func() error {
-					return other.Run(t.Context(), func(context.Context, *lease.Lease) error { t.Error("it leads"); return nil })
+					return other.Run(t.Context(), func(context.Context, *lease.Lease) error { return errors.New("it leads") })
 				},
 			}
 			for name, call := range refused {
@@ -198,12 +198,40 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 		if _, err := newElection(t, c, path).Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
 			t.Errorf("latch beside a mutex: %v, want ErrMixed", err)
 		}
+		awaitCandidates(t, c, path, 1)
 		done := campaignLater(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)))
 		awaitCandidates(t, c, path, 2)
 		if err := held.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		mustResign(t, receive(t, done, "the term behind the mutex").term)
+	})
+}
+
+// A candidate of the other format that comes later ends no wait of those that were there before.
+func TestWaitingCandidateIsNotRefused(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		c, path := w.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, c, path))
+		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
+		awaitCandidates(t, c, path, 2)
+		w.Settle()
+		stranger, err := c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(), framework.Sequential())
+		if err != nil {
+			t.Fatal(err)
+		}
+		revoke(t, c, term.Node()) // its successor lists again
+		w.Settle()
+		mustResign(t, term)
+		next := receive(t, done, "the next term")
+		if next.err != nil {
+			t.Fatalf("Campaign of a candidate that was there before: %v", next.err)
+		}
+		mustResign(t, next.term)
+		if err := c.Delete(t.Context(), stranger); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

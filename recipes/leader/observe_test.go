@@ -113,6 +113,30 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 	})
 }
 
+// A candidate may come between the listing that shows none and the watch for the first one. It is shown
+// at once.
+func TestObserveMissesNoFirstCandidate(t *testing.T) {
+	t.Parallel()
+	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		observing := newElection(t, way.Client(t), path)
+		watch := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
+		sights := observe(t, observing)
+		receive(t, watch.Hit(), "the watch for the first candidate")
+		term := mustLead(t, newElection(t, c, path))
+		released := time.Now()
+		watch.Release()
+		awaitSight(t, sights, term.Node())
+		if took := time.Since(released); took > worlds.SessionTimeout/2 {
+			t.Errorf("shown after %v", took)
+		}
+		mustResign(t, term)
+	})
+}
+
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {

@@ -73,8 +73,12 @@ func (a *Attempt) list(ctx context.Context) ([]Node, error) {
 	if names != nil {
 		return a.queue.ordered(ctx, a.client, names)
 	}
-	ask := func(ctx context.Context) ([]Node, error) { return a.queue.list(ctx, a.client) }
-	return listingsOf(a.client).list(ctx, a.key, ask, func(nodes []Node) bool {
+	queue, key := *a.queue, a.key
+	if !fresh { // a contender of the refused kind that came later does not end the wait
+		queue.Refused, key.refused = "", ""
+	}
+	ask := func(ctx context.Context) ([]Node, error) { return queue.list(ctx, a.client) }
+	return listingsOf(a.client).list(ctx, key, ask, func(nodes []Node) bool {
 		return fresh && Index(nodes, a.self.Name) >= 0
 	})
 }

@@ -23,8 +23,8 @@ type Queue struct {
 	Kinds  []string        // the kinds of contenders, as in "lock-"; none is a suffix of another
 	ACL    []framework.ACL // of contenders and missing parents; nil for the client's
 
-	// Refused is a kind of contenders that have another order. If one is in the directory, each listing
-	// fails with [ErrMixed]. "" means none.
+	// Refused is a kind of contenders that have another order. If one is in the directory, List and
+	// an attempt's first listing fail with [ErrMixed]. "" means none.
 	Refused string
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
