@@ -81,7 +81,8 @@ func (s *session) readEach(
 	found := make([]outcomeOfRead, len(paths))
 	for i, p := range begun {
 		node, err := p.wait(ctx)
-		if ctx.Err() != nil || Retryable(err) || errors.Is(err, ErrClosed) {
+		ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) // else the answer came before the end
+		if ended || Retryable(err) || errors.Is(err, ErrClosed) {
 			return nil, err // the others have met with the same, or will
 		}
 		found[i] = outcomeOfRead{node, err}
