@@ -45,7 +45,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer operator.Close()
+	defer func() { _ = operator.Close() }()
 	if err := set(ctx, operator, "limit", "10"); err != nil {
 		return err
 	}
@@ -54,12 +54,12 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	config, err := cache.New(client, path)
 	if err != nil {
 		return err
 	}
-	defer config.Close()
+	defer func() { _ = config.Close() }()
 	if err := config.Ready(ctx); err != nil { // a service reports itself ready after this
 		return err
 	}
