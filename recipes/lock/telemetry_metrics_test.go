@@ -83,7 +83,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 func wantMetrics(k observedKind) []metricdata.Metrics {
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
 	acquires := metricdata.Metrics{
-		Name: locktel.MetricAcquireDuration, Unit: "s", Description: "Time it took to get a lock, or not to get it.",
+		Name: locktel.MetricAcquireDuration, Unit: "s", Description: "Duration of acquires, also failed ones.",
 		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
 			point(bounds, 0, attrsOf(k, attribute.String(locktel.AttrOutcome, "acquired"), attribute.Bool(locktel.AttrContended, false))),
 			point(bounds, long, attrsOf(k, attribute.String(locktel.AttrOutcome, "acquired"), attribute.Bool(locktel.AttrContended, true))),
@@ -94,7 +94,7 @@ func wantMetrics(k observedKind) []metricdata.Metrics {
 	}
 	bounds = append(bounds, 1800, 3600)
 	holds := metricdata.Metrics{
-		Name: locktel.MetricHoldDuration, Unit: "s", Description: "Time a lock was held.",
+		Name: locktel.MetricHoldDuration, Unit: "s", Description: "Duration of holds.",
 		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{
 			point(bounds, long, attrsOf(k)),
 			point(bounds, long, attrsOf(k, attribute.String("error.type", "lock_lost"))),
@@ -104,7 +104,7 @@ func wantMetrics(k observedKind) []metricdata.Metrics {
 		return []metricdata.Metrics{acquires, holds}
 	}
 	losses := metricdata.Metrics{
-		Name: locktel.MetricLosses, Unit: "{loss}", Description: "Locks that were lost.",
+		Name: locktel.MetricLosses, Unit: "{loss}", Description: "Lost locks.",
 		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{
 			{Value: 1, Attributes: attrsOf(k, attribute.String(locktel.AttrLossReason, "node_deleted"))},
 		}},
