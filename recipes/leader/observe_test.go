@@ -67,7 +67,7 @@ func TestObserveSeesNobody(t *testing.T) {
 			mustResign(t, term)
 			awaitSight(t, sights, "")
 		}
-		if _, err := c.Create(t.Context(), path+"/stranger", nil); err != nil {
+		if _, err := c.Create(t.Context(), path+"/stranger", nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
 		term := mustLead(t, newElection(t, c, path))
