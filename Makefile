@@ -53,26 +53,32 @@ help: ## List the targets
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 .PHONY: test
-test: guards race plain sim chaos ## The guards, all tests with the race detector, some at full speed, the simulation, chaos
+test: guards race plain sim chaos ## The guards, the tests with the race detector, some at full speed, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
 
 .PHONY: race
-race: ## All tests with the race detector
+race: ## The tests of what users import with the race detector; with PKG all of these packages
 ifneq ($(ZK_RACE_PATCH),)
 	scripts/race-zk
 endif
+ifneq ($(PKG),./...)
 	$(go_test) -race $(race_mod) $(PKG)
+else
+	$(go_test) -race $(race_mod) $$(go list ./... | grep -v /testing/internal/)
+endif
 
 # Most tests show the same with the race detector and without it, above all those in virtual time.
-# scripts/atspeed lists the others. The nested modules are tested here alone.
+# scripts/atspeed lists the others. The tests of our own tools (testing/internal) and of the nested
+# modules run here alone. What sim and chaos run at length is not repeated.
 .PHONY: plain
 plain: ## Without the race detector: what it hides (allocations, timing, contention at speed); with PKG all tests
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
 	$(go_test) -run="$$(scripts/atspeed)" ./framework/... ./recipes/... ./retry/...
+	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
 endif
