@@ -25,7 +25,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		runners[i] = client
 	}
 	first, err := (&Baton{runners[0], path}).Take(ctx)
