@@ -48,7 +48,7 @@ func prometheusName(name, instrument, unit string) string {
 func documented(t *testing.T) (labels map[string]map[string]bool, metricOf map[string]string) {
 	t.Helper()
 	labels, metricOf = make(map[string]map[string]bool), make(map[string]string)
-	for _, section := range []string{"Client", "Locks"} {
+	for _, section := range []string{"Client", "Locks", "Kept nodes"} {
 		rows, err := doctable.Read("../observability.md", section, "metric")
 		if err != nil {
 			t.Fatal(err)
