@@ -53,32 +53,31 @@ help: ## List the targets
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 .PHONY: test
-test: guards race plain sim chaos ## The guards, the tests with the race detector, some at full speed, the simulation, chaos
+test: guards virtual plain sim chaos ## The guards, all tests, most also with the race detector, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
 
+# With the race detector a test on real servers takes five times its time. So `make test` uses it for
+# the client on real servers, and for all else that users import in virtual time; what is skipped
+# there, plain runs.
+.PHONY: virtual
+virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
+	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+
 .PHONY: race
-race: ## The tests of what users import with the race detector; with PKG all of these packages
+race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
 ifneq ($(ZK_RACE_PATCH),)
 	scripts/race-zk
 endif
-ifneq ($(PKG),./...)
 	$(go_test) -race $(race_mod) $(PKG)
-else
-	$(go_test) -race $(race_mod) $$(go list ./... | grep -v /testing/internal/)
-endif
 
-# Most tests show the same with the race detector and without it, above all those in virtual time.
-# scripts/atspeed lists the others. The tests of our own tools (testing/internal) and of the nested
-# modules run here alone. What sim and chaos run at length is not repeated.
+# What sim and chaos run at length is not repeated. The nested modules are tested here alone.
 .PHONY: plain
-plain: ## Without the race detector: what it hides (allocations, timing, contention at speed); with PKG all tests
-ifneq ($(PKG),./...)
-	$(go_test) $(PKG)
-else
-	$(go_test) -run="$$(scripts/atspeed)" ./framework/... ./recipes/... ./retry/...
-	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./testing/internal/...
+plain: ## All tests without the race detector, at the speed that users see
+	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $(PKG)
+ifeq ($(PKG),./...)
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
 endif

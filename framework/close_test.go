@@ -107,8 +107,6 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 }
 
 // DOCENT_CYCLES says how many, for a longer look: 10000 take about a minute.
-//
-//docent:atspeed
 func TestConnectingAndClosingOverAndOverDoesNotGrow(t *testing.T) {
 	server := zktest.Shared(t)
 	cycles := 300

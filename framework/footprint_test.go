@@ -10,8 +10,6 @@ import (
 )
 
 // docs/concurrency.md lists them. Not parallel: it counts goroutines and bytes.
-//
-//docent:atspeed
 func TestAClientHasAFixedNumberOfGoroutinesAndBuffersOfTheGivenSize(t *testing.T) {
 	server := zktest.Shared(t)
 	const clients = 20

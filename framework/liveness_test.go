@@ -170,7 +170,6 @@ func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
 	}
 }
 
-//docent:atspeed
 func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
 	t.Parallel()
 	ensemble := zktest.RunEnsemble(t, 3)

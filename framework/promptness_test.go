@@ -11,8 +11,6 @@ import (
 
 // The tests of this file hold promised times to the letter, in virtual time.
 
-//
-//docent:atspeed
 func TestCloseTakesASecondAtTheMost(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(*zkserver.Server){

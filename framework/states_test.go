@@ -119,8 +119,6 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 
 // The server lives, so it expires the session in its own time: Lost has to come
 // before that.
-//
-//docent:atspeed
 func TestLostIsDeclaredBeforeTheServerExpiresTheSession(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)

@@ -11,8 +11,6 @@ import (
 )
 
 // Not parallel: it counts the process's allocations.
-//
-//docent:atspeed
 func TestAnOperationNobodyLooksAtAllocatesNothingForTelemetry(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr())
 	allocations := func(observed bool) float64 {

@@ -45,7 +45,6 @@ func BenchmarkOneRetry(b *testing.B) {
 	}
 }
 
-//docent:atspeed
 func TestSuccessAtOnceAllocatesNothing(t *testing.T) {
 	ctx, p := t.Context(), retry.Exponential(time.Second, 5)
 	n := testing.AllocsPerRun(100, func() {

@@ -43,7 +43,6 @@ func (v *visits) visit(lease *lock.Lease) {
 	<-v.holders
 }
 
-//docent:atspeed
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 5

@@ -95,8 +95,6 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 // TestNoDeadlockAmongMultisAndNestedLocks has goroutines of two clients lock
 // random subsets of six paths, by Multis in random order and by mutexes nested in
 // path order. Nothing in it times out: it ends, or the test never does.
-//
-//docent:atspeed
 func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, acquisitions = 2, 4, 2000

@@ -100,7 +100,6 @@ func TestPeerRetryDoesNotSleepThroughTheReconnection(t *testing.T) {
 	})
 }
 
-//docent:atspeed
 func TestPeerContendersSurviveReconnections(t *testing.T) {
 	peer(t, "python-zk/kazoo#282, python-zk/kazoo#577, apache/dolphinscheduler#2020, zk-ruby/zk#51", func(p *peerCase) {
 		observer := newClient(p, p.server.Addr())

@@ -80,7 +80,6 @@ func TestPeerWriteUnderALostLock(t *testing.T) {
 	})
 }
 
-//docent:atspeed
 func TestPeerCancelAtAnyMoment(t *testing.T) {
 	peer(t, "vitessio/vitess#8309, etcd-io/etcd#10111, apache/curator#726", func(p *peerCase) {
 		c := newClient(p, p.server.Addr())
@@ -110,7 +109,6 @@ func TestPeerCancelAtAnyMoment(t *testing.T) {
 	})
 }
 
-//docent:atspeed
 func TestPeerParentsVanishUnderContention(t *testing.T) {
 	peer(t, "apache/curator#701, python-zk/kazoo#61, python-zk/kazoo#563, Netflix/curator#307", func(p *peerCase) {
 		operator := newClient(p, p.server.Addr())
@@ -152,7 +150,6 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 	})
 }
 
-//docent:atspeed
 func TestPeerNoWakeUpIsLost(t *testing.T) {
 	peer(t, "apache/curator#1046, apache/curator#1157, redisson/redisson#3891", func(p *peerCase) {
 		a, b := p.locker(newClient(p, p.server.Addr())), p.locker(newClient(p, p.server.Addr()))

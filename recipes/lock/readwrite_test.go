@@ -54,7 +54,6 @@ func (w *commons) write(lease *lock.Lease) {
 	w.writers.Add(-1)
 }
 
-//docent:atspeed
 func TestReadWriteExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes

@@ -53,8 +53,6 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 // TestLossBeforeSuccession cuts the holder off without a word, ten times at
 // once, at moments spread over a second so that heartbeats and ticks are met at
 // all phases.
-//
-//docent:atspeed
 func TestLossBeforeSuccession(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -83,8 +81,6 @@ func TestLossBeforeSuccession(t *testing.T) {
 
 // TestLossBeforeSuccessionOnFrozenServer stops the holder's server for longer than
 // the session lasts. Where it is the only one it expires the session when it goes on.
-//
-//docent:atspeed
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 	t.Parallel()
 	worlds.Each(t, func(t *testing.T, w *worlds.World) {

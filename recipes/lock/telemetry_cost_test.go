@@ -20,8 +20,6 @@ func serverInProcess(t testing.TB) (string, framework.Option) {
 
 // TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is
 // the only one, whoever listens.
-//
-//docent:atspeed
 func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	addr, dialer := serverInProcess(t)
 	clients := map[string]*framework.Client{
