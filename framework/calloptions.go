@@ -14,7 +14,7 @@ type SetOption interface{ applySet(*setConfig) }
 // A DeleteOption says how [Client.Delete] deletes.
 type DeleteOption interface{ applyDelete(*deleteConfig) }
 
-// A createConfig is what the options of a create say.
+// A createConfig has the values of the options of a create.
 type createConfig struct {
 	given createSet
 
@@ -28,7 +28,7 @@ type createConfig struct {
 
 type setConfig struct{ idempotent bool }
 
-// tolerated returns the error that Set itself looks into.
+// tolerated returns the error that Set itself resolves.
 func (cfg setConfig) tolerated() []error {
 	if cfg.idempotent {
 		return []error{ErrBadVersion}
@@ -42,7 +42,7 @@ type deleteConfig struct {
 	epoch                  int32 // if atEpoch is set
 	atEpoch                bool
 	guaranteed, idempotent bool
-	over                   *overHook // nil for nobody
+	over                   *overHook // may be nil
 }
 
 func (cfg *deleteConfig) deletion(session int64, full string) deletion {
@@ -52,7 +52,7 @@ func (cfg *deleteConfig) deletion(session int64, full string) deletion {
 	}
 }
 
-// validate returns all that is wrong with the combination of options.
+// validate returns all faults in the combination of options.
 func (cfg *deleteConfig) validate() error {
 	var faults []error
 	if cfg.atEpoch && cfg.czxid == 0 {
@@ -64,7 +64,7 @@ func (cfg *deleteConfig) validate() error {
 	return errors.Join(faults...)
 }
 
-// tolerated returns the error that Delete takes for success.
+// tolerated returns the error that Delete treats as success.
 func (cfg *deleteConfig) tolerated() []error {
 	if cfg.idempotent {
 		return []error{ErrNoNode}
@@ -76,46 +76,44 @@ type createOption func(*createConfig)
 
 func (f createOption) applyCreate(cfg *createConfig) { f(cfg) }
 
-// Ephemeral makes the znode go with the client's session.
+// Ephemeral makes the server delete the znode when the client's session ends.
 func Ephemeral() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withEphemeral })
 }
 
-// Sequential makes the server append ten digits to the path, from a counter of
-// the parent that grows while the parent has children.
+// Sequential makes the server append ten digits to the path. They come from a counter of the
+// parent, which grows while the parent has children.
 func Sequential() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withSequential })
 }
 
-// Container makes a znode that the server removes once its last child is gone.
+// Container makes a znode that the server removes once its last child is deleted.
 func Container() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withContainer })
 }
 
-// TTL makes a znode that the server removes when it has had no children and no
-// change for d. The server must allow such znodes. d must be at least 1 ms.
+// TTL makes a znode that the server removes if it has had no children and no change for d. The
+// servers' configuration must allow such znodes. d must lie between 1 ms and [MaxTTL].
 func TTL(d time.Duration) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.given = d, cfg.given|withTTL })
 }
 
-// Protected makes Create find its znode again when the reply was lost: it puts
-// "_c_", a random UUID and "-" before the name, as Curator does. A znode that is
-// found counts only if it belongs to the client's present session. When Create
-// fails all the same, the znode is deleted in the background, if it was created
-// or still comes to be, until it is gone or its session has ended. It takes
-// [Ephemeral].
+// Protected makes Create find its znode again if the reply was lost. It puts "_c_", a random UUID
+// and "-" before the name, as Curator does. A znode that is found counts only if it belongs to the
+// client's present session. If Create fails nevertheless, the znode may exist or may still be
+// created. The client then deletes it in the background until it is gone or its session has ended.
+// Protected requires [Ephemeral].
 func Protected() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withProtected })
 }
 
-// WithParents creates missing parents, those of a chroot or namespace included,
-// as containers, as Curator does. One that is removed again in the meantime is
-// created again.
+// WithParents creates missing parents as containers, as Curator does. They include the parents in a
+// chroot or namespace. If a parent is removed in the meantime, it is created again.
 func WithParents() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withParents })
 }
 
-// StatTo stores the new znode's Stat in st, as its creation left it.
+// StatTo stores the new znode's Stat in st, as the creation left it.
 func StatTo(st *Stat) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.stat = st })
 }
@@ -129,25 +127,25 @@ func AtVersion(version int32) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.version = version })
 }
 
-// Guaranteed makes the client go on in the background where Delete could not
-// find out that the znode is gone, be it for lack of a connection or because ctx ended:
-// until it is gone, its session has ended (see [Client.InSession]), or the client is
-// closed. Delete still returns the error. In a view of one session that includes
-// [ErrNoAuth], which the client logs once.
+// Guaranteed makes the client continue in the background. It does so if Delete could not find out
+// that the znode is gone, for lack of a connection or because ctx ended. The client repeats the
+// deletion until the znode is gone, its session has ended ([Client.InSession]), or the client is
+// closed. Delete still returns the error. In a view of one session the client also repeats a
+// deletion that failed with [ErrNoAuth], and logs that once.
 func Guaranteed() DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.guaranteed = true })
 }
 
-// Idempotent makes an operation succeed that finds done what it was to do,
-// whether by an earlier attempt of its own or by somebody else:
+// Idempotent makes an operation succeed if it finds its effect already there, from an earlier
+// attempt of its own or from another client:
 //
-//   - Create, where the znode exists with the same data, unchanged since its
-//     creation, and, if it is [Ephemeral], in the client's session;
-//   - Set, where the data is the same and its version one more than the given one;
-//   - Delete, where there is no znode.
+//   - Create, if the znode exists with the same data, unchanged since its creation, and, if it is
+//     [Ephemeral], in the client's session;
+//   - Set, if the data is the same and its version is one more than the given version;
+//   - Delete, if there is no znode.
 //
-// It does not tell whose doing it was: two clients that set one version to the
-// same data both succeed.
+// It does not report which client had the effect. If two clients set one version to the same data,
+// both succeed.
 func Idempotent() IdempotentOption { return IdempotentOption{} }
 
 // An IdempotentOption is a [CreateOption], a [SetOption] and a [DeleteOption].

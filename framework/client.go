@@ -11,21 +11,19 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// A Client is a managed connection to a ZooKeeper ensemble: it keeps a session,
-// tells what state that is in, and retries operations. A Client is a view:
-// [Client.Namespace] gives others on the same session. All methods may be called
-// concurrently.
+// A Client is a managed connection to a ZooKeeper ensemble. It keeps a session, reports the state
+// of that session, and retries operations. A Client is a view: [Client.Namespace] returns other
+// views on the same session. All methods may be called concurrently.
 type Client struct {
 	core    *core
 	prefix  string // chroot and namespace: "" or a path
 	session int64  // the session that operations are bound to, 0 for any
 }
 
-// NewClient returns a client for the ensemble that connect names, as in
-// "h1:2181,h2:2181/chroot", and begins to connect in the background: it does not
-// wait, see [Client.AwaitConnected]. Where the connect string or an option is
-// faulty it starts nothing and returns all faults, joined. The client has to be
-// closed.
+// NewClient returns a client for the ensemble that connect names, as in "h1:2181,h2:2181/chroot".
+// It connects in the background and does not wait; [Client.AwaitConnected] waits. If the connect
+// string or an option is invalid, NewClient starts nothing and returns all faults, joined. The
+// caller has to close the client.
 func NewClient(connect string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connect, opts)
 	if err != nil {
@@ -62,10 +60,10 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	return &Client{core: c, prefix: cfg.prefix}, nil
 }
 
-// AwaitConnected returns nil as soon as the client is Connected, which may be
-// at once. It waits as long as ctx lets it; the error then wraps ctx's error
-// and says why there is no connection. Once the client is closed it returns
-// [ErrClosed], and where a credential is refused [ErrAuthFailed].
+// AwaitConnected returns nil as soon as the client is Connected, which may be at once. If ctx ends
+// first, the error wraps ctx's error and says why there is no connection. Once the client is
+// closed, AwaitConnected returns [ErrClosed]. While a server refuses a credential, it returns
+// [ErrAuthFailed].
 func (c *Client) AwaitConnected(ctx context.Context) error {
 	for {
 		_, err := c.core.awaitSession(ctx)
@@ -79,16 +77,16 @@ func (c *Client) AwaitConnected(ctx context.Context) error {
 	}
 }
 
-// State returns the present state. It is out of date as soon as it is known:
-// see [Client.OnState] for every transition. While Close is under way it is the state from
-// before, although operations fail with [ErrClosed] by then.
+// State returns the present state, which can change at any moment; [Client.OnState] reports every
+// transition. While Close is under way, State returns the state from before, although operations
+// already fail with [ErrClosed].
 func (c *Client) State() State { return c.core.presentState() }
 
-// OnState calls fn with the present state (in To, with From zero) and then with
-// every transition, in order, none dropped. The calls of one listener follow
-// one another on a goroutine of its own, so it may block, call the client and
-// close it; no other listener waits for it. remove ends the calls and waits for one
-// that is running, except when called from inside it. OnState panics if fn is nil.
+// OnState calls fn with the present state (in To, with From zero) and then with every transition,
+// in order; it drops none. The calls of one listener run one after another on a goroutine of their
+// own. So fn may block, call the client and close it, and no other listener waits for it. remove
+// ends the calls and waits for one that is running, except when fn itself calls remove. OnState
+// panics if fn is nil.
 func (c *Client) OnState(fn func(StateChange)) (remove func()) {
 	if fn == nil {
 		panic("framework: OnState with a nil listener")
@@ -106,9 +104,8 @@ func (c *core) onState(fn func(StateChange)) (remove func()) {
 	return c.listeners.AddWith(now, fn)
 }
 
-// States returns the present state and every transition after it, in order, as
-// [Client.OnState] does. The sequence ends when ctx ends, after Closed, or when the loop
-// that ranges over it is left.
+// States returns the present state and every transition after it, in order, as [Client.OnState]
+// reports them. The sequence ends when ctx ends, after Closed, or when the caller's loop ends.
 func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 	return func(yield func(StateChange) bool) {
 		changes := make(chan StateChange)
@@ -138,18 +135,17 @@ func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 type Session struct {
 	// ID is the session's number at the ensemble; zero before the first connection.
 	ID int64
-	// Timeout is what the server granted: for how long the ensemble keeps the
-	// session after it last heard of the client.
+	// Timeout is what the server granted: for how long the ensemble keeps the session after the
+	// last message that it received from the client.
 	Timeout time.Duration
-	// Deadline is until when the session certainly stands, on the local
-	// monotonic clock. Only answers that passed through the ensemble's leader
-	// move it, so it is fresh only while the client writes or somebody holds the
-	// session ([Client.HoldSession]); otherwise it may lie in the past while
-	// the session is well.
+	// Deadline is the moment until which the session is certainly valid, on the local monotonic
+	// clock. Only replies that passed through the ensemble's leader move it. So it is fresh only
+	// while the client writes or a caller holds the session ([Client.HoldSession]). Otherwise it
+	// may lie in the past although the session is valid.
 	Deadline time.Time
 }
 
-// Session returns the latest session that was connected.
+// Session returns the latest session that had a connection; it is zero before the first connection.
 func (c *Client) Session() Session {
 	s := c.core.current()
 	if s == nil {
@@ -159,9 +155,9 @@ func (c *Client) Session() Session {
 	return Session{ID: id, Timeout: timeout, Deadline: s.tap.Deadline()}
 }
 
-// Namespace returns a view of the client whose paths all lie below "/"+ns of
-// this one. It shares the session: closing either closes both. ns may have
-// several elements; the error says what is wrong with it.
+// Namespace returns a view of the client whose paths all lie below "/"+ns of this view. The views
+// share the session: closing either view closes both. ns may have several elements. If ns is
+// invalid, the error says why.
 func (c *Client) Namespace(ns string) (*Client, error) {
 	prefix, err := namespacePrefix(ns)
 	if err != nil {
@@ -177,26 +173,25 @@ func namespacePrefix(ns string) (string, error) {
 	return "/" + ns, nil
 }
 
-// InSession returns a view of the client whose operations are bound to the
-// session with the id: each has its effect in that session or fails with
-// [ErrSessionEnded], and never runs in a later one.
+// InSession returns a view of the client whose operations are bound to the session with the id.
+// Each operation has its effect in that session or fails with [ErrSessionEnded]; it never runs in a
+// later session.
 func (c *Client) InSession(id int64) *Client {
 	return &Client{core: c.core, prefix: c.prefix, session: id}
 }
 
-// AbsolutePath returns where the view's path lies in the ensemble, chroot and
-// namespace included. Two views of one client mean one znode exactly if these
-// are equal.
+// AbsolutePath returns the path in the ensemble of the view's path, with chroot and namespace. Two
+// views of one client refer to one znode exactly if these paths are equal.
 func (c *Client) AbsolutePath(path string) string { return c.fullPath(path) }
 
-// Root returns a view of the client whose paths are those of the ensemble, as
-// [Client.AbsolutePath] returns them: neither chroot nor namespace precedes them.
+// Root returns a view of the client whose paths are the paths in the ensemble, as
+// [Client.AbsolutePath] returns them. Neither chroot nor namespace precedes them.
 func (c *Client) Root() *Client { return &Client{core: c.core, session: c.session} }
 
-// Shared returns the value that all views of the client keep under key, made by
-// create if there is none yet. It is for recipes whose values on one client have
-// to know of each other, and lives as long as the client. create must not call
-// the client. Keys are compared as by ==; use a type of your own.
+// Shared returns the value that all views of the client keep under key. If there is none, create
+// makes it. Shared is for recipes whose values on one client have to know of each other. The value
+// lives as long as the client. create must not call the client. Keys are compared as by ==; use a
+// type of your own.
 func (c *Client) Shared(key any, create func() any) any {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()

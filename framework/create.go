@@ -9,20 +9,19 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Create creates a znode with the data, as the options say, and returns the
-// path it got: not the one that was given where [Sequential] or [Protected] is.
+// Create creates a znode with the data, as the options say, and returns its path. With [Sequential]
+// or [Protected] the path differs from the given path.
 //
-// It is retried by the client's policy until ctx ends; what was never sent is
-// always tried again. When the reply to an attempt was lost, Create looks for the znode
-// if it is [Protected], gives up with [ErrUnknownOutcome] if it is only
-// [Sequential], since a second znode could result, and otherwise tries again: an
-// [ErrNodeExists] that may be its own doing then wraps [ErrUnknownOutcome] too,
-// unless [Idempotent] settles it.
+// Create is retried by the client's policy until ctx ends; a request that was never sent is always
+// sent again. If the reply to an attempt was lost, Create looks for the znode if it is [Protected].
+// If it is only [Sequential], Create returns [ErrUnknownOutcome], because a second znode could
+// result. Otherwise it tries again: an [ErrNodeExists] may then be the effect of the first attempt,
+// and wraps [ErrUnknownOutcome] too, unless [Idempotent] resolves it.
 //
-// If ctx ends first the error wraps ctx's, and ErrUnknownOutcome if a request
-// was on its way. Other errors: [ErrNodeExists], [ErrNoNode] for a missing
-// parent (see [WithParents]), [ErrNoAuth], [ErrInvalidACL],
-// [ErrNoChildrenForEphemerals], [ErrTooLarge], and those of every operation.
+// If ctx ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
+// Other errors: [ErrNodeExists], [ErrNoNode] for a missing parent ([WithParents] creates it),
+// [ErrNoAuth], [ErrInvalidACL], [ErrNoChildrenForEphemerals], [ErrTooLarge], and the errors of
+// every operation.
 func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	created, err := c.create(ctx, path, data, opts)
 	if err != nil {
@@ -31,7 +30,7 @@ func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...C
 	return c.viewPath(created), nil
 }
 
-// create is Create without what the caller sees: the path is that in the ensemble.
+// create is Create on the path in the ensemble, without the wrapping of errors.
 func (c *Client) create(ctx context.Context, path string, data []byte, opts []CreateOption) (string, error) {
 	cr, err := c.newCreation(path, data, opts)
 	if err != nil {
@@ -41,23 +40,23 @@ func (c *Client) create(ctx context.Context, path string, data []byte, opts []Cr
 }
 
 // CheckCreate returns the error that [Client.Create] with these arguments returns before it sends
-// anything, or nil: all that is wrong with the arguments, [ErrTooLarge] included.
+// anything, or nil. The error joins all faults of the arguments, [ErrTooLarge] included.
 func (c *Client) CheckCreate(path string, data []byte, opts ...CreateOption) error {
 	_, err := c.newCreation(path, data, opts)
 	return opError("create", path, err)
 }
 
-// A creation is one call of Create on its way.
+// A creation is one call of Create.
 type creation struct {
 	createConfig
 
 	core    *core
-	session int64 // that it is bound to, 0 for any
+	session int64 // the session that it is bound to, 0 for any
 	path    string
-	data    []byte // as it is written
+	data    []byte // as the client sends it
 	acls    []ACL
 	doubt   doubt
-	guard   *protection // nil if neither protected nor known by its data
+	guard   *protection // nil without Protected and KnownByData
 	claims  *claims     // set with byData
 }
 
@@ -84,7 +83,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))
 }
 
-// aclOf returns the ACL for the znode or one of its parents.
+// aclOf returns the ACL for the znode or for one of its parents.
 func (cr *creation) aclOf(full string) []ACL {
 	if cr.has(withACL) {
 		return cr.acl
@@ -109,7 +108,7 @@ func (cr *creation) size() int {
 }
 
 func (cr *creation) validate(path string) error {
-	// A sequential path may end in a slash: its name is then the number alone.
+	// A sequential path may end in a slash: then the number is the whole name.
 	if cr.has(withSequential) && len(path) > 1 && path[len(path)-1] == '/' {
 		path += "0"
 	}
@@ -120,8 +119,8 @@ func (cr *creation) validate(path string) error {
 	return errors.Join(faults...)
 }
 
-// MaxTTL is the longest time that a server keeps a znode created with [TTL]:
-// what 40 bits of milliseconds hold.
+// MaxTTL is the longest time that a server keeps a znode created with [TTL]: as many milliseconds
+// as 40 bits hold.
 const MaxTTL = (1<<40 - 1) * time.Millisecond
 
 func (cr *creation) flags() int32 {

@@ -10,26 +10,26 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-// CreateAll creates ephemeral znodes by one transaction, all or none, and
-// returns the paths that they got. The operations come from [OpCreate], each
-// with [Ephemeral] and [Protected]; of the other options they take [Sequential],
-// [WithParents], [WithACL], [ListTo], and [StatTo], which stores what is known
-// without a read: all but the times.
+// CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
+// operations come from [OpCreate], each with [Ephemeral] and [Protected]. Of the other options they
+// take [Sequential], [WithParents], [WithACL], [ListTo], and [StatTo]. StatTo stores what is known
+// without a read: all fields but the times.
 //
-// It is retried as Create is. When the reply to an attempt was lost, CreateAll
-// looks for the znodes; should somebody have deleted some of them by then, the
-// others go, too, and all are created anew. When it fails all the same, those
-// that were created or still come to be are deleted in the background, until they
-// are gone or their session has ended. If ctx ends first the error wraps ctx's,
-// and [ErrUnknownOutcome] if a request was on its way. Where an operation fails, the
-// error wraps a [*TxnError] that names it.
+// CreateAll is retried as Create is. If the reply to an attempt was lost, CreateAll looks for the
+// znodes. If another client has deleted some of them by then, CreateAll deletes the others and
+// creates all of them again. If it fails nevertheless, some znodes may exist or may still be
+// created. The client deletes these in the background until they are gone or their session has
+// ended.
+//
+// If ctx ends first, the error wraps ctx's error, and [ErrUnknownOutcome] if a request was sent. If
+// an operation fails, the error wraps a [*TxnError] that names it.
 func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, error) {
 	g, err := c.newGroup(creates)
 	if err != nil {
 		return nil, opError("create all", "", err)
 	}
 	rq := request{op: "create all", session: c.session, repeat: repeatable, batch: len(creates)}
-	err = ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() {
 		for _, cr := range g.creations {
 			cr.guard.conclude(c.core, cr.path, err)
@@ -45,14 +45,14 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	return paths, nil
 }
 
-// A group is one call of CreateAll on its way.
+// A group is one call of CreateAll.
 type group struct {
-	ops       []TxnOp // as they were given
-	full      []TxnOp // as they are sent
+	ops       []TxnOp // as the caller gave them
+	full      []TxnOp // as the client sends them
 	creations []*creation
 }
 
-// newGroup returns the group, or all that is wrong with the operations.
+// newGroup returns the group, or all faults of the operations.
 func (c *Client) newGroup(creates []TxnOp) (*group, error) {
 	if len(creates) == 0 {
 		return nil, errors.New("operations: must be at least one")
@@ -84,7 +84,7 @@ func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
 	return cr, err
 }
 
-// attempt makes one attempt: it ends with all znodes, or with what stands against one.
+// attempt makes one attempt: it returns the paths of all znodes, or the error that prevents one.
 func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
 	paths, err := g.find(ctx, s)
 	if err != nil || paths != nil {
@@ -103,8 +103,8 @@ func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
 	return nil, fmt.Errorf("%w: their parents were removed %d times while they were created", ErrNoNode, maxParentRounds)
 }
 
-// find looks for the znodes that an earlier attempt may have left, and returns
-// nil if there are none, or not all: those that there are have been deleted then.
+// find looks for the znodes that an earlier attempt may have left. If some of them are missing, it
+// deletes the others and returns nil.
 func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 	paths := make([]string, 0, len(g.creations))
 	for _, cr := range g.creations {
@@ -129,8 +129,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 	return nil, nil
 }
 
-// send sends the transaction, and behind it the listings that are wanted, and
-// waits for the replies.
+// send sends the transaction, then the requested listings, and waits for the replies.
 func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	p, listings := g.begin(ctx, s)
 	made, err := p.wait(ctx)
@@ -154,7 +153,7 @@ func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	return paths, err
 }
 
-// A madeGroup is what the reply to the transaction told.
+// A madeGroup is the content of the reply to the transaction.
 type madeGroup struct {
 	answer txnAnswer
 	zxid   int64 // of the transaction
@@ -162,7 +161,7 @@ type madeGroup struct {
 
 func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*listing) {
 	listings := make([]*listing, len(g.creations))
-	f := s.tap.FollowTransaction(g.full[0].path) // has an id in it: no other transaction begins there
+	f := s.tap.FollowTransaction(g.full[0].path) // has an id: unique
 	p := begin(s, func(w *wire) (madeGroup, error) { return g.request(f, w) })
 	select {
 	case <-f.Sent():
@@ -180,7 +179,7 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 	return p, listings
 }
 
-// request runs to its end also when nobody waits for it any more: f has to end.
+// request runs to its end also if no caller waits for it any more, because f has to end.
 func (g *group) request(f *tap.Following, w *wire) (made madeGroup, err error) {
 	f.Begin()
 	made.answer, err = txnAnswerOf(w.multi(g.full))
@@ -189,9 +188,9 @@ func (g *group) request(f *tap.Following, w *wire) (made madeGroup, err error) {
 	return made, err
 }
 
-// makeParents makes what is missing above the znodes from the n-th on: those
-// before it had their parents. They are looked for at the same time. If the user's ACL
-// provider panics, the panic reaches the caller.
+// makeParents creates what is missing above the znodes from the n-th on: the znodes before it had
+// their parents. It looks for all parents at the same time. If the user's ACL provider panics, the
+// panic reaches the caller.
 func (g *group) makeParents(ctx context.Context, s *session, n int) error {
 	var wg sync.WaitGroup
 	faults := make([]error, len(g.creations))

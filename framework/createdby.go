@@ -5,26 +5,25 @@ import (
 	"errors"
 )
 
-// CreatedBy makes Delete mean the znode that the transaction czxid created (see
-// [Stat]), and not what somebody else may have put in its place: wherever the reply
-// to an attempt was lost, and in the background, the client looks before it
-// deletes again, and takes a znode that another transaction created for proof
-// that the one meant is gone. Only the first request goes without a look: where
-// it is not known that the znode stands, have [Client.Exists] tell.
+// CreatedBy makes Delete delete only the znode that the transaction czxid created ([Stat] has it),
+// and not a later znode at the path. If the reply to an attempt was lost, and in the background,
+// the client checks the znode before it deletes again. If another transaction created that znode,
+// the meant znode is gone. Only the first request is sent without a check. If the caller does not
+// know whether the znode exists, it has to check that first with [Client.Exists].
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }
 
-// A looking says when a deletion that means one czxid looks before it deletes.
+// A looking says when a deletion that means one czxid checks the znode before it deletes.
 type looking int
 
 const (
-	lookFirst      looking = iota + 1 // at every attempt, of which there is one: whoever asks repeats it
+	lookFirst      looking = iota + 1 // at every attempt; there is one, and its caller repeats it
 	lookAfterDoubt                    // once an attempt's outcome is unknown
 )
 
-// stands reports whether the znode that is meant is still there. It asks after a
-// sync: the server may lag behind the one that an earlier attempt went to.
+// stands reports whether the meant znode still exists. It reads after a sync, because the server
+// may lag behind the server of an earlier attempt.
 func (x deletion) stands(ctx context.Context, s *session) (bool, error) {
 	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(x.path) }); err != nil {
 		return false, err

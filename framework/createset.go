@@ -23,7 +23,7 @@ const (
 // has reports whether one of the options is given.
 func (cfg *createConfig) has(options createSet) bool { return cfg.given&options != 0 }
 
-// combined returns all that is wrong with the combination of the options.
+// combined returns all faults in the combination of the options.
 func (cfg *createConfig) combined() error {
 	var faults []error
 	for _, rule := range [...]struct {

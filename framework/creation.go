@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A createdNode is what the reply to a create told.
+// A createdNode is the content of the reply to a create.
 type createdNode struct {
 	path  string
 	stat  Stat
@@ -30,7 +30,7 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 		}
 		cr.guard.settle = settle
 	}
-	err := ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	err := ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	if cr.guard != nil {
 		defer func() { cr.guard.conclude(cr.core, cr.path, err) }()
 	}
@@ -38,7 +38,7 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 	return created, err
 }
 
-// attempt makes one attempt: it ends with a znode, or with what stands against one.
+// attempt makes one attempt: it returns the path of a znode, or the error that prevents one.
 func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 	if cr.guard != nil {
 		path, st, err := cr.findAtEpoch(ctx, s)
@@ -46,7 +46,7 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 			cr.store(st)
 			return path, err
 		}
-		cr.doubt = doubt{} // what stands in the way is not this call's
+		cr.doubt = doubt{} // the znode in the way is not this call's
 	}
 	var parent *pending[string]
 	for range maxParentRounds {
@@ -73,9 +73,8 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 	return "", errParentsRemoved
 }
 
-// maxParentRounds is how often the parents may be gone again, reaped as empty
-// containers, before Create gives up: each round means that somebody else's last
-// child went at that very moment.
+// maxParentRounds is how often the parents may be reaped as empty containers before Create fails.
+// In each round another client deleted its last child at that very moment.
 const maxParentRounds = 16
 
 var errParentsRemoved = fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
@@ -101,12 +100,12 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	}
 	err = cr.readStat(ctx, s, made.path)
 	if err != nil && cr.guard != nil {
-		cr.guard.doubt(s.ID(), p.done) // it stands, and the next attempt is to find it
+		cr.guard.doubt(s.ID(), p.done) // it exists, and the next attempt is to find it
 	}
 	return made.path, err
 }
 
-// request runs to its end also when nobody waits for it any more: f has to end.
+// request runs to its end also if no caller waits for it any more, because f has to end.
 func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err error) {
 	f.Begin()
 	if cr.has(withTTL) {
@@ -119,7 +118,7 @@ func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err er
 	return made, err
 }
 
-// readStat asks for the Stat where the reply had none that could be read.
+// readStat reads the Stat if the reply had none that could be read.
 func (cr *creation) readStat(ctx context.Context, s *session, path string) error {
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
 	cr.store(found.stat)
@@ -132,8 +131,8 @@ func (cr *creation) store(st Stat) {
 	}
 }
 
-// settle looks whether the znode that exists is as this Create would have made
-// it, and returns exists if it is not.
+// settle checks whether the znode that exists is as this Create would have made it, and returns
+// exists if it is not.
 func (cr *creation) settle(ctx context.Context, s *session, exists error) (string, error) {
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(cr.path) })
 	if err != nil {
@@ -147,12 +146,11 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 	return cr.path, nil
 }
 
-// makeParents creates what is missing above the path, as containers. Like
-// Curator it looks from below for the first that exists, since it may not be
-// allowed to read further up. It returns the request for the last, the parent,
-// as soon as that is sent: the create that follows it closely leaves nobody the
-// time to find the parent empty. Parents hold an empty array, as Curator's do: there
-// are clients that can't read a znode that holds null.
+// makeParents creates the missing parents of the path, as containers. Like Curator it searches from
+// below for the first that exists, since it may not be allowed to read further up. It returns the
+// request for the last, the parent, as soon as that is sent. The create follows it closely, so no
+// server has time to find the parent empty. Parents hold an empty array, as Curator's do, because
+// some clients can't read a znode that holds null.
 func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pending[string], err error) {
 	var missing []string
 	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
@@ -191,9 +189,8 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 	return nil, nil
 }
 
-// parentMade waits for the create of a parent and returns what stood against it.
-// One that exists is as good; one whose own parent was reaped meanwhile is made
-// in the next round, from below.
+// parentMade waits for the create of a parent and returns its fault. A parent that exists is none.
+// If its own parent was reaped meanwhile, the next round creates both, from below.
 func parentMade(ctx context.Context, parent *pending[string]) error {
 	if parent == nil {
 		return nil

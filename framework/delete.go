@@ -5,17 +5,18 @@ import (
 	"errors"
 )
 
-// Delete deletes the znode. It is retried by the client's policy until ctx
-// ends. Where the reply to an attempt was lost and the next one finds no znode,
-// it is gone, and Delete returns nil. If it finds a znode that may have been created since, it
-// leaves that alone and returns [ErrUnknownOutcome]; with [CreatedBy] it knows. Errors: [ErrNoNode] (not with
-// [Idempotent]), [ErrNotEmpty], [ErrBadVersion] (see [AtVersion]; it wraps
-// [ErrUnknownOutcome] too where an earlier attempt's reply was lost),
-// [ErrNoAuth], and those of every operation.
+// Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
+// attempt was lost and the next attempt finds no znode, Delete returns nil. If the next attempt
+// finds a znode that may have been created since, Delete keeps it and returns [ErrUnknownOutcome].
+// With [CreatedBy] Delete can tell the znodes apart.
 //
-// With [Guaranteed] the client goes on trying in the background when Delete
-// could not find out that the znode is gone, or was not allowed to delete it.
-// A znode that may have been created since is left alone there, too, and the client logs it.
+// Errors: [ErrNoNode] (not with [Idempotent]), [ErrNotEmpty], [ErrBadVersion] (with [AtVersion]),
+// [ErrNoAuth], and the errors of every operation. If an earlier attempt's reply was lost,
+// ErrBadVersion comes with [ErrUnknownOutcome].
+//
+// With [Guaranteed] the client continues in the background. It does so if Delete could not find out
+// that the znode is gone, or was not allowed to delete it. There, too, the client keeps a znode
+// that may have been created since, and logs that.
 func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
 	cfg := deleteConfig{version: AnyVersion}
 	for _, opt := range opts {
@@ -33,11 +34,11 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	return callError(ctx, "delete", path, err)
 }
 
-// deleteNow deletes what x says, and hands a guaranteed deletion that is unfinished to the
-// background, also if a function of the user's panics.
+// deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
+// also if a function of the user panics.
 func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
 	var doubt doubt
-	err = ErrUnknownOutcome // until there is an answer
+	err = ErrUnknownOutcome // until there is a reply
 	defer func() {
 		if cfg.guaranteed && x.unfinished(err) {
 			err = errors.Join(err, c.deletes.add(x, doubt))
@@ -48,9 +49,8 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 	return c.delete(ctx, x, lookAfterDoubt, &doubt, cfg.tolerated()...)
 }
 
-// Discard has the znode deleted in the background, as [Client.Delete] with
-// [Guaranteed] and the options goes on to do, and does not wait for it. Invalid arguments are
-// logged, and nothing is deleted.
+// Discard deletes the znode in the background, as [Client.Delete] with [Guaranteed] and the options
+// does, and does not wait for that. Invalid arguments are logged, and nothing is deleted.
 func (c *Client) Discard(path string, opts ...DeleteOption) {
 	cfg := deleteConfig{version: AnyVersion}
 	for _, opt := range opts {
@@ -68,10 +68,9 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	}
 }
 
-// DeleteTree deletes the znode and everything below it, from the leaves up.
-// What others delete or create there in the meantime does not disturb it: it
-// goes on until the znode is gone or ctx ends. It is not one transaction: if it
-// fails, a part is gone. Requests are retried, and fail, as those of
+// DeleteTree deletes the znode and everything below it, from the leaves up. It continues until the
+// znode is gone or ctx ends, also if other clients delete or create znodes there. It is not one
+// transaction: if it fails, a part is gone. Requests are retried, and fail, as requests of
 // [Client.Delete] are; [ErrNoNode] means that there was no znode.
 func (c *Client) DeleteTree(ctx context.Context, path string) error {
 	full, err := c.deletable(path, AnyVersion)
@@ -85,7 +84,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 	x := deletion{session: c.session, path: full, version: AnyVersion}
 	for stood := false; ; stood = true {
 		tolerated := []error{ErrNotEmpty}
-		if stood { // whoever deletes it now, it is gone: a server that reaps an empty container, say
+		if stood { // already deleted, as when a server reaps an empty container
 			tolerated = append(tolerated, ErrNoNode)
 		}
 		err := c.core.delete(ctx, x, lookAfterDoubt, new(doubt), tolerated...)
@@ -111,7 +110,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 	}
 }
 
-// deletable returns the path in full, or all that is wrong with a deletion of it.
+// deletable returns the path in full, or all faults of a deletion of it.
 func (c *Client) deletable(path string, version int32) (string, error) {
 	full := c.fullPath(path)
 	err := errors.Join(ValidatePath(path), validateVersion(version), c.core.checkSize(deleteSize+len(full)))
@@ -121,8 +120,8 @@ func (c *Client) deletable(path string, version int32) (string, error) {
 	return full, err
 }
 
-// delete deletes what x says. An error that is tolerated is returned, and is no
-// failure to those who look on. d is what earlier attempts at the same deletion have left.
+// delete deletes the znode of x. It returns a tolerated error, but no observer counts that as a
+// failure. d is the doubt that earlier attempts at the same deletion have left.
 func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
@@ -147,9 +146,9 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 	return err
 }
 
-// unfinished reports whether the deletion that failed with err may still be done. If the
-// znode ends with a session, contenders may wait for it until then: whatever else a server
-// answers, the deletion is repeated. If not, no contender waits for the znode.
+// unfinished reports whether the deletion that failed with err may still be done. If the znode ends
+// with a session, contenders may wait for it until then. So the deletion is repeated, whatever a
+// server replies. If not, no contender waits for the znode.
 func (x deletion) unfinished(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
@@ -162,7 +161,7 @@ func (x deletion) unfinished(err error) bool {
 	return err != nil && (x.session != 0 || noAnswer(err))
 }
 
-// noAnswer reports whether err is for lack of an answer, and not an answer itself.
+// noAnswer reports whether err means that there was no reply.
 func noAnswer(err error) bool {
 	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

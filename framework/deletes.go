@@ -13,26 +13,26 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// MaxPendingDeletes is how many guaranteed deletions a client keeps at a time:
-// far more than one that works has, and few enough not to matter in memory. Beyond it the
-// client keeps those only whose end is awaited, be it by a function (see [WhenOver]) or by the
-// next create at the path (see [KnownByData]): a znode whose deletion was dropped could still exist.
+// MaxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
+// far fewer, and this number needs little memory. Beyond it the client keeps only deletions whose
+// end is awaited, by a function ([WhenOver]) or by the next create at the path ([KnownByData]). If
+// a deletion is dropped, its znode could still exist.
 const MaxPendingDeletes = 1 << 16
 
-// A deletion is a znode that is to go, whatever happens to the connection.
+// A deletion is a znode that the client deletes whatever happens to the connection.
 type deletion struct {
 	session   int64  // the session that it ends with, 0 if it outlives sessions
-	path      string // for a protected create, the path that was asked for
+	path      string // for a protected create, the given path
 	version   int32
-	czxid     int64 // of the znode that is meant, 0 for any: see [CreatedBy]
-	epoch     int32 // if atEpoch is set: see [AtEpoch]
+	czxid     int64 // of the znode, 0 for any: CreatedBy
+	epoch     int32 // if atEpoch is set: AtEpoch
 	atEpoch   bool
-	protected *protection // set if it is not known whether, and as what, the znode exists
-	over      *overHook   // nil for nobody
+	protected *protection // set if it is unknown whether, and under which name, the znode exists
+	over      *overHook   // may be nil
 }
 
-// awaited reports whether the deletion's end is awaited. Whoever awaits it makes no other znode
-// at the path until then, so there are no more of these deletions than such paths.
+// awaited reports whether the deletion's end is awaited. Its caller creates no other znode at the
+// path until then, so there are no more of these deletions than such paths.
 func (x deletion) awaited() bool {
 	return x.over != nil || x.protected != nil && x.protected.settle != nil
 }
@@ -44,14 +44,14 @@ type deletes struct {
 
 	mu      sync.Mutex // guards following
 	closed  bool
-	known   map[deletion]*pendingDelete // those that are pending
-	queue   []deletion                  // the pending ones that nobody attempts and that do not pause
+	known   map[deletion]*pendingDelete // the pending deletions
+	queue   []deletion                  // those that no worker attempts and that do not pause
 	workers int                         // goroutines that make attempts
 }
 
-// A pendingDelete is what attempts at a deletion have left.
+// A pendingDelete is the state that attempts at a deletion have left.
 type pendingDelete struct {
-	doubt   doubt // only for who makes an attempt: one at a time
+	doubt   doubt // used only by the worker that makes an attempt, one at a time
 	refused bool  // a refusal was logged; guarded by deletes.mu
 }
 
@@ -59,8 +59,8 @@ func newDeletes(c *core) *deletes {
 	return &deletes{core: c, known: make(map[deletion]*pendingDelete)}
 }
 
-// add queues a deletion, once however often it is asked for. before is what earlier attempts
-// have left.
+// add queues a deletion once, however often it is requested. before is the doubt that earlier
+// attempts have left.
 func (d *deletes) add(x deletion, before doubt) error {
 	d.mu.Lock()
 	if _, pending := d.known[x]; pending {
@@ -89,13 +89,13 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	}
 	for _, done := range x.protected.inFlight {
 		select {
-		case <-done: // else it could be created after the search
+		case <-done: // else the server could create it after the search
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session) (struct{}, error) {
-		for { // until there is none: two attempts may have had an effect each
+		for { // until there is none: two attempts may each have created one
 			path, _, err := x.protected.search(ctx, s, x.path)
 			if err != nil || path == "" {
 				return struct{}{}, err
@@ -109,18 +109,18 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	return err
 }
 
-// doubtOf returns what earlier attempts at a pending deletion have left.
+// doubtOf returns the doubt that earlier attempts at a pending deletion have left.
 func (d *deletes) doubtOf(x deletion) *doubt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &d.known[x].doubt
 }
 
-// finish takes note of a deletion's end. Those that fail for good have nobody
-// to be returned to, so they are logged.
+// finish records a deletion's end. It logs a final failure, because there is no caller to return it
+// to.
 func (d *deletes) finish(x deletion, err error) {
 	if d.core.ctx.Err() != nil && errors.Is(err, ErrClosed) {
-		return // still pending, for Close to report
+		return // still pending, so that Close reports it
 	}
 	d.mu.Lock()
 	delete(d.known, x)
@@ -152,8 +152,8 @@ func (d *deletes) logGivenUp(x deletion, err error) {
 		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 }
 
-// close ends the deletions with the client, and returns those that it leaves undone: those
-// that end with the session are as good as done. Its caller has waited for the workers.
+// close ends the deletions with the client, and returns those that are unfinished. A deletion that
+// ends with the session is not reported. Its caller has waited for the workers.
 func (d *deletes) close() error {
 	d.mu.Lock()
 	d.closed = true

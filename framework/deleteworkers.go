@@ -10,13 +10,13 @@ import (
 // maxDeletesInFlight is how many of a client's guaranteed deletions are under way at once.
 const maxDeletesInFlight = 32
 
-// Pauses between attempts at a deletion, unless a connection comes first.
+// Pauses between attempts at a deletion. A new connection ends a pause.
 const (
 	deletePause  = 100 * time.Millisecond
 	refusalPause = 2 * time.Second // after a server's refusal
 )
 
-// enqueue has a pending deletion attempted. Once Close has begun nobody attempts it.
+// enqueue makes a pending deletion ready for a worker. Once Close has begun, no worker attempts it.
 func (d *deletes) enqueue(x deletion) {
 	d.mu.Lock()
 	d.queue = append(d.queue, x)
@@ -37,15 +37,15 @@ func (d *deletes) employ() {
 	}
 }
 
-// dismiss takes note that a worker makes no attempts any more.
+// dismiss records that a worker makes no more attempts.
 func (d *deletes) dismiss() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.workers--
 }
 
-// work makes attempts until the queue is empty, one of them has to be repeated, or the
-// client is closed. Close waits for it.
+// work makes attempts until the queue is empty, a deletion has to be repeated, or the client is
+// closed. Close waits for it.
 func (d *deletes) work() {
 	for {
 		x, ok := d.next()
@@ -61,8 +61,8 @@ func (d *deletes) work() {
 	}
 }
 
-// repeat pauses and enqueues the deletion again. Meanwhile another worker takes the place
-// of this one, unless there is no connection: then no other deletion would succeed.
+// repeat pauses and enqueues the deletion again. Meanwhile another worker replaces this worker,
+// unless there is no connection: then no other deletion would succeed.
 func (d *deletes) repeat(x deletion, err error) {
 	pause := deletePause
 	switch {
@@ -96,7 +96,7 @@ func (d *deletes) next() (deletion, bool) {
 	return x, true
 }
 
-// pause returns after the time, or when there is a connection again, or at Close.
+// pause returns after the time, when there is a new connection, or at Close.
 func (d *deletes) pause(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

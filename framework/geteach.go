@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// A Read is what [Client.GetEach] read of one znode.
+// A Read is the data and Stat that [Client.GetEach] read of one znode.
 type Read struct {
 	Data []byte
 	Stat Stat
 }
 
-// GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the
-// time of one read: all requests are on their way before any is waited for. It
-// returns a Read or an error for each path, in their order; an outage fails all of them. It is
-// retried as a whole by the client's policy until ctx ends. If a path is invalid, nothing is read.
+// GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the time of
+// one read: it sends all requests before it waits for a reply. It returns a Read or an error for
+// each path, in their order; an outage fails all of them. GetEach is retried as a whole by the
+// client's policy until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
 	reads, faults := make([]Read, len(paths)), make([]error, len(paths))
 	found := c.readEach(ctx, "get", paths, faults, (*wire).get)
@@ -27,9 +27,9 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 	return reads, wrapEach(ctx, "get", paths, faults)
 }
 
-// ChildrenEach lists the children of each of the znodes, as [Client.Children] does, within the
-// time of one listing. It returns the names, in no order, or an error for each path, in the order
-// of paths. In all else it is [Client.GetEach].
+// ChildrenEach lists the children of each of the znodes, as [Client.Children] does, within the time
+// of one listing. It returns the names, in no order, or an error for each path, in the order of
+// paths. Retries, ctx and outages are as with [Client.GetEach].
 func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string, []error) {
 	names, faults := make([][]string, len(paths)), make([]error, len(paths))
 	for i, found := range c.readEach(ctx, "children", paths, faults, (*wire).children) {
@@ -64,7 +64,7 @@ func (c *Client) readEach(
 	return found
 }
 
-// An outcomeOfRead is what was read, or what stood against it.
+// An outcomeOfRead is the result of a read, or its fault.
 type outcomeOfRead struct {
 	node nodeState
 	err  error
@@ -81,9 +81,9 @@ func (s *session) readEach(
 	found := make([]outcomeOfRead, len(paths))
 	for i, p := range begun {
 		node, err := p.wait(ctx)
-		ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) // else the answer came before the end
+		ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) // else the reply came before the end
 		if ended || Retryable(err) || errors.Is(err, ErrClosed) {
-			return nil, err // the others have met with the same, or will
+			return nil, err // the other reads fail by the same outage
 		}
 		found[i] = outcomeOfRead{node, err}
 	}

@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// KnownByData makes Create find its znode again when the reply was lost, as
-// [Protected] does, where the name is given and can't tell it: what stands at
-// the path is taken for this call's if it belongs to the client's present
-// session and holds exactly the data. So while a znode stands that the client
-// created at the path, another create of it has to carry other data: put a random
-// id in. An [ErrNodeExists] is certain to be somebody else's doing. When Create
-// fails all the same, the znode is deleted in the background, if it was created
-// or still comes to be, until it is gone or its session has ended.
+// KnownByData makes Create find its znode again if the reply was lost, as [Protected] does, but
+// under a given name. Create takes the znode at the path for its own if it belongs to the client's
+// present session and holds exactly the data. So while a znode exists that the client created at
+// the path, another create of the path has to carry other data: put a random id in. An
+// [ErrNodeExists] certainly means that the znode is not from this call.
 //
-// Such creates of one path in one client follow one another: one that begins
-// before another is settled, its deletion included, waits for that until ctx ends.
-// It takes [Ephemeral], and neither [Sequential] nor Protected.
+// If Create fails nevertheless, the znode may exist or may still be created. The client then
+// deletes it in the background until it is gone or its session has ended.
+//
+// Such creates of one path in one client run one after another. A create waits until the outcome of
+// an earlier create is known and its deletion is over, or until ctx ends. KnownByData requires
+// [Ephemeral], and excludes [Sequential] and Protected.
 func KnownByData() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withData })
 }
 
-// claims are the paths at which a create that is to be known by its data is
-// under way or in doubt.
+// claims are the paths at which a create that is known by its data is under way or has an unknown
+// outcome.
 type claims struct {
 	mu      sync.Mutex
-	settled map[string]chan struct{} // closed, and gone from the map, when there is no doubt left
+	settled map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
 }
 
 type claimsKey struct{}
@@ -36,7 +36,7 @@ func (c *Client) claims() *claims {
 	return c.Shared(claimsKey{}, func() any { return &claims{settled: make(map[string]chan struct{})} }).(*claims)
 }
 
-// enter waits until nobody else has the path, and takes it until settle is called.
+// enter waits until no other create claims the path, and claims it until settle is called.
 func (cl *claims) enter(ctx context.Context, c *core, path string) (settle func(), err error) {
 	for {
 		cl.mu.Lock()

@@ -16,24 +16,24 @@ import (
 // zapError is how this package logs an error.
 func zapError(err error) zap.Field { return zap.Error(err) }
 
-// A repeatability says what may be done when a request's outcome is unknown.
+// A repeatability says whether a request with an unknown outcome may be repeated.
 type repeatability int
 
 const (
 	once       repeatability = iota + 1 // a second request could have a second effect
-	repeatable                          // a second request has no effect that the first had not
+	repeatable                          // a second request has no further effect
 )
 
-// A request is one operation on its way through attempts.
+// A request is one operation with all its attempts.
 type request struct {
 	op, path string // for observers
-	session  int64  // the session it is bound to, 0 for any
+	session  int64  // the session that it is bound to, 0 for any
 	repeat   repeatability
 
-	single    bool    // one attempt alone: whoever makes the request repeats it
+	single    bool    // one attempt only: the caller repeats it
 	batch     int     // operations of a transaction
-	reads     bool    // a read-only server will do
-	tolerates []error // what the caller takes for an answer and no failure
+	reads     bool    // a read-only server suffices
+	tolerates []error // errors that are no failure for the caller
 }
 
 // failed reports whether err is a failure for the caller.
@@ -41,15 +41,15 @@ func (rq *request) failed(err error) bool {
 	return err != nil && !slices.ContainsFunc(rq.tolerates, func(t error) bool { return errors.Is(err, t) })
 }
 
-// do makes attempts by the client's policy until one succeeds, fails for good,
-// or ctx ends. It is the only layer that retries. What was never sent is always
-// tried again; what has an unknown outcome only if that is safe.
+// do makes attempts by the client's policy until an attempt succeeds, fails for good, or ctx ends.
+// It is the only layer that retries. A request that was never sent is always tried again. A request
+// with an unknown outcome is tried again only if that is safe.
 func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session) (T, error)) (T, error) {
 	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
 	if o == nil {
 		return try(ctx, c, rq, nil, attempt)
 	}
-	err := ErrUnknownOutcome // until there is an answer: a function of the user's may panic
+	err := ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() { o.End(err, rq.failed(err)) }()
 	v, err := try(o.Context(), c, rq, o, func(ctx context.Context, s *session) (T, error) {
 		o.Session = s
@@ -58,14 +58,14 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 	return v, err
 }
 
-// try is do without what tells others of it.
+// try is do without telemetry.
 func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session) (T, error)) (T, error) {
-	session, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of it
+	session, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of rq
 	policy := c.cfg.retry
 	if rq.single {
 		policy = retry.Never()
 	}
-	unknown := false // the outcome of an earlier attempt
+	unknown := false // an earlier attempt had an unknown outcome
 	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
 		s, err := c.sessionFor(ctx, session, reads)
@@ -88,8 +88,8 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 	return v, cause.Without(err)
 }
 
-// classify marks what must not be tried again. Where ctx has ended, whoever
-// retries sees that first.
+// classify marks the errors after which no attempt follows. If ctx has ended, the retry loop checks
+// that first.
 func classify(repeat repeatability, err error) error {
 	switch {
 	case !Retryable(err):
@@ -100,8 +100,8 @@ func classify(repeat repeatability, err error) error {
 	return err
 }
 
-// sessionFor returns a connected session: the one with the id, or any for 0, which may be a
-// read-only one if reads says so.
+// sessionFor returns a connected session: the session with the id, or any for 0. It may be a
+// read-only session if reads is true.
 func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, error) {
 	if id == 0 {
 		return c.awaitServer(ctx, reads)
@@ -113,14 +113,13 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, 
 	return s, c.awaitLink(ctx, s)
 }
 
-// call runs one request on the session's wire and waits for it until ctx ends.
-// The request itself can't be called back: it runs on to its end, which the
-// wire's end bounds.
+// call runs one request on the session's wire and waits for it until ctx ends. The client can't
+// withdraw the request itself: it runs to its end, at the latest when the wire ends.
 func call[T any](ctx context.Context, s *session, request func(*wire) (T, error)) (T, error) {
 	return begin(s, request).wait(ctx)
 }
 
-// A pending is a request on its way.
+// A pending is a request that was begun.
 type pending[T any] struct {
 	session *session
 	done    chan struct{} // closed when v and err are set
@@ -140,15 +139,15 @@ func begin[T any](s *session, request func(*wire) (T, error)) *pending[T] {
 	return p
 }
 
-// run makes the request. It ends with the answer or the wire; Close waits for it.
+// run makes the request. It ends with the reply or the wire; Close waits for it.
 func (p *pending[T]) run(request func(*wire) (T, error)) {
 	defer p.session.core.wg.Done()
 	p.v, p.err = request(p.session.wire)
 	close(p.done)
 }
 
-// wait returns the request's outcome, or an error that wraps ErrUnknownOutcome
-// and ctx's where ctx ends first.
+// wait returns the request's outcome. If ctx ends first, the error wraps ErrUnknownOutcome and
+// ctx's error.
 func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	select {
 	case <-p.done:
@@ -156,7 +155,7 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	case <-ctx.Done():
 	}
 	select {
-	case <-p.done: // both at once: the outcome says more
+	case <-p.done: // both at once: the outcome is more precise
 		return p.v, p.outcome()
 	default:
 	}
@@ -164,8 +163,8 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	return zero, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
 }
 
-// outcome is the request's error once it is done. It tells a client that was
-// closed from a connection that broke; the wire client does not.
+// outcome returns the request's error once it is done. It tells a closed client from a broken
+// connection; the wire client does not.
 func (p *pending[T]) outcome() error {
 	if p.err != nil && errors.Is(p.err, ErrUnknownOutcome) && p.session.core.ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, p.err)

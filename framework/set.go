@@ -11,17 +11,16 @@ import (
 // AnyVersion matches every version of a znode.
 const AnyVersion int32 = -1
 
-// Set replaces the znode's data if its version is the given one, or whatever its
-// version is for [AnyVersion], and returns the Stat that results.
+// Set replaces the znode's data and returns the new Stat. The znode's version must equal the given
+// version; [AnyVersion] matches every version.
 //
-// It is retried by the client's policy until ctx ends. Where the reply to an
-// attempt was lost and the next one finds another version than the given one,
-// that may be the doing of the first: the error then wraps both [ErrBadVersion]
-// and [ErrUnknownOutcome], unless [Idempotent] settles it. If a reply was lost and the znode
-// may have been created since, Set leaves it alone and returns ErrUnknownOutcome. Other errors:
-// [ErrNoNode], [ErrNoAuth], [ErrTooLarge], and those of every operation. If ctx
-// ends first the error wraps ctx's, and ErrUnknownOutcome if a request was on
-// its way.
+// Set is retried by the client's policy until ctx ends. If the reply to an attempt was lost and the
+// next attempt finds another version, the first attempt may have caused it. The error then wraps
+// both [ErrBadVersion] and [ErrUnknownOutcome], unless [Idempotent] resolves it. If a reply was
+// lost and the znode may have been created since, Set does not write and returns ErrUnknownOutcome.
+//
+// Other errors: [ErrNoNode], [ErrNoAuth], [ErrTooLarge], and the errors of every operation. If ctx
+// ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
 func (c *Client) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (Stat, error) {
 	var cfg setConfig
 	for _, opt := range opts {
@@ -42,8 +41,7 @@ func (c *Client) set(ctx context.Context, path string, data []byte, version int3
 	})
 }
 
-// settleSet returns nil in place of err where the znode is as the Set would
-// have left it.
+// settleSet returns nil in place of err if the znode is as the Set would have left it.
 func (c *Client) settleSet(ctx context.Context, path string, data []byte, version int32, err error) (Stat, error) {
 	got, st, readErr := c.get(ctx, path)
 	switch {
@@ -55,9 +53,9 @@ func (c *Client) settleSet(ctx context.Context, path string, data []byte, versio
 	return Stat{}, err
 }
 
-// SetACL replaces the znode's ACL if its ACL's version (Stat.Aversion) is the
-// given one, or in any case for [AnyVersion]. It is retried as [Client.Set] is,
-// with the same errors, and [ErrInvalidACL].
+// SetACL replaces the znode's ACL. The ACL's version (Stat.Aversion) must equal the given version;
+// [AnyVersion] matches every version. SetACL is retried as [Client.Set] is, with the same errors,
+// and [ErrInvalidACL].
 func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
 	if err := validateACL("ACL", acl); err != nil {
 		return Stat{}, opError("set ACL of", path, err)
@@ -69,11 +67,11 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 	return st, callError(ctx, "set ACL of", path, err)
 }
 
-// A change is a write that depends on a version, so that it can be repeated.
+// A change is a write that depends on a version, so it can be repeated.
 type change struct {
 	op, path  string
 	version   int32
-	size      int     // of the request, in bytes, without its path
+	size      int     // size of the request without its path, in bytes
 	tolerates []error // see request
 	ask       func(w *wire, full string) (Stat, error)
 }
@@ -93,12 +91,11 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	})
 }
 
-// CreateOrSet replaces the znode's data, whatever its version, or creates it if
-// there is none, and returns the Stat that results. Of the options it takes
-// those that say how to create a znode of that very name: not [Sequential],
-// [Protected] or [Idempotent]. It is retried, and fails, as [Client.Set] and
-// [Client.Create] are; where others delete and create the znode all the while
-// it goes on until ctx ends.
+// CreateOrSet replaces the znode's data, whatever its version, or creates the znode if there is
+// none, and returns the new Stat. It takes the options of Create that keep the name and the number
+// of znodes: not [Sequential], [Protected] or [Idempotent]. It is retried, and fails, as
+// [Client.Set] and [Client.Create] are. If other clients keep deleting and creating the znode, it
+// continues until ctx ends.
 func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (Stat, error) {
 	var cfg createConfig
 	for _, opt := range opts {

@@ -20,7 +20,7 @@ const (
 	txnAtEpoch
 )
 
-// A TxnOp is one operation of a transaction: see [Client.Txn].
+// A TxnOp is one operation of a transaction ([Client.Txn]).
 type TxnOp struct {
 	kind    txnKind
 	path    string
@@ -34,17 +34,16 @@ type TxnOp struct {
 	config createConfig
 	flags  int32
 	acl    []ACL
-	of     int // of an epoch's check: the number of the operation that it belongs to
+	of     int // of an epoch's check: the index of the operation that it belongs to
 }
 
-// A TxnResult is what one operation of a transaction that went well led to.
+// A TxnResult is the result of one operation of a successful transaction.
 type TxnResult struct {
 	Path string // of a znode that was created
 	Stat Stat   // of a znode whose data was set
 }
 
-// A TxnError says which operation made a transaction fail. Nothing of the
-// transaction has happened then.
+// A TxnError says which operation made a transaction fail. The transaction then had no effect.
 type TxnError struct {
 	Index int    // of the operation, counted from 0
 	Op    string // as in "check", "create", "set", "delete"
@@ -60,7 +59,7 @@ func (e *TxnError) Error() string {
 // Unwrap returns the reason.
 func (e *TxnError) Unwrap() error { return e.Err }
 
-// ErrorType returns the type of the reason: see [ErrorType].
+// ErrorType returns the type of the reason, as the function [ErrorType] does.
 func (e *TxnError) ErrorType() string { return errtype.Of(e.Err) }
 
 // OpCheck makes a transaction fail unless the znode exists and has the version;
@@ -80,14 +79,13 @@ func OpSet(path string, data []byte, version int32) TxnOp {
 	return TxnOp{kind: txnSet, path: path, data: data, version: version}
 }
 
-// OpDelete deletes a znode with the version, or any with [AnyVersion].
+// OpDelete deletes a znode if its version is the given version; [AnyVersion] matches every version.
 func OpDelete(path string, version int32) TxnOp {
 	return TxnOp{kind: txnDelete, path: path, version: version}
 }
 
-// OpNever makes a transaction fail with the reason, which must not be nil,
-// before anything is sent: for whoever has to return an operation and has none
-// that would be right.
+// OpNever makes a transaction fail with the reason, which must not be nil, before anything is sent.
+// A function that has to return an operation returns OpNever if no operation would be right.
 func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refusal: reason} }
 
 func (op TxnOp) name() string {
@@ -106,11 +104,10 @@ func (op TxnOp) name() string {
 	return "empty TxnOp"
 }
 
-// Txn does all the operations or none, as one transaction at the ensemble, and
-// returns a result for each. Where one fails the error wraps a [*TxnError] that
-// names it. What was never sent is tried again by the client's policy until ctx
-// ends; where the reply was lost, the error wraps [ErrUnknownOutcome], since a
-// second transaction could fail for what the first has done.
+// Txn does all the operations or none, as one transaction at the ensemble, and returns a result for
+// each. If an operation fails, the error wraps a [*TxnError] that names it. A transaction that was
+// never sent is tried again by the client's policy until ctx ends. If the reply was lost, the error
+// wraps [ErrUnknownOutcome], because a second transaction could fail by the effect of the first.
 func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	full, err := c.prepare(ops)
 	if err != nil {
@@ -136,8 +133,8 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	return results, nil
 }
 
-// prepare returns the operations as they are sent, or all that is wrong with them. The checks of
-// epochs come last, so that the others keep their numbers.
+// prepare returns the operations as they are sent, or all faults of them. The checks of epochs come
+// last, so that the other operations keep their indexes.
 func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	if len(ops) == 0 {
 		return nil, errors.New("operations: must be at least one")
@@ -200,7 +197,7 @@ func multi(ctx context.Context, s *session, full, ops []TxnOp) ([]TxnResult, err
 	return got.outcome(ops, err)
 }
 
-// A txnAnswer is what a server answered to a transaction.
+// A txnAnswer is the content of the reply to a transaction.
 type txnAnswer struct {
 	results []TxnResult
 	faults  []error
@@ -210,9 +207,9 @@ func txnAnswerOf(results []TxnResult, faults []error, err error) (txnAnswer, err
 	return txnAnswer{results, faults}, err
 }
 
-// outcome returns what the answer means for the operations. A server marks those
-// before the culprit as well done although they are undone, and those after it
-// with a code of their own, so the first fault counts.
+// outcome returns the meaning of the reply for the operations. A server marks the operations before
+// the failed operation as done, although they are undone. It gives another code to the operations
+// after it. So the first fault counts.
 func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
 	if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrNotConnected) || errors.Is(err, ErrClosed) {
 		return nil, err
