@@ -28,17 +28,17 @@ func (a ACL) String() string { return fmt.Sprintf("%s:***:%d", a.Scheme, a.Perms
 // GoString is String, so that %#v shows no ID either.
 func (a ACL) GoString() string { return a.String() }
 
-// OpenACL permits everything to everybody. It is the default.
+// OpenACL permits everything to every client. It is the default.
 func OpenACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
-// CreatorACL permits everything to whoever the client has authenticated as
-// when it creates the znode (see [WithAuth]), and nothing to others.
+// CreatorACL permits everything to the identities that the client has when it creates the znode
+// ([WithAuth] sets them), and nothing to others.
 func CreatorACL() []ACL { return []ACL{{PermAll, "auth", ""}} }
 
-// ReadOnlyACL permits everybody to read, and nothing else.
+// ReadOnlyACL permits every client to read, and nothing else.
 func ReadOnlyACL() []ACL { return []ACL{{PermRead, "world", "anyone"}} }
 
-// validateACL returns what is wrong with acl, naming the argument as what.
+// validateACL returns all faults of acl; its errors name the argument what.
 func validateACL(what string, acl []ACL) error {
 	if len(acl) == 0 {
 		return fmt.Errorf("%s: must have at least one entry", what)

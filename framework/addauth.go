@@ -9,22 +9,22 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// AddAuth adds a credential to those that the client presents on every connection, as
-// [WithAuth] does, and returns nil once a server has accepted it. It replaces an earlier
-// credential of the same scheme and, in the scheme "digest", of the same user, so that a
-// password or a token can be rotated. ZooKeeper takes no identity away from a connection: the
-// replaced one is gone with the next connection. All views of the client share the credentials.
+// AddAuth adds a credential to those that the client presents on every connection, as [WithAuth]
+// does, and returns nil once a server has accepted it. It replaces an earlier credential of the
+// same scheme; in the scheme "digest" the user has to be the same, too. So a password or a token
+// can be rotated. ZooKeeper removes no identity from a connection: the replaced identity is gone
+// with the next connection. All views of the client share the credentials.
 //
-// If the client is Connected, AddAuth presents the credential on the present connection. Else
+// If the client is Connected, AddAuth presents the credential on the present connection. Otherwise
 // the next connection presents it, and AddAuth waits for that; a client that is [AuthFailed]
-// connects again at once. If ctx ends first, the credential may have been added; the error
-// wraps ctx's error.
+// connects again at once. If ctx ends first, the credential may have been added; the error wraps
+// ctx's error.
 //
-// If a server refuses the credential, the error wraps [ErrAuthFailed], and the client goes on
-// with those that it had. The refusal costs the connection, because the server closes it; the
-// session goes on. The error wraps ErrAuthFailed, too, if the client stays AuthFailed for
-// another reason; the new credential is kept then. Other errors: [ErrTooLarge], before
-// anything is sent, and [ErrClosed]. No error shows the credential.
+// If a server refuses the credential, the error wraps [ErrAuthFailed], and the client keeps its
+// earlier credentials. The server closes the connection after a refusal; the session continues. The
+// error also wraps ErrAuthFailed if the client stays AuthFailed for another reason; the new
+// credential is kept then. Other errors: [ErrTooLarge], before anything is sent, and [ErrClosed].
+// No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
 	return callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
 }
@@ -51,7 +51,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 		select {
 		case <-t.done:
 			return t.err
-		case <-changed: // what could not be presented: the state follows, and the next connection
+		case <-changed: // presenting failed: the state follows, and the next connection
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
 		case <-c.ctx.Done():
@@ -70,7 +70,8 @@ func (c *core) refusedSession() *session {
 	return c.running
 }
 
-// try presents the credential of t on the present connection. Without an answer t goes on.
+// try presents the credential of t on the present connection. If there is no reply, the trial t
+// continues.
 func (s *session) try(ctx context.Context, t *trial) {
 	body := tap.CredentialBody(t.credential.scheme, t.credential.secret)
 	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
@@ -84,10 +85,10 @@ func (s *session) try(ctx context.Context, t *trial) {
 	s.core.credentials.settle(nil)
 }
 
-// maxAuthReply is more than a server answers to a credential.
+// maxAuthReply is more than the length of a server's reply to a credential.
 const maxAuthReply = 1 << 10
 
-// renew begins an attempt to connect at once, in place of a pause or of the present attempt.
+// renew begins an attempt to connect at once. It ends a pause or the present attempt.
 func (s *session) renew() {
 	s.mu.Lock()
 	leave := s.leave
@@ -96,5 +97,5 @@ func (s *session) renew() {
 		leave(errRenewed)
 	}
 	s.tap.CloseConn(errRenewed)
-	s.hosts.Renew() // last: the next attempt may have begun, and been ended here
+	s.hosts.Renew() // last: the next attempt may have begun, and this ends it
 }

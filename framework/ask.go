@@ -12,11 +12,11 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// unsupportedFor is how long a server that does not know an opcode is not asked
-// again. Each time costs the connection; a server may be replaced by a newer one.
+// unsupportedFor is for how long the client does not send an opcode again to a server that does not
+// know it. Each such request costs the connection. A newer server may replace the server.
 const unsupportedFor = 10 * time.Minute
 
-// An unsupported keeps what servers have said that they do not know.
+// An unsupported keeps which opcodes the servers do not know.
 type unsupported struct {
 	mu   sync.Mutex // guards following
 	said map[unknownOpcode]time.Time
@@ -43,8 +43,8 @@ func (u *unsupported) has(server string, opcode proto.Opcode) bool {
 	return said && time.Since(at) < unsupportedFor
 }
 
-// ask sends a request by the tap and returns the body of the answer, or an error of
-// this package. It waits until ctx ends.
+// ask sends a request by the tap and returns the body of the reply, or an error of this package. It
+// waits until ctx ends.
 func (s *session) ask(ctx context.Context, opcode proto.Opcode, body []byte) ([]byte, error) {
 	server := s.ServerAddr()
 	if s.core.unsupported.has(server, opcode) {

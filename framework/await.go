@@ -24,8 +24,8 @@ func (c *core) awaitUp() bool {
 	}
 }
 
-// awaitSession returns the session once the client is Connected. If that takes
-// longer than the connect timeout it returns ErrNotConnected.
+// awaitSession returns the session once the client is Connected. If that takes longer than the
+// connect timeout, it returns ErrNotConnected.
 func (c *core) awaitSession(ctx context.Context) (*session, error) {
 	var found *session
 	err := c.await(ctx, func() (bool, error) {
@@ -35,8 +35,8 @@ func (c *core) awaitSession(ctx context.Context) (*session, error) {
 	return found, err
 }
 
-// awaitLink returns once s is the client's session and has a connection, with
-// what ended it if it is over, or as awaitSession does.
+// awaitLink returns once s is the client's session and has a connection. If s has ended, it returns
+// the cause; other errors are as with awaitSession.
 func (c *core) awaitLink(ctx context.Context, s *session) error {
 	return c.await(ctx, func() (bool, error) {
 		if err := s.ended(); err != nil {
@@ -46,11 +46,12 @@ func (c *core) awaitLink(ctx context.Context, s *session) error {
 	})
 }
 
-// await waits until ready, called with mu held at each transition, says yes or fails.
+// await waits until ready returns true or an error. It calls ready with mu held, at each
+// transition.
 func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 	var timeout <-chan time.Time
 	for {
-		if timeout == nil && ctx.Err() != nil { // later the select says why there is no connection, too
+		if timeout == nil && ctx.Err() != nil { // else the select also has the reason
 			return ctx.Err()
 		}
 		c.mu.Lock()
@@ -84,9 +85,9 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 	}
 }
 
-// notConnected tells what was tried: the last fault is one of the network, so
-// it names addresses and no secret. It is not wrapped: a dial that took too long
-// would match context.DeadlineExceeded although the caller's context stands.
+// notConnected returns ErrNotConnected with the last fault. That fault is of the network, so it
+// names addresses and no secret. It is not wrapped, because a dial that took too long would match
+// context.DeadlineExceeded although the caller's context has not ended.
 func (c *core) notConnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// CircuitBreaking registers fn as [Client.OnState] does, for a connection that
-// may flap. The first change away from Connected is passed on and opens the
-// circuit. While it is open, changes are held back, but for one Lost and for
-// Closed. After each wait of the policy it is closed if the client was
-// Connected during all of it, or if the policy allows no further wait; then fn
-// gets the state of that moment, if that is not what it got last. From is
-// always the state that fn got before.
+// CircuitBreaking registers fn as [Client.OnState] does, for a connection that may flap. The first
+// change away from Connected is passed on and opens the circuit. While the circuit is open, fn gets
+// only one Lost, and Closed.
 //
-// remove is as that of OnState. CircuitBreaking returns an error, and registers
-// nothing, for an invalid policy or a nil fn.
+// After each wait of the policy, the circuit closes if the client was Connected during all of it.
+// The circuit also closes if the policy allows no further wait. Then fn gets the present state,
+// unless that is the state that fn got last. From is always the state that fn got before.
+//
+// remove ends the calls as OnState's remove does. If the policy is invalid or fn is nil,
+// CircuitBreaking returns an error and registers nothing.
 func CircuitBreaking(c *Client, policy retry.Policy, fn func(StateChange)) (remove func(), err error) {
 	err = retry.Validate(policy)
 	if fn == nil {
@@ -40,13 +40,13 @@ func CircuitBreaking(c *Client, policy retry.Policy, fn func(StateChange)) (remo
 	}, nil
 }
 
-// A breaker stands between the client's states and one listener.
+// A breaker filters the client's states for one listener.
 type breaker struct {
 	policy retry.Policy
 	out    *listeners.Queued[StateChange] // calls the listener
 
 	mu     sync.Mutex // guards following; never held across a callback
-	told   State      // what the listener got last
+	told   State      // the state that the listener got last
 	now    StateChange
 	open   bool
 	calm   bool // no change during the present wait

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// closeGrace is how long Close waits for listeners that are still at work.
+// closeGrace is how long Close waits for running listeners.
 const closeGrace = 5 * time.Second
 
-// Close ends the session, so that its ephemeral znodes go at once. If there is no
-// connection, Close looks for a server that ends the session, for a second; if it finds
-// none, the ensemble ends the session within the session timeout. An earlier
-// session that was given up, and is not closed yet, gets one more attempt. It
-// returns when the client's goroutines and sockets are gone, which takes about
-// a second at the most, and the listeners have been told; one that is still at work
-// after five seconds is left to itself. Operations in progress end with
-// [ErrClosed]. The error names the guaranteed deletions that were not done and do not
-// go with the session. It may be called several times, also from a listener, and closes all
-// views of the client.
+// Close ends the session, so that its ephemeral znodes are deleted at once. If there is no
+// connection, Close looks for a server that ends the session, for a second. If it finds none, the
+// ensemble ends the session within the session timeout. If an earlier session was abandoned and is
+// not closed yet, Close makes one more attempt to close it.
+//
+// Close returns when the client's goroutines and sockets are gone, which takes about a second at
+// the most, and all listeners have returned. It does not wait longer than five seconds for a
+// listener. Operations in progress end with [ErrClosed]. The error names the guaranteed deletions
+// that were not done and do not end with the session. Close may be called several times, also from
+// a listener, and closes all views of the client.
 func (c *Client) Close() error {
 	core := c.core
-	core.closing.Do(func() { core.closeErr = core.close() })             // who comes second waits for the first
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the client's own context has ended
+	core.closing.Do(func() { core.closeErr = core.close() })             // later calls wait
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // not the client's, which has ended
 	defer cancel()
-	// Each caller waits by itself: one that is a listener is not waited for.
+	// Each caller waits by itself, because Close does not wait for a listener that calls it.
 	if err := core.listeners.Close(ctx); err != nil {
 		core.log.Warn("a state listener is still at work after the client was closed", zapError(err))
 	}
@@ -56,7 +56,8 @@ func (c *core) spawn(fn func()) bool {
 	return true
 }
 
-// enter makes Close wait until who calls it calls wg.Done, unless Close has begun.
+// enter makes Close wait until the caller of enter calls wg.Done. If Close has begun, it returns
+// false.
 func (c *core) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

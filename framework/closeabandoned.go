@@ -15,42 +15,43 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// Bounds of the pause between attempts to close a session that was given up. It
-// doubles with each; a part of it is drawn at random.
+// Bounds of the pause between attempts to close an abandoned session. The pause doubles with each
+// attempt; a part of it is random.
 const (
 	minClosePause = 50 * time.Millisecond
 	maxClosePause = 2 * time.Second
 )
 
-// A sessionCloser closes a session that the client gave up while the ensemble may still
-// have it. Its ephemeral znodes, locks among them, would otherwise stand for up to a
-// session timeout more, and for longer where frames that the network held up arrive
-// late and renew it. The connection for that is the sessionCloser's own and carries nothing
-// else; the lease clock does not see it.
+// A sessionCloser closes a session that the client abandoned while the ensemble may still have it.
+// Otherwise the session's ephemeral znodes, such as locks, would exist for up to a session timeout
+// more. They would exist for longer if delayed frames arrive late and renew the session. The
+// sessionCloser has a connection of its own, which carries nothing else. The lease clock does not
+// see that connection.
 type sessionCloser struct {
 	core    *core
 	session *session // which has ended
 }
 
-// closeAbandoned closes s at the ensemble, in the background, unless the ensemble itself said
-// that s is over, or s is closed in order by the client's Close. The caller is run,
-// after whatever it has to tell of the end of s.
+// closeAbandoned closes s at the ensemble, in the background. It does nothing if the ensemble
+// itself said that s is over, or if the client's Close closes s in order. Its caller is run, after
+// run has reported the end of s.
 func (c *core) closeAbandoned(s *session, cause error) {
 	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
-		return // one that never served has no znodes
+		return // a session that never served has no znodes
 	}
 	c.wg.Go((&sessionCloser{core: c, session: s}).run)
 }
 
-// run tries until the session is over. It begins a lease margin after the end, not
-// before the ensemble could have expired the session by itself: whoever lost a lock has
-// that long to stop before the next one gets it, unless Close comes first. It rests while the client has no connection:
-// servers that are in trouble are not to be dialled by two loops of each client.
-// core.run starts it; it ends by itself when the ensemble has had a session timeout,
-// and a margin, to expire the session, and within zkconn.Grace of Close, which waits
-// for it and leaves it one attempt where there is a connection.
+// run repeats attempts until the session is over. It begins a lease margin after the end, not
+// before the ensemble could have expired the session by itself. So a client that lost a lock has
+// that long to stop before the next grant, unless Close comes first.
+//
+// run pauses while the client has no connection, so that not two loops of each client dial servers
+// that are in trouble. core.run starts it. It ends by itself once the ensemble has had a session
+// timeout, and a margin, to expire the session. It also ends within zkconn.Grace of Close, which
+// waits for it. After Close it makes one attempt if there is a connection.
 func (b *sessionCloser) run() {
-	<-b.session.ctx.Done() // whoever lost something with the session has been told
+	<-b.session.ctx.Done() // all holds of the session have been notified
 	b.wait(b.core.cfg.margin(b.session.timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
 	defer cancel()
@@ -73,8 +74,8 @@ func (b *sessionCloser) run() {
 	}
 }
 
-// server returns which server to try: at first the one that the client has just
-// reached, then by turns any of them, and that one.
+// server returns the server for the attempt. The first is the server that the client has just
+// reached. After that, any server and that server take turns.
 func (b *sessionCloser) server(attempt int) hosts.Target {
 	if s := b.core.current(); attempt%2 == 0 && s != nil {
 		return s.reached()
@@ -82,8 +83,7 @@ func (b *sessionCloser) server(attempt int) hosts.Target {
 	return hosts.Target{Server: hosts.Shuffled(b.core.currentServers().first())[0]}
 }
 
-// attempt makes one attempt at one server, of the length that an attempt to
-// reconnect has.
+// attempt makes one attempt at one server. It lasts at most as long as an attempt to reconnect.
 func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
 	defer cancel()
@@ -91,7 +91,7 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // what it was for is known by then
+	defer func() { _ = conn.Close() }() // the outcome is known by then
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	exchange, err := b.core.cfg.startSASL(ctx, t.Server)
@@ -102,7 +102,7 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	return tap.CloseSession(conn, exchange, b.core.credentials.all(), id, password)
 }
 
-// pause waits before the next attempt, until Close at most.
+// pause waits before the next attempt; Close ends it.
 func (b *sessionCloser) pause(attempt int) {
 	limit := min(minClosePause<<min(attempt, 10), maxClosePause)
 	b.wait(limit/2 + rand.N(limit/2))
@@ -118,8 +118,8 @@ func (b *sessionCloser) wait(d time.Duration) {
 	}
 }
 
-// log tells of an attempt: at level warn of one that failed and was the last because
-// the ensemble has had its time.
+// log reports an attempt. The level is warn if the attempt failed and is the last, because the
+// ensemble has had its time.
 func (b *sessionCloser) log(err error, last bool) {
 	session := zap.String(zktel.AttrSessionID, otelzk.SessionKey(b.session.ID()))
 	if err == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// detachedLimit is how long Close looks for a server that ends a session that has no
-// connection: about as long as the wire client takes to end in that case.
+// detachedLimit is how long Close looks for a server that ends a session without a connection. The
+// wire client takes about as long to end in that case.
 const detachedLimit = time.Second
 
-// closeElsewhere ends s, which Close has ended, at any server that can be reached in
-// time, if s has no connection by which the wire could do so. It does not wait;
-// Close does. The client's loop calls it.
+// closeElsewhere ends s, which Close has ended, at any server that can be reached in time. It does
+// so only if s has no connection, because otherwise the wire ends s. It does not wait; Close does.
+// The client's loop calls it.
 func (c *core) closeElsewhere(s *session) {
 	if c.current() != s || s.wasServing() {
 		return

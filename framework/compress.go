@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// emptyGzip is how Curator compresses no data (GzipCompressionProvider), in
-// Java 16 and later. Go's writer would end it with another, equivalent block.
+// emptyGzip is what Curator (GzipCompressionProvider) writes for empty data in Java 16 and later.
+// Go's writer would end it with another, equivalent block.
 const emptyGzip = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// pack returns data as it is written.
+// pack returns data as the client writes it.
 func (cfg *config) pack(data []byte) []byte {
 	switch {
 	case !cfg.compression:
@@ -21,14 +21,14 @@ func (cfg *config) pack(data []byte) []byte {
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, _ = w.Write(data) // a buffer takes everything
+	_, _ = w.Write(data) // a buffer accepts everything
 	_ = w.Close()
 	return packed.Bytes()
 }
 
-// unpack returns data as it was before it was written. No data at all is none,
-// as parents have that were created as containers. What it expands to is
-// bounded, so that a few bytes can't use up all memory.
+// unpack returns data as it was before pack. If data is empty, unpack returns it unchanged: parents
+// that were created as containers have no data. The result has a maximum size, so that a few bytes
+// can't use up all memory.
 func (cfg *config) unpack(data []byte) ([]byte, error) {
 	if !cfg.compression || len(data) == 0 {
 		return data, nil
@@ -48,6 +48,5 @@ func (cfg *config) unpack(data []byte) ([]byte, error) {
 	return unpacked, nil
 }
 
-// maxExpansion is by how much data may be larger than the longest reply once it
-// is unpacked.
+// maxExpansion is how many times the size of the longest reply unpacked data may have.
 const maxExpansion = 16

@@ -19,44 +19,41 @@ import (
 
 // Defaults of [NewClient]'s options.
 const (
-	// DefaultSessionTimeout is long enough for a garbage collection or a leader
-	// election to pass, and short enough that a crashed holder's locks are free
-	// within half a minute. A server caps it at 20 of its ticks (40 s by default).
+	// DefaultSessionTimeout is long enough for a garbage collection or a leader election. It is
+	// short enough to free a crashed holder's locks within half a minute. A server caps it at 20 of
+	// its ticks (40 s by default).
 	DefaultSessionTimeout = 30 * time.Second
-	// DefaultConnectTimeout covers a TCP and TLS handshake over a slow network
-	// (dial, first answer of the server), and leaves time to try other servers
-	// before a session ends.
+	// DefaultConnectTimeout covers a TCP and TLS handshake over a slow network (dial, first reply
+	// of the server). It leaves time to try other servers before a session ends.
 	DefaultConnectTimeout = 5 * time.Second
-	// DefaultLeaseMargin is one tick of a server with the default
-	// configuration. Where it is more than a third of the negotiated session
-	// timeout, that third is used: a server negotiates at least two ticks, so
-	// it still exceeds the half tick that the margin has to cover.
+	// DefaultLeaseMargin is one tick of a server with the default configuration. If it is more than
+	// a third of the negotiated session timeout, that third is used. A server negotiates at least
+	// two ticks, so the third still exceeds the half tick that the margin has to cover.
 	DefaultLeaseMargin = 2 * time.Second
-	// DefaultMaxRequest is what a server takes that has the default
-	// configuration (jute.maxbuffer).
+	// DefaultMaxRequest is the longest request that a server with the default configuration accepts
+	// (jute.maxbuffer).
 	DefaultMaxRequest = 1<<20 - 1
-	// DefaultMaxReply is room for a znode of the largest size and what a reply
-	// adds to it.
+	// DefaultMaxReply is the size of the largest znode and of the rest of its reply.
 	DefaultMaxReply = 1<<20 + 64<<10
 )
 
 // Bounds of options.
 const (
-	// MinSessionTimeout is the shortest session timeout that can be asked for.
-	// The server may make it longer.
+	// MinSessionTimeout is the shortest session timeout that a client can ask for. The server may
+	// grant a longer one.
 	MinSessionTimeout = 100 * time.Millisecond
-	// MaxSessionTimeout is the longest: what a 32-bit count of milliseconds holds.
+	// MaxSessionTimeout is the longest session timeout: as many milliseconds as 32 bits hold.
 	MaxSessionTimeout = (1<<31 - 1) * time.Millisecond
-	// MinPacket is the least that [WithMaxPacket] takes, in bytes.
+	// MinPacket is the least size that [WithMaxPacket] accepts, in bytes.
 	MinPacket = 4 << 10
-	// MaxPacket is the most.
+	// MaxPacket is the greatest size that [WithMaxPacket] accepts, in bytes.
 	MaxPacket = 1 << 30
 )
 
 // A Dialer connects to addr ("host:port"), within ctx.
 type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// A config is what a client's options say. It is immutable once newConfig has returned it.
+// A config has the values of a client's options. It is immutable once newConfig has returned it.
 type config struct {
 	connectConfig
 	leaseConfig
@@ -72,16 +69,16 @@ type config struct {
 	readOnly   bool
 	onRetry    func(Retry)
 	listeners  []func(StateChange)
-	faults     []error // of options that can be seen only where they are given
+	faults     []error // of options whose arguments are checked at once
 }
 
-// A connectConfig says where a client connects to, and how.
+// A connectConfig says where a client connects, and how.
 type connectConfig struct {
 	servers        []string
 	source         func(context.Context) ([]string, error) // of servers; nil if there is none
 	connectTimeout time.Duration
 	tls            *tls.Config
-	dial           Dialer   // nil until all options have been applied, if none gives it
+	dial           Dialer   // nil until all options have been applied, unless one sets it
 	resolve        Resolver // nil if the dialer takes names
 	dialerGiven    bool
 }
@@ -102,7 +99,7 @@ type znodeConfig struct {
 	compression bool
 }
 
-// A telemetryConfig says whom a client tells what it does.
+// A telemetryConfig says where a client's telemetry goes.
 type telemetryConfig struct {
 	logger  *zap.Logger
 	tracers trace.TracerProvider // nil for the global one
@@ -110,7 +107,7 @@ type telemetryConfig struct {
 	spans   otelzk.SpanMode
 }
 
-// newConfig returns the configuration, or all that is wrong with it.
+// newConfig returns the configuration, or all its faults.
 func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
 		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout},
@@ -173,7 +170,7 @@ func (cfg *config) validate() []error {
 	return faults
 }
 
-// leaseFaults returns what is wrong with the session timeout and the lease margin.
+// leaseFaults returns all faults of the session timeout and the lease margin.
 func (cfg *config) leaseFaults() (faults []error) {
 	if t := cfg.sessionTimeout; t < MinSessionTimeout || t > MaxSessionTimeout {
 		faults = append(faults, fmt.Errorf("framework: session timeout %v: must be between %v and %v",
@@ -186,8 +183,8 @@ func (cfg *config) leaseFaults() (faults []error) {
 	return faults
 }
 
-// packetFaults returns what is wrong with the sizes of requests and replies, and which credentials
-// are empty or exceed them.
+// packetFaults returns all faults of the sizes of requests and replies. It also returns a fault for
+// each credential that is empty or longer than a request.
 func (cfg *config) packetFaults() (faults []error) {
 	for _, size := range []struct {
 		what  string
@@ -210,8 +207,8 @@ func (cfg *config) packetFaults() (faults []error) {
 	return faults
 }
 
-// margin returns the lease margin for the negotiated session timeout. A greater one
-// would leave a lease no time between two heartbeats.
+// margin returns the lease margin for the negotiated session timeout. A greater margin would leave
+// a lease no time between two heartbeats.
 func (cfg *config) margin(timeout time.Duration) time.Duration {
 	if cfg.marginGiven {
 		return min(cfg.leaseMargin, timeout/2)

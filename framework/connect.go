@@ -10,12 +10,11 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 )
 
-// errDialPanicked is the fault of an attempt to connect in which a function of the user's
-// panicked.
+// errDialPanicked is the fault of an attempt to connect in which a function of the user panicked.
 var errDialPanicked = errors.New("the dialer, or a function of the TLS configuration, panicked")
 
-// connect makes a TCP connection, and TLS on it if that is configured. A panic of the
-// user's dialer costs the attempt.
+// connect makes a TCP connection, and TLS on it if that is configured. If the user's dialer panics,
+// the attempt fails.
 func (cfg *config) connect(ctx context.Context, t hosts.Target) (conn net.Conn, err error) {
 	err = errDialPanicked
 	usercall.Guard(cfg.logger.Named("zk"), "WithDialer", func() { conn, err = cfg.dialSecured(ctx, t) })

@@ -17,7 +17,7 @@ type connectString struct {
 	chroot  string   // "" or a valid path that is not "/"
 }
 
-// parseConnectString returns what s says, or all that is wrong with it.
+// parseConnectString returns the parsed s, or all faults of s.
 func parseConnectString(s string) (connectString, error) {
 	hosts, chroot := s, ""
 	if i := strings.IndexByte(s, '/'); i >= 0 {
@@ -52,8 +52,8 @@ func parseConnectString(s string) (connectString, error) {
 	return parsed, nil
 }
 
-// parseSourced is parseConnectString for a client whose servers come from a
-// source: s may be a chroot alone, or empty.
+// parseSourced is parseConnectString for a client whose servers come from a source: s may be only a
+// chroot, or empty.
 func parseSourced(s string) (connectString, error) {
 	if s != "" && !strings.HasPrefix(s, "/") {
 		return parseConnectString(s)
@@ -86,7 +86,7 @@ func parseServer(entry string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
-// cutPort cuts entry in host and port, which is ZooKeeper's if there is none.
+// cutPort cuts entry in host and port. The port is ZooKeeper's if entry has none.
 func cutPort(entry string) (host, port string, err error) {
 	bracketed := strings.HasPrefix(entry, "[")
 	switch {
@@ -105,7 +105,7 @@ func cutPort(entry string) (host, port string, err error) {
 	return entry, strconv.Itoa(DefaultPort), nil
 }
 
-// redacted returns entry without what may be a credential in front of an @.
+// redacted returns entry without a possible credential before an @.
 func redacted(entry string) string {
 	if i := strings.LastIndexByte(entry, '@'); i >= 0 {
 		return "***" + entry[i:]

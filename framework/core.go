@@ -14,8 +14,7 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// A core is what all views of one client share: its state, and the sessions
-// that follow one another.
+// A core is what all views of one client share: its state and its sessions, one after another.
 type core struct {
 	cfg         config           // immutable
 	hurry       []retry.DoOption // of every operation; immutable
@@ -27,7 +26,7 @@ type core struct {
 	trees       trees
 	credentials credentials
 	telemetry   *otelzk.Telemetry
-	zxid        atomic.Int64 // the highest transaction id that a reply has named
+	zxid        atomic.Int64 // the highest transaction id of all replies
 	breaks      atomic.Int64 // transitions to any state but Connected
 	life
 
@@ -35,22 +34,22 @@ type core struct {
 	coreState
 }
 
-// A life is what Close ends.
+// A life is the part of a core that Close ends.
 type life struct {
 	ctx      context.Context // ends at Close
 	cancel   context.CancelCauseFunc
-	wg       sync.WaitGroup // every goroutine of the client but the listeners'
+	wg       sync.WaitGroup // every goroutine of the client, listeners apart
 	closing  sync.Once
 	closeErr error // set by closing
 }
 
-// A coreState is what of a core changes. It is guarded by core.mu.
+// A coreState is the part of a core that changes. It is guarded by core.mu.
 type coreState struct {
 	state     State
 	session   *session      // the latest that was connected; nil before the first
 	running   *session      // the latest that was begun
 	changed   chan struct{} // closed and replaced at each transition
-	up        chan struct{} // closed and replaced at each transition to Connected or ReadOnly; closed at Closed
+	up        chan struct{} // as changed, but only at Connected and ReadOnly; closed at Closed
 	lastFault error         // why there is no connection
 	outage    outage        // the attempts to connect since the client was Connected
 	servers   serverList
@@ -58,8 +57,8 @@ type coreState struct {
 	shared    map[any]any
 }
 
-// transition changes the state and tells the listeners. The only callers are
-// the client's loop and, for Closed, Close when that loop has ended.
+// transition changes the state and notifies the listeners. Its callers are the client's loop and,
+// for Closed, Close when that loop has ended.
 func (c *core) transition(to State, s *session, cause error) {
 	c.transitionIf(func() (State, *session, bool) { return to, s, true }, cause)
 	switch to {
@@ -70,8 +69,8 @@ func (c *core) transition(to State, s *session, cause error) {
 	}
 }
 
-// transitionIf is transition to the state that next returns, about the session that it returns,
-// if it also returns true. next is called with mu held. It reports whether the state changed.
+// transitionIf is transition to the state that next returns, about the session that it returns, if
+// next also returns true. It calls next with mu held. It reports whether the state changed.
 func (c *core) transitionIf(next func() (State, *session, bool), cause error) bool {
 	c.mu.Lock()
 	to, s, ok := next()
@@ -129,7 +128,7 @@ func (c *core) logChange(change StateChange, held int) {
 		level = zap.WarnLevel
 	case Lost:
 		level = zap.WarnLevel
-		if held > 0 { // somebody lost what they relied on
+		if held > 0 { // holders lost the session that they relied on
 			level = zap.ErrorLevel
 			fields = append(fields, zap.Int(fieldHolds, held))
 		}
@@ -137,17 +136,17 @@ func (c *core) logChange(change StateChange, held int) {
 	c.log.Log(level, "connection state changed", fields...)
 }
 
-// fieldHolds is the field of a log line that says how many holds on a session
-// (see [Client.HoldSession]) were lost with it.
+// fieldHolds is the field of a log line that says how many holds on a session were lost with it.
+// [Client.HoldSession] takes such a hold.
 const fieldHolds = "zookeeper.session.holds"
 
-// run carries one session after another until the client is closed. NewClient
-// starts it; Close ends it and waits for it.
+// run runs one session after another until the client is closed. NewClient starts it; Close ends it
+// and waits for it.
 func (c *core) run() {
 	for c.ctx.Err() == nil {
 		servers := c.currentServers()
 		s, err := newSession(c, servers, false)
-		if err != nil { // the wire client refused its arguments: a bug, not a condition
+		if err != nil { // the wire client refused its arguments: a bug
 			c.log.Error("cannot start a session", zap.Error(err))
 			c.fault(err)
 			return
@@ -183,7 +182,7 @@ func (c *core) watchCount() int {
 	return s.watches.armed()
 }
 
-// current returns the latest session that was connected, nil before the first.
+// current returns the latest session that had a connection; it is nil before the first.
 func (c *core) current() *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +203,7 @@ func (c *core) fault(err error) {
 	c.lastFault = err
 }
 
-// listenerPanicked logs what nobody else can be told.
+// listenerPanicked logs the panic, because no caller can get it.
 func (c *core) listenerPanicked(p *listeners.PanicError) {
 	c.log.Error("a state listener panicked", zap.Error(p), zap.ByteString("stack", p.Stack))
 }

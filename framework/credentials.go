@@ -8,16 +8,16 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-// A credentials keeps what a client authenticates each of its connections with.
+// A credentials keeps the credentials with which a client authenticates each of its connections.
 type credentials struct {
-	mu     sync.Mutex // guards following, and what trials say; never held across a request
+	mu     sync.Mutex // guards following, and trials' fields; never held across a request
 	kept   []credential
 	trials []*trial // in progress, oldest first
 }
 
 // A trial is a credential that [Client.AddAuth] adds. Each connection that begins meanwhile
-// presents it. A server that accepts it has it kept, and the trial is over once it is known
-// what became of that connection.
+// presents it. If a server accepts the credential, it is kept. The trial ends once it is known
+// whether that connection serves.
 type trial struct {
 	credential credential    // immutable
 	done       chan struct{} // closed when the trial is over, with err set first
@@ -37,7 +37,7 @@ func (cs *credentials) begin(c credential) *trial {
 	return t
 }
 
-// answered takes a server's answer to the credential of t.
+// answered records a server's reply to the credential of t.
 func (cs *credentials) answered(t *trial, accepted bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -52,15 +52,15 @@ func (cs *credentials) answered(t *trial, accepted bool) {
 	}
 }
 
-// open reports whether no server has answered to the credential of t.
+// open reports whether no server has replied to the credential of t.
 func (cs *credentials) open(t *trial) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return !t.over && !t.accepted
 }
 
-// settle ends the trials whose credential was accepted: with nil if the client is connected
-// now, else with the reason.
+// settle ends the trials whose credential was accepted: with nil if the client is connected now,
+// else with the reason.
 func (cs *credentials) settle(err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -71,7 +71,7 @@ func (cs *credentials) settle(err error) {
 	}
 }
 
-// withdraw ends t if it is not over. A credential that was accepted is still kept.
+// withdraw ends t if it has not ended. A credential that was accepted is still kept.
 func (cs *credentials) withdraw(t *trial) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -87,8 +87,8 @@ func (cs *credentials) endLocked(t *trial, err error) {
 	cs.trials = slices.DeleteFunc(cs.trials, func(other *trial) bool { return other == t })
 }
 
-// present returns what a connection that begins now presents: at first the credentials on
-// trial, because a server reads nothing behind one that it refuses.
+// present returns the credentials that a new connection presents. The credentials on trial come
+// first, because a server reads nothing after one that it refuses.
 func (cs *credentials) present() []tap.Credential {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -96,7 +96,7 @@ func (cs *credentials) present() []tap.Credential {
 	var all []tap.Credential
 	for _, t := range cs.trials {
 		if t.accepted {
-			continue // it is among the kept ones
+			continue // the kept credentials include it
 		}
 		kept = slices.DeleteFunc(kept, t.credential.replaces)
 		all = append(all, tap.Credential{
@@ -122,8 +122,8 @@ func presented(list []credential) []tap.Credential {
 	return all
 }
 
-// replaces reports whether c takes the place of old: it is of the same scheme, and of the same
-// user if that can be told, as in the scheme digest alone.
+// replaces reports whether c replaces old: both have one scheme, and the user is the same or
+// unknown. Only the scheme digest shows the user.
 func (c credential) replaces(old credential) bool {
 	return c.scheme == old.scheme && (c.scheme != "digest" || bytes.Equal(c.user(), old.user()))
 }

@@ -6,21 +6,20 @@ import (
 	"fmt"
 )
 
-// A doubt remembers, over the attempts of one call, whether one of them had an
-// unknown outcome.
+// A doubt remembers, over the attempts of one call, whether one of them had an unknown outcome.
 type doubt struct {
 	earlier bool
-	before  int64 // the highest transaction id that the client knew of before that attempt
+	before  int64 // the highest transaction id that the client knew before that attempt
 }
 
-// errEarlierAttempt is an unknown outcome, but one that is not tried again.
+// errEarlierAttempt is an unknown outcome that is not tried again.
 var errEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
 
-// errCreatedSince is returned where a second attempt could meet another znode than the first one.
+// errCreatedSince is returned if a second attempt could meet another znode than the first attempt.
 var errCreatedSince = fmt.Errorf("%w, and the znode may have been created since", errEarlierAttempt)
 
-// about returns err, saying so if it may be the consequence of an earlier
-// attempt of the same call: then one of the suspects is what it wraps.
+// about returns err. If an earlier attempt of the same call may have caused err, the error also
+// says so; then err wraps one of the suspects.
 func (d *doubt) about(err error, suspects ...error) error {
 	if errors.Is(err, ErrUnknownOutcome) {
 		d.earlier = true
@@ -34,10 +33,10 @@ func (d *doubt) about(err error, suspects ...error) error {
 	return err
 }
 
-// settle is called before each attempt to write the znode at the path. It returns
-// [errCreatedSince] if an earlier attempt had an unknown outcome and the znode that exists now was
-// created later: a second attempt would undo what another client has done. It looks after a
-// sync, because the server may lag behind the one that the earlier attempt went to.
+// settle is called before each attempt to write the znode at the path. It returns [errCreatedSince]
+// if an earlier attempt had an unknown outcome and the present znode was created later. A second
+// attempt would then undo a write of another client. settle reads after a sync, because the server
+// may lag behind the server of the earlier attempt.
 func (d *doubt) settle(ctx context.Context, s *session, path string) error {
 	if !d.earlier {
 		d.before = s.core.zxid.Load()
@@ -48,7 +47,7 @@ func (d *doubt) settle(ctx context.Context, s *session, path string) error {
 	}
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
 	switch {
-	case errors.Is(err, ErrNoNode): // the attempt itself will say so
+	case errors.Is(err, ErrNoNode): // the attempt itself returns it
 		return nil
 	case err == nil && found.stat.Czxid > d.before:
 		return errCreatedSince

@@ -9,16 +9,14 @@ import (
 	"strings"
 )
 
-// A Config is what an ensemble's dynamic configuration says.
+// A Config is an ensemble's dynamic configuration.
 type Config struct {
-	// Version is the number of the transaction that made the configuration. A
-	// later configuration has a greater one.
+	// Version is the number of the transaction that made the configuration. A later configuration
+	// has a greater number.
 	Version int64
-	// Members are the servers, in the order of the configuration. A server that
-	// stands alone has none.
+	// Members are the servers, in the order of the configuration. A standalone server has none.
 	Members []Member
-	// Text is the whole configuration as the ensemble keeps it, groups and weights
-	// included.
+	// Text is the whole configuration as the ensemble keeps it, with groups and weights.
 	Text string
 }
 
@@ -28,19 +26,19 @@ type Member struct {
 	// Peers are the addresses for other servers, each as
 	// "host:quorum port:election port".
 	Peers []string
-	// Observer is whether it has no vote.
+	// Observer is true if the member has no vote.
 	Observer bool
-	// Clients are the addresses for clients, each as "host:port": one for each host
-	// of the member if its configuration names no host for clients. There is none
-	// if the port is only in the server's own file.
+	// Clients are the addresses for clients, each as "host:port". If the configuration names no
+	// host for clients, there is one for each host of the member. If the port is only in the
+	// server's own file, there is none.
 	Clients []string
-	// SecureClients are the addresses for clients with TLS, as Clients. Servers
-	// before ZooKeeper 3.10 name none.
+	// SecureClients are the addresses for clients with TLS, in the form of Clients. Servers older
+	// than ZooKeeper 3.10 name none.
 	SecureClients []string
 }
 
-// parseEnsembleConfig returns what text says, and what of it could not be read.
-// A line of a member is
+// parseEnsembleConfig returns the parsed text, and its lines that could not be parsed. A line of a
+// member is
 //
 //	server.<id>=<host>:<port>:<port>[|<host>:<port>:<port>…][:<role>][;[<client>][;[<secure client>]]]
 //
@@ -121,8 +119,8 @@ func cutHost(addr string) (host, rest string, err error) {
 	return "", "", fmt.Errorf("address %q: must begin with a host and a port", addr)
 }
 
-// clientAddrs returns what "[host:]port" stands for, where no host, or one that
-// stands for all of a machine's, is each of hosts.
+// clientAddrs returns the addresses of "[host:]port". If there is no host, or the host means all
+// addresses of a machine, there is one address for each of hosts.
 func clientAddrs(addr string, hosts []string) ([]string, error) {
 	port := addr
 	if i := strings.LastIndexByte(addr, ':'); i >= 0 {
@@ -143,10 +141,9 @@ func clientAddrs(addr string, hosts []string) ([]string, error) {
 	return addrs, nil
 }
 
-// serversFor returns the servers that a client goes to, sorted. A client with TLS
-// goes to secure addresses; where a member names none, as before ZooKeeper 3.10, it
-// keeps to the port that all servers have which it was given, and never goes to a
-// port that may be plain.
+// serversFor returns the servers to which a client connects, sorted. A client with TLS connects to
+// secure addresses. If a member names none, as before ZooKeeper 3.10, the client uses the port that
+// all given servers have. It never uses a port that may be plain.
 func (c Config) serversFor(secure bool, given []string) []string {
 	var servers []string
 	for _, m := range c.Members {
@@ -163,18 +160,18 @@ func (c Config) serversFor(secure bool, given []string) []string {
 	return slices.Compact(servers)
 }
 
-// atPortOf returns addrs at the port that all of given have; none if they differ.
+// atPortOf returns addrs with the port that all of given have; none if the ports differ.
 func atPortOf(addrs, given []string) []string {
 	ports := make([]string, len(given))
 	for i, server := range given {
-		_, ports[i], _ = net.SplitHostPort(server) // it was parsed before
+		_, ports[i], _ = net.SplitHostPort(server) // already parsed before
 	}
 	if ports = slices.Compact(ports); len(ports) != 1 {
 		return nil
 	}
 	moved := make([]string, len(addrs))
 	for i, addr := range addrs {
-		host, _, _ := net.SplitHostPort(addr) // as above
+		host, _, _ := net.SplitHostPort(addr) // already parsed before
 		moved[i] = net.JoinHostPort(host, ports[0])
 	}
 	return moved

@@ -9,13 +9,14 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Ephemerals returns the sorted paths of the ephemeral znodes, of the client's present
-// session, at path and below it. All that were created by calls that returned
-// before are among them, also those whose reply was lost. It is retried by the client's policy
-// until ctx ends. A call costs the ensemble one transaction that changes nothing, because
-// the server that answers may lag behind. Servers older than ZooKeeper 3.6
-// do not know it: the error wraps [ErrUnsupported]. To find that out costs the connection, so
-// such a server is asked once in ten minutes.
+// Ephemerals returns the sorted paths of the ephemeral znodes of the client's present session, at
+// path and below it. If a call that created a znode returned before, the znode is among them, also
+// if its reply was lost. Ephemerals is retried by the client's policy until ctx ends.
+//
+// A call costs the ensemble one transaction that changes nothing, because the server that replies
+// may lag behind. Servers older than ZooKeeper 3.6 do not know the request: the error wraps
+// [ErrUnsupported]. Finding that out costs the connection, so the client asks such a server once in
+// ten minutes. Other errors are the errors of every operation.
 func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) {
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {

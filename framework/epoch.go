@@ -8,17 +8,20 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-// EpochOf returns the path of the epoch of a path: the persistent znode beside it whose version
-// tells the znodes that one after another exist at the path from each other. See [WithEpoch].
+// EpochOf returns the path of the epoch of a path. The epoch is a persistent znode next to the
+// path. Its version tells apart the znodes that exist at the path one after another. [WithEpoch]
+// sets it.
 func EpochOf(path string) string { return path + ".epoch" }
 
-// WithEpoch makes the transaction that creates the znode also set its epoch (see [EpochOf]),
-// and stores the epoch's version in version. Each znode that is created like this at the path has
-// another version. [AtEpoch] and [OpAtEpoch] tell the znode by it. If there is no epoch, Create
-// creates it, with the ACL of the znode, and the client never deletes it: a version that begins
-// again would be another znode's. Whoever creates the znode has to be allowed to read and to write
-// the epoch: Create refuses to create an epoch with an ACL that permits no client to do so.
-// It takes [KnownByData], and neither [ListTo] nor [WatchTo].
+// WithEpoch makes the transaction that creates the znode also set its epoch, and stores the epoch's
+// version in version. [EpochOf] returns the epoch's path. Each znode that is created like this at
+// the path has another version. [AtEpoch] and [OpAtEpoch] identify the znode by it.
+//
+// If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
+// because after a restart a version would be another znode's. Every client that creates the znode
+// needs permission to read and to write the epoch. Create refuses to create an epoch with an ACL
+// that permits no client to do so. WithEpoch requires [KnownByData], and excludes [ListTo] and
+// [WatchTo].
 func WithEpoch(version *int32) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		cfg.epoch = version
@@ -29,15 +32,17 @@ func WithEpoch(version *int32) CreateOption {
 }
 
 // AtEpoch makes Delete delete the znode only if its epoch has the version that [WithEpoch] stored,
-// in one transaction: what another client has created at the path since is never deleted. It takes
-// [CreatedBy], by which Delete finds its znode if an operator wrote to the epoch or deleted it, and
-// not [AtVersion]. If an operator deleted the epoch, Delete is as with CreatedBy alone.
+// in one transaction. So a znode that another client has created at the path since is never
+// deleted. AtEpoch requires [CreatedBy], by which Delete finds its znode if an operator wrote to
+// the epoch or deleted it. It excludes [AtVersion]. If an operator deleted the epoch, Delete is as
+// with CreatedBy and without AtEpoch.
 func AtEpoch(version int32) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.epoch, cfg.atEpoch = version, true })
 }
 
-// OpAtEpoch makes a transaction fail unless the znode exists, with [ErrNoNode], and its epoch has
-// the version that [WithEpoch] stored, with [ErrBadVersion]. It counts as one operation.
+// OpAtEpoch makes a transaction fail with [ErrNoNode] unless the znode exists. It makes it fail
+// with [ErrBadVersion] unless its epoch has the version that [WithEpoch] stored. It counts as one
+// operation.
 func OpAtEpoch(path string, version int32) TxnOp {
 	return TxnOp{kind: txnAtEpoch, path: path, version: AnyVersion, epoch: version}
 }
@@ -47,7 +52,7 @@ var (
 	errNoEpoch    = fmt.Errorf("%w: the epoch", ErrNoNode)
 )
 
-// An epoch is what is known of the epoch of a path.
+// An epoch is what the client knows of the epoch of a path.
 type epoch struct {
 	path    string // of the epoch itself
 	exists  bool
@@ -57,8 +62,8 @@ type epoch struct {
 
 func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version, st.Mzxid }
 
-// read asks for the epoch. Whoever then finds its znode at the path may delete that at the epoch:
-// if there is another znode by then, the epoch has moved.
+// read reads the epoch. If its caller then finds its znode at the path, it may delete that znode at
+// the epoch. If another znode is there by then, the epoch has another version.
 func (e *epoch) read(ctx context.Context, s *session) error {
 	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(e.path) })
 	switch {
@@ -71,8 +76,8 @@ func (e *epoch) read(ctx context.Context, s *session) error {
 	return err
 }
 
-// delete deletes the znode at path, or returns errEpochMoved if the epoch is not what it was. If
-// there was no epoch, there is nothing to tell the znode by.
+// delete deletes the znode at path. It returns errEpochMoved if the epoch has changed. If there was
+// no epoch, nothing identifies the znode.
 func (e *epoch) delete(ctx context.Context, s *session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
@@ -89,8 +94,8 @@ func (e *epoch) delete(ctx context.Context, s *session, path string) error {
 	return err
 }
 
-// culpritOf returns the number of the operation that made a transaction fail with err, and why;
-// -1 if it was none of them.
+// culpritOf returns the index of the operation that made a transaction fail with err, and the
+// reason. The index is -1 if it was none of them.
 func culpritOf(err error) (int, error) {
 	if culprit := new(TxnError); errors.As(err, &culprit) {
 		return culprit.Index, culprit.Err
@@ -130,8 +135,8 @@ func (cr *creation) epochOps() []TxnOp {
 	}
 }
 
-// sendWithEpoch sends that transaction and waits for the reply. It returns errNoEpoch if there is
-// no epoch.
+// sendWithEpoch sends the transaction of epochOps and waits for the reply. It returns errNoEpoch if
+// there is no epoch.
 func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, error) {
 	ops := cr.epochOps()
 	p := begin(s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(ops)) })
@@ -158,7 +163,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, erro
 	return cr.path, nil
 }
 
-// makeEpoch creates the epoch, and the parents if they are wanted. One that exists is as good.
+// makeEpoch creates the epoch, and the parents with WithParents. An epoch that exists is no fault.
 func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
 	path := EpochOf(cr.path)
 	acl := cr.aclOf(path)
@@ -204,8 +209,9 @@ func (w *wire) createFollowed(f *tap.Following, path string, acl []ACL) (string,
 	return w.Create(path, []byte{}, 0, wireACL(acl))
 }
 
-// findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it deletes
-// the znode of this call: its epoch could not be known, so neither could the next holder's be.
+// findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it
+// deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
+// unknown, too.
 func (cr *creation) findAtEpoch(ctx context.Context, s *session) (string, Stat, error) {
 	for {
 		path, st, err := cr.guard.find(ctx, s, cr.path)

@@ -2,13 +2,13 @@ package framework
 
 import "fmt"
 
-// An ErrorPolicy says which states mean that what was established before must
-// not be relied on any more.
+// An ErrorPolicy says in which states a caller must not rely any more on what was established
+// before.
 type ErrorPolicy int
 
 const (
-	// ErrorOnSuspended counts every state as an error in which the client can't
-	// reach an ensemble, or is not allowed to: all but Connecting and Connected.
+	// ErrorOnSuspended counts all states but Connecting and Connected as errors: in these the
+	// client can't reach an ensemble, or is not allowed to.
 	ErrorOnSuspended ErrorPolicy = iota + 1
 	// ErrorOnLost counts only the end of the session: Lost and Closed.
 	ErrorOnLost

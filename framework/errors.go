@@ -10,13 +10,13 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// Errors that a server answers. They reach the caller wrapped in an [OpError].
+// Errors that a server returns. The caller gets them wrapped in an [OpError].
 var (
 	// ErrNoNode is returned when the znode, or a created znode's parent, does not exist.
 	ErrNoNode = zkerr.ErrNoNode
 	// ErrNodeExists is returned by Create when the znode exists already.
 	ErrNodeExists = zkerr.ErrNodeExists
-	// ErrBadVersion is returned when the znode's version is not the one given.
+	// ErrBadVersion is returned when the znode's version is not the given version.
 	ErrBadVersion = zkerr.ErrBadVersion
 	// ErrNotEmpty is returned by Delete when the znode has children.
 	ErrNotEmpty = zkerr.ErrNotEmpty
@@ -24,26 +24,26 @@ var (
 	ErrNoChildrenForEphemerals = zkerr.ErrNoChildrenForEphemerals
 	// ErrNoAuth is returned when the znode's ACL forbids the operation.
 	ErrNoAuth = zkerr.ErrNoAuth
-	// ErrAuthFailed is returned by every operation while the server refuses a
-	// credential: see [AuthFailed].
+	// ErrAuthFailed is returned by every operation while the server refuses a credential: the
+	// client is [AuthFailed].
 	ErrAuthFailed = zkerr.ErrAuthFailed
 	// ErrInvalidACL is returned when the server refuses an ACL.
 	ErrInvalidACL = zkerr.ErrInvalidACL
 	// ErrBadArguments is returned when the server refuses a request as malformed.
 	ErrBadArguments = zkerr.ErrBadArguments
-	// ErrTooLarge is returned for a request that is longer than the client sends, which had no
-	// effect, and for a reply that is longer than the client reads: see [WithMaxPacket]. If such
-	// a reply was to a write, the error wraps [ErrUnknownOutcome], too. It is not retried.
+	// ErrTooLarge is returned if a request is longer than the client sends, or a reply longer than
+	// it reads; [WithMaxPacket] sets both limits. Such a request had no effect. If such a reply was
+	// to a write, the error wraps [ErrUnknownOutcome], too. It is not retried.
 	ErrTooLarge = zkerr.ErrTooLarge
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
 	ErrNotGzip = zkerr.ErrNotGzip
-	// ErrUnsupported is returned for what the server that the client is connected to
-	// does not know, because it is older than that.
+	// ErrUnsupported is returned for an operation that the connected server does not know, because
+	// the server is too old.
 	ErrUnsupported = zkerr.ErrUnsupported
-	// ErrReconfigDisabled is returned by Reconfig when the servers are not set up
-	// for it (reconfigEnabled).
+	// ErrReconfigDisabled is returned by Reconfig if the servers' configuration does not allow it
+	// (reconfigEnabled).
 	ErrReconfigDisabled = zkerr.ErrReconfigDisabled
-	// ErrReconfigInProgress is returned by Reconfig while another change is made.
+	// ErrReconfigInProgress is returned by Reconfig while another change is under way.
 	ErrReconfigInProgress = zkerr.ErrReconfigInProgress
 	// ErrNoQuorum is returned by Reconfig when no quorum of the new servers is
 	// connected to the leader and up to date.
@@ -54,28 +54,26 @@ var (
 
 // Errors of the connection and the session.
 var (
-	// ErrNotConnected is returned when there was no connection: the request was
-	// never sent, so it has had no effect.
+	// ErrNotConnected is returned when there was no connection: the request was never sent, so it
+	// had no effect.
 	ErrNotConnected = zkerr.ErrNotConnected
-	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server that
-	// has lost its quorum. The request has had no effect, unless the error wraps
-	// [ErrUnknownOutcome], too: then an earlier attempt of the call may have had. It is not
-	// retried.
+	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server
+	// that has lost its quorum. The request had no effect. If the error wraps [ErrUnknownOutcome],
+	// too, an earlier attempt of the call may have had an effect. It is not retried.
 	ErrReadOnly = zkerr.ErrReadOnly
-	// ErrUnknownOutcome is returned when the connection broke, or the context
-	// ended, between a request and its answer: it may or may not have had its
-	// effect, and may still have it.
+	// ErrUnknownOutcome is returned when the connection broke, or the context ended, between a
+	// request and its reply. The request may or may not have had its effect, and may still have it.
 	ErrUnknownOutcome = zkerr.ErrUnknownOutcome
-	// ErrSessionEnded is the root of everything that ends a session. What was
-	// bound to the session (see [InSession]) fails with it.
+	// ErrSessionEnded is the root of every error that ends a session. Operations that are bound to
+	// the session ([Client.InSession]) fail with it.
 	ErrSessionEnded = zkerr.ErrSessionEnded
 	// ErrSessionExpired is returned when the server said that the session has expired.
 	ErrSessionExpired = zkerr.ErrSessionExpired
-	// ErrSessionDeadline is returned when the client gave its session up,
-	// because no server proved in time that the session still stands.
+	// ErrSessionDeadline is returned when the client abandoned its session, because no server
+	// proved in time that the session is still valid.
 	ErrSessionDeadline = zkerr.ErrSessionDeadline
-	// ErrSessionReplaced is returned when a server answered a reconnection with
-	// another session than the client's.
+	// ErrSessionReplaced is returned when a server replied to a reconnection with another session
+	// than the client's.
 	ErrSessionReplaced = zkerr.ErrSessionReplaced
 	// ErrClosed is returned once the client is closed.
 	ErrClosed = zkerr.ErrClosed
@@ -99,7 +97,7 @@ func (e *OpError) Error() string {
 // maxShownPath is how much of a path an error shows, in bytes.
 const maxShownPath = 256
 
-// shortened returns the path as errors show it, cut between two characters.
+// shortened returns the path as errors show it; it cuts between two characters.
 func shortened(path string) string {
 	if len(path) <= maxShownPath {
 		return path
@@ -114,15 +112,15 @@ func shortened(path string) string {
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// ErrorType returns the type of the reason: see [ErrorType].
+// ErrorType returns the type of the reason, as the function [ErrorType] does.
 func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 
-// ErrorType returns the type of err for telemetry, "" for nil: a short name that
-// is stable and one of few. An error of this module has it by a method ErrorType,
-// which OpenTelemetry's semconv.ErrorType looks for, too: "no_node" for
-// [ErrNoNode], "session_expired" for [ErrSessionExpired]; docs/observability.md
-// has them all. Where a context ended it is "canceled" or "deadline_exceeded",
-// whatever the operation met with, and for an error of somebody else "_OTHER".
+// ErrorType returns the type of err for telemetry, "" for nil: one of a few short, stable names. An
+// error of this module has its type by a method ErrorType, which OpenTelemetry's semconv.ErrorType
+// uses, too. Examples are "no_node" for [ErrNoNode] and "session_expired" for [ErrSessionExpired];
+// docs/observability.md has them all. If a context ended, the type is "canceled" or
+// "deadline_exceeded", whatever the operation's own error. For an error of other code it is
+// "_OTHER".
 func ErrorType(err error) string { return errtype.Of(err) }
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of

@@ -10,30 +10,30 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// Bounds of the pause between two log lines about attempts to connect that
-// fail. It doubles with each line, so that a long outage does not fill the log.
+// Bounds of the pause between two log lines about failed attempts to connect. The pause doubles
+// with each line, so that a long outage does not fill the log.
 const (
 	firstOutagePause = 10 * time.Second
 	maxOutagePause   = 5 * time.Minute
 )
 
-// Fields of the log line about attempts to connect that fail.
+// Fields of the log line about failed attempts to connect.
 const (
 	fieldAttempts = "zookeeper.client.connection.attempts"
 	fieldOutage   = "zookeeper.client.connection.outage"
 )
 
-// An outage is what a client knows of its attempts to connect since it was
-// last Connected. The zero value is one without a failure.
+// An outage is what a client knows of its attempts to connect since it was last Connected. The zero
+// value has no failure.
 type outage struct {
 	since    time.Time // the first failure; zero if there is none
-	attempts int       // that failed
-	logAt    time.Time // the next failure is logged from then on
+	attempts int       // attempts that failed
+	logAt    time.Time // the next failure after this is logged
 	pause    time.Duration
 }
 
-// fails counts a failure and reports whether it is to be logged: the first is,
-// and then one at growing intervals.
+// fails counts a failure and reports whether to log it: the first is logged, then one at growing
+// intervals.
 func (o *outage) fails(now time.Time) bool {
 	o.attempts++
 	switch {
@@ -48,8 +48,8 @@ func (o *outage) fails(now time.Time) bool {
 	return true
 }
 
-// failed keeps err as the reason why there is no connection, and logs it if it
-// is time to. server is what was tried, as "host:port".
+// failed keeps err as the reason why there is no connection, and logs it if fails says so. server
+// is the address of the attempt, as "host:port".
 func (c *core) failed(server string, err error) {
 	now := time.Now()
 	c.mu.Lock()

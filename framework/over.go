@@ -1,9 +1,9 @@
 package framework
 
-// WhenOver has fn called, once, when the deletion is over: before Delete returns or, where
-// that goes on in the background, when the znode is gone, its session has ended, or the
-// client is closed. It is for whoever may do something only then, such as to create the
-// path's next znode. fn must not block, and may call the client.
+// WhenOver calls fn once, when the deletion is over. If Delete finishes it, fn is called before
+// Delete returns. If the deletion continues in the background, fn is called when the znode is gone,
+// its session has ended, or the client is closed. A caller may then, for example, create the path's
+// next znode. fn must not block, and may call the client.
 func WhenOver(fn func()) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.over = &overHook{fn} })
 }

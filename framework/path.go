@@ -8,15 +8,15 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
-// ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error
-// that wraps it names the path and what is wrong with it.
+// ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error that wraps it names
+// the path and its fault.
 var ErrInvalidPath = zkerr.ErrInvalidPath
 
-// ValidatePath returns nil if path is a znode's path: it starts with a slash,
-// has no empty, "." or ".." element, does not end in a slash unless it is "/",
-// and has neither invalid UTF-8 nor a character that ZooKeeper refuses: null, control,
-// private use U+E000–U+F8FF, and from U+FFF0 on all, emoji among them. The rules are those of
-// org.apache.zookeeper.common.PathUtils, which sees surrogates in the latter. The error wraps
+// ValidatePath returns nil if path is a znode's path. Such a path starts with a slash, has no
+// empty, "." or ".." element, and does not end in a slash unless it is "/". It has neither invalid
+// UTF-8 nor a character that ZooKeeper refuses. These are null, control characters, private use
+// U+E000–U+F8FF, and all from U+FFF0 on, emoji among them. The rules are the rules of
+// org.apache.zookeeper.common.PathUtils, which sees emoji as surrogates. The error wraps
 // [ErrInvalidPath].
 func ValidatePath(path string) error {
 	fault := pathFault(path)
@@ -57,8 +57,8 @@ func pathFault(path string) string {
 	return ""
 }
 
-// plain reports whether the path is valid at first sight, as most are: it has
-// nothing but printable ASCII, no element that is empty, and no dot, which may be right.
+// plain reports whether the path is valid at first sight, as most paths are. Such a path has only
+// printable ASCII, no empty element, and no dot, although a dot may be valid.
 func plain(path string) bool {
 	if path == "" || path[0] != '/' || path[len(path)-1] == '/' {
 		return false
@@ -87,8 +87,8 @@ func JoinPath(dir, name string) string {
 	return dir + "/" + name
 }
 
-// SplitPath returns the parent of the znode path and its name in there.
-// The root's parent is the root, and its name is empty.
+// SplitPath returns the parent of the znode path and the znode's name in that parent. The root's
+// parent is the root, and its name is empty.
 func SplitPath(path string) (dir, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -97,7 +97,7 @@ func SplitPath(path string) (dir, name string) {
 	return path[:i], path[i+1:]
 }
 
-// fullPath maps a path of the view to one of the ensemble.
+// fullPath returns the ensemble's path for a path of the view.
 func (c *Client) fullPath(path string) string {
 	switch {
 	case c.prefix == "":
@@ -108,7 +108,7 @@ func (c *Client) fullPath(path string) string {
 	return c.prefix + path
 }
 
-// viewPath maps a path of the ensemble to one of the view.
+// viewPath returns the view's path for a path of the ensemble.
 func (c *Client) viewPath(full string) string {
 	rest, ok := strings.CutPrefix(full, c.prefix)
 	switch {

@@ -2,10 +2,9 @@ package framework
 
 import "context"
 
-// ListTo has the parent's children listed right behind the create, within the
-// same round trip, and stores their names: they are those of a moment at which
-// the znode had been created. It stores nil where that could not be had, as when
-// the znode was found again after its reply was lost; list them then.
+// ListTo lists the parent's children right after the create, within the same round trip. It stores
+// their names as they were at a moment after the creation. It stores nil if there is no listing, as
+// when the znode was found again after its reply was lost; list the children then.
 func ListTo(names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		cfg.list = names
@@ -15,10 +14,11 @@ func ListTo(names *[]string) CreateOption {
 	})
 }
 
-// WatchTo has the new znode watched right behind the create, within the same round trip, as
-// [Client.Watch] with [WatchExists] does, and stores the Watch, which has to be closed. It stores nil
-// if that could not be had: if Create fails or finds its znode again after the reply was lost, if
-// another client deleted the znode, and with [Sequential], whose path the reply tells. Call Watch then.
+// WatchTo watches the new znode right after the create, within the same round trip, as
+// [Client.Watch] with [WatchExists] does. It stores the Watch, which the caller has to close. It
+// stores nil if Create fails, if Create finds its znode again after the reply was lost, or if
+// another client deleted the znode. It also stores nil with [Sequential], because only the reply
+// has the path. If it stored nil, call Watch.
 func WatchTo(watch **Watch) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		cfg.watch = watch
@@ -28,15 +28,15 @@ func WatchTo(watch **Watch) CreateOption {
 	})
 }
 
-// A sentCreate is a create on its way, and what was sent behind it.
+// A sentCreate is a create that was sent, and the requests that were sent after it.
 type sentCreate struct {
 	*pending[createdNode]
 	list  *listing
-	watch *beginning // nil for none
+	watch *beginning // may be nil
 }
 
-// begin sends the create, and behind it the listing and the watch if they are wanted: requests of a
-// session are served in the order in which they are sent.
+// begin sends the create, and after it the listing and the watch if the options ask for them. A
+// server serves a session's requests in the order in which they are sent.
 func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	f := s.tap.FollowCreate(cr.path)
 	sent := sentCreate{pending: begin(s, func(w *wire) (createdNode, error) { return cr.request(f, w) })}
@@ -50,7 +50,7 @@ func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	case <-ctx.Done():
 	}
 	select {
-	case <-f.Sent(): // even if it is answered by now
+	case <-f.Sent(): // even if the reply is here by now
 	default:
 		return sent
 	}
@@ -65,8 +65,8 @@ func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	return sent
 }
 
-// storeWatch waits for the watch and stores it, if it is of the znode that was made. The create failed
-// with err, or made the znode.
+// storeWatch waits for the watch and stores it if it is on the znode that was created. err is the
+// create's error; if it is nil, made is the znode.
 func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNode, err error) {
 	if cr.watch == nil {
 		return
@@ -77,7 +77,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	}
 	w, fault := b.wait(ctx)
 	switch {
-	case fault != nil: // whoever calls Watch meets with it, too
+	case fault != nil: // a later call of Watch returns it, too
 	case err != nil || !made.known || w.found.stat.Czxid != made.stat.Czxid:
 		w.Close()
 	default:
@@ -85,10 +85,10 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	}
 }
 
-// A listing is what was asked for behind a create; nil if nothing was.
+// A listing is a listing that was sent after a create; nil if none was sent.
 type listing struct{ children *pending[nodeState] }
 
-// store waits for what was found and stores it, unless the create failed with err.
+// store waits for the listing and stores it, unless the create failed with err.
 func (l *listing) store(ctx context.Context, to *createConfig, err error) {
 	if to.list == nil {
 		return

@@ -13,17 +13,17 @@ import (
 // format is Curator's (org.apache.curator.framework.imps.ProtectedUtils).
 const protectedPrefix = "_c_"
 
-// A protection recognises the znode of one Create by the UUID in its name,
-// whose create may have been applied although its reply was lost.
+// A protection recognises the znode of one Create by the UUID in its name. The create may have been
+// applied although its reply was lost.
 type protection struct {
 	id       string            // "_c_<uuid>-"
-	session  int64             // that the doubtful create was sent in, 0 if there is none
-	inFlight []<-chan struct{} // requests whose outcome nobody waited for
+	session  int64             // of the create with the unknown outcome; 0 if none
+	inFlight []<-chan struct{} // requests that no caller waits for
 
-	byData bool   // see [KnownByData]: there is no id, but
-	data   []byte // what the znode at the path itself holds
-	epoch  *epoch // of that path, as it was before the last search; nil without one
-	settle func() // to be called when there is no doubt left; nil for nobody
+	byData bool   // KnownByData: there is no id, and
+	data   []byte // the znode at the path holds this
+	epoch  *epoch // of that path, before the last search; may be nil
+	settle func() // to be called once the outcome is known; may be nil
 }
 
 func newProtection() *protection { return &protection{id: protectedPrefix + newUUID() + "-"} }
@@ -44,16 +44,16 @@ func (g *protection) name(path string) string {
 	return JoinPath(dir, g.id+name)
 }
 
-// doubt takes note that a request in the session may have created the znode, or
-// may yet. It has come to its end when done is closed.
+// doubt records that a request in the session may have created the znode, or may still create it.
+// The request has ended when done is closed.
 func (g *protection) doubt(session int64, done <-chan struct{}) {
 	g.session = session
 	g.inFlight = append(g.inFlight, done)
 }
 
-// find looks for the znode that an earlier attempt may have left, and returns
-// "" if there is none. A znode of an earlier session is none of ours, whatever
-// its name: it goes with that session.
+// find looks for the znode that an earlier attempt may have left, and returns "" if there is none.
+// A znode of an earlier session does not count, whatever its name, because it ends with that
+// session.
 func (g *protection) find(ctx context.Context, s *session, path string) (string, Stat, error) {
 	if g.session == 0 || g.session != s.ID() {
 		return "", Stat{}, nil
@@ -62,14 +62,14 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 	switch {
 	case err == nil && found == "":
 		g.session = 0 // now it is certain that it was not created
-	case errors.Is(err, ErrTooLarge): // no way to find out
+	case errors.Is(err, ErrTooLarge): // the client can't find out
 		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return found, st, err
 }
 
-// search looks for the znode, after a sync: the server that answers now may lag
-// behind the one that the create went to.
+// search looks for the znode after a sync, because the server that replies now may lag behind the
+// server of the create.
 func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
 	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(dir) }); err != nil {
@@ -101,9 +101,9 @@ func (g *protection) delete(ctx context.Context, s *session, path string) error 
 	return err
 }
 
-// candidates returns the paths of the znodes in dir whose names begin with the id. If the
-// listing of dir is too large to be read, it asks for the session's own ephemeral znodes. They
-// suffice, because a protected znode is one of them, and servers from 3.6 on tell them.
+// candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
+// of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
+// protected znode is one of them; servers from 3.6 on can list them.
 func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]string, error) {
 	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
 	switch {
@@ -125,8 +125,8 @@ func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]
 	return paths, err
 }
 
-// conclude takes note of how Create ended. If it failed, the znode is deleted,
-// should it exist or come to be.
+// conclude records how Create ended. If Create failed, the znode is deleted if it exists or is
+// still created.
 func (g *protection) conclude(c *core, path string, err error) {
 	if err == nil || g.session == 0 {
 		g.settled()
@@ -139,8 +139,7 @@ func (g *protection) conclude(c *core, path string, err error) {
 	}
 }
 
-// settled tells that there is no doubt left about the znode, or none that
-// anybody will resolve.
+// settled reports that the znode's outcome is known, or that no call will find it out.
 func (g *protection) settled() {
 	if g.settle != nil {
 		g.settle()

@@ -12,17 +12,17 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// WithReadOnly lets the client read from a server that has lost its quorum, while no attempt
-// finds a server that has one. The client is [ReadOnly] then: Get, Exists, Children, ACL,
-// GetEach, WhoAmI, Watch and WatchEach are answered, and may be arbitrarily old. Everything else,
-// Sync and HoldSession among it, fails with [ErrReadOnly] at once; views by InSession wait for
-// their own session. A Watch that was set then fires with [EventReconnected] when the connection
-// ends.
+// WithReadOnly lets the client read from a server that has lost its quorum, while no attempt finds
+// a server that has a quorum. The client is then [ReadOnly]. Get, Exists, Children, ACL, GetEach,
+// WhoAmI, Watch and WatchEach get replies, which may be arbitrarily old. All other operations, such
+// as Sync and HoldSession, fail with [ErrReadOnly] at once. Views by InSession wait for their own
+// session. A Watch that was set while the client is ReadOnly fires with [EventReconnected] when the
+// connection ends.
 //
-// The servers need readonlymode.enabled, and localSessionsEnabled from ZooKeeper 3.7 on.
-// The client's session is not affected: the client goes on to look for a server with a quorum,
-// at intervals that grow to two seconds, and gives the session up at its deadline as
-// it does without a connection. The default is not to read from such servers.
+// The servers need readonlymode.enabled, and localSessionsEnabled from ZooKeeper 3.7 on. The
+// client's session is not affected. The client keeps looking for a server with a quorum, at
+// intervals that grow to two seconds. It abandons the session at its deadline, as it does without a
+// connection. The default is not to read from such servers.
 func WithReadOnly() Option {
 	return optionFunc(func(cfg *config) { cfg.readOnly = true })
 }
@@ -33,23 +33,23 @@ var (
 	errLeftAway = errors.New("the read-only server closed the connection")
 )
 
-// Bounds of the time between the beginnings of two ReadOnly states. It doubles with each,
-// so that a server which goes on closing connections does not make the state flap.
+// Bounds of the time between the beginnings of two ReadOnly states. It doubles with each, so that
+// the state does not flap if a server keeps closing connections.
 const (
 	minReadOnlyPause = time.Second
 	maxReadOnlyPause = time.Minute
 )
 
-// A readOnly is what a client knows of connections to servers without a quorum. Such a
-// connection has a session of its own at its server, which ends with it. It is never the
-// client's session.
+// A readOnly is what a client knows of connections to servers without a quorum. Such a connection
+// has a session of its own at its server, which ends with the connection. It is never the client's
+// session.
 type readOnly struct {
 	seek chan struct{} // capacity 1: attempts at all servers have failed
 
 	// Guarded by core.mu.
-	session *session // that is running; nil for none
+	session *session // the running session; may be nil
 	serves  bool     // it has a connection to a read-only server
-	instead State    // the state without it
+	instead State    // the state without that connection
 
 	warned atomic.Bool
 
@@ -58,16 +58,16 @@ type readOnly struct {
 	pause   time.Duration
 }
 
-// seekReadOnly takes note that attempts to connect to all servers have failed.
+// seekReadOnly records that attempts to connect to all servers have failed.
 func (c *core) seekReadOnly() {
 	select {
 	case c.readOnly.seek <- struct{}{}:
-	default: // the loop is busy with a connection, or about to look for one
+	default: // the loop has a connection, or is about to look for one
 	}
 }
 
-// readOnlyLoop keeps a read-only connection while there is no other. NewClient starts it;
-// Close ends it and waits for it.
+// readOnlyLoop keeps a read-only connection while there is no other connection. NewClient starts
+// it; Close ends it and waits for it.
 func (c *core) readOnlyLoop() {
 	for {
 		select {
@@ -76,10 +76,10 @@ func (c *core) readOnlyLoop() {
 			return
 		}
 		if time.Since(c.readOnly.entered) < c.readOnly.pause {
-			continue // the next failure asks again
+			continue // the next failure wakes the loop again
 		}
 		s, err := c.beginReadOnly()
-		if err != nil { // the wire client refused its arguments: a bug, not a condition
+		if err != nil { // the wire client refused its arguments: a bug
 			c.log.Error("cannot start a session", zap.Error(err))
 			return
 		}
@@ -122,7 +122,7 @@ func (c *core) enterReadOnly() {
 		return
 	}
 	r, now := &c.readOnly, time.Now()
-	if now.Sub(r.entered) > 2*maxReadOnlyPause { // longer than any pause makes it
+	if now.Sub(r.entered) > 2*maxReadOnlyPause { // longer than any pause
 		r.pause = minReadOnlyPause / 2
 	}
 	r.entered, r.pause = now, min(2*r.pause, maxReadOnlyPause)
@@ -143,7 +143,7 @@ func (c *core) showReadOnly() bool {
 	}, nil)
 }
 
-// leaveReadOnly takes note that s, which was a read-only one, has ended.
+// leaveReadOnly records that s, a read-only session, has ended.
 func (c *core) leaveReadOnly(s *session, cause error) {
 	c.transitionIf(func() (State, *session, bool) {
 		c.readOnly.session, c.readOnly.serves = nil, false
@@ -162,8 +162,8 @@ func (c *core) endReadOnly() {
 	}
 }
 
-// readOnlyFailed takes note that an attempt to connect to a read-only server failed. That its
-// servers are not set up for it is news to an operator.
+// readOnlyFailed records that an attempt to connect to a read-only server failed. If the servers
+// are not configured for read-only connections, it logs that.
 func (c *core) readOnlyFailed(server string, err error) {
 	level := zap.DebugLevel
 	if errors.Is(err, tap.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
@@ -172,8 +172,8 @@ func (c *core) readOnlyFailed(server string, err error) {
 	c.log.Log(level, "cannot connect to a read-only server", append(serverFields(server), zap.Error(err))...)
 }
 
-// awaitServer returns a connected session: if reads says that the request only reads, while the client
-// is ReadOnly, it is the read-only one. Other requests fail then.
+// awaitServer returns a connected session. While the client is ReadOnly, that is the read-only
+// session if reads is true; if reads is false, awaitServer returns an error.
 func (c *core) awaitServer(ctx context.Context, reads bool) (*session, error) {
 	var found *session
 	err := c.await(ctx, func() (bool, error) {

@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// Ready returns nil if the client can do its work now: it has a connection, and a quorum
-// of the ensemble has committed a transaction of its session that was sent after the
-// call. The transaction changes nothing and needs no permission. Ready is for
-// health probes, so it waits for no connection and repeats nothing. If the client is
+// Ready returns nil if the client can work now. If so, it has a connection, and a quorum of the
+// ensemble has committed a transaction of its session, sent after the call. The transaction changes
+// nothing and needs no permission. A call costs the ensemble one such transaction.
+//
+// Ready is for health probes, so it waits for no connection and repeats nothing. If the client is
 // not Connected, Ready returns [ErrNotConnected], [ErrReadOnly], [ErrAuthFailed] or [ErrClosed] at
-// once. If ctx ends first, or the connection breaks, the error wraps [ErrUnknownOutcome],
-// and ctx's error if that ended. A call costs the ensemble one transaction.
+// once. If ctx ends first, or the connection breaks, the error wraps [ErrUnknownOutcome], and ctx's
+// error if ctx ended.
 func (c *Client) Ready(ctx context.Context) error {
 	s, err := c.core.connected()
 	if err == nil {

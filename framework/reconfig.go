@@ -11,14 +11,19 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// AnyConfig is the version by which [Client.Reconfig] expects any configuration.
+// AnyConfig is the version for which [Client.Reconfig] changes any configuration.
 const AnyConfig int64 = -1
 
-// Config returns the ensemble's dynamic configuration, as the leader had it when
-// the call began or later. Chroot and namespace do not apply to it. It is retried
-// by the client's policy until ctx ends. Errors: [ErrNoNode] from servers before
-// ZooKeeper 3.5, [ErrNoAuth] if an operator has restricted it, [ErrServer] if it cannot
-// be read, and those of every operation.
+// Config returns the ensemble's dynamic configuration, as the leader had it when the call began or
+// later. Chroot and namespace do not apply to it. It is retried by the client's policy until ctx
+// ends.
+//
+// Errors:
+//
+//   - [ErrNoNode] from servers older than ZooKeeper 3.5;
+//   - [ErrNoAuth] if an operator has restricted it;
+//   - [ErrServer] if it cannot be parsed;
+//   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (Config, error) {
 		found, err := call(ctx, s, func(w *wire) (nodeState, error) {
@@ -43,16 +48,15 @@ func readConfig(data []byte) (Config, error) {
 	return config, nil
 }
 
-// A ConfigChange says how the servers of an ensemble shall change: what joins and
-// leaves, or who is a member from then on.
+// A ConfigChange is a change of an ensemble's servers: either Join and Leave, or Members.
 type ConfigChange struct {
-	// Join are servers that are added, or changed if their id is that of a member,
-	// each as "server.5=host:2888:3888:participant;2181".
+	// Join are servers to add, each as "server.5=host:2888:3888:participant;2181". If the id is a
+	// member's, that member is changed.
 	Join []string
-	// Leave are the ids of servers that are removed.
+	// Leave are the ids of servers to remove.
 	Leave []int64
-	// Members are all servers of the new configuration, as in Join. It excludes
-	// the other two.
+	// Members are all servers of the new configuration, in the form of Join. It excludes Join and
+	// Leave.
 	Members []string
 }
 
@@ -81,7 +85,7 @@ func (ch ConfigChange) body(version int64) []byte {
 	var b []byte
 	for _, list := range [][]string{ch.Join, leave, ch.Members} {
 		if len(list) == 0 {
-			b = binary.BigEndian.AppendUint32(b, 1<<32-1) // the string that is null
+			b = binary.BigEndian.AppendUint32(b, 1<<32-1) // null, as a string
 			continue
 		}
 		b = proto.AppendString(b, strings.Join(list, ","))
@@ -89,19 +93,23 @@ func (ch ConfigChange) body(version int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(version))
 }
 
-// Reconfig changes the ensemble's dynamic configuration if its version is the given
-// one, or whatever that is for [AnyConfig], and returns the configuration that
-// results, once a quorum of both the old and the new servers has committed it. It is not
-// repeated once it may have had an effect: if the connection breaks or ctx ends then,
-// the error wraps [ErrUnknownOutcome], and [Client.Config] tells. A leader that is removed steps
-// down, which breaks connections.
+// Reconfig changes the ensemble's dynamic configuration and returns the new configuration, once a
+// quorum of both the old and the new servers has committed it. The present version must equal the
+// given version; [AnyConfig] matches every version.
 //
-// The servers must have reconfigEnabled=true ([ErrReconfigDisabled]), and the client a
-// credential with the right to write the configuration ([ErrNoAuth]). Other errors:
-// [ErrBadVersion]; [ErrReconfigInProgress]; [ErrNoQuorum] if too few of the new
-// servers are up to date; [ErrBadArguments] for a change that the ensemble refuses,
-// such as an address that is used twice; [ErrUnsupported] from a server that stands
-// alone; and those of every operation.
+// Reconfig is not repeated once it may have had an effect. If the connection breaks or ctx ends
+// then, the error wraps [ErrUnknownOutcome], and [Client.Config] returns which configuration is
+// valid. If the change removes the leader, the leader steps down, which breaks connections.
+//
+// The servers must have reconfigEnabled=true ([ErrReconfigDisabled]), and the client a credential
+// with the right to write the configuration ([ErrNoAuth]). Other errors:
+//
+//   - [ErrBadVersion];
+//   - [ErrReconfigInProgress];
+//   - [ErrNoQuorum] if too few of the new servers are up to date;
+//   - [ErrBadArguments] if the ensemble refuses the change, such as an address that is used twice;
+//   - [ErrUnsupported] from a standalone server;
+//   - the errors of every operation.
 func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int64) (Config, error) {
 	body := change.body(version)
 	err := errors.Join(change.validate(), c.core.checkSize(headSize+len(body)))

@@ -11,12 +11,11 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// Retryable reports whether err says that an operation failed for a condition
-// that passes: the request was never sent ([ErrNotConnected]) or its outcome is
-// unknown ([ErrUnknownOutcome]). In the second case it may have had its effect,
-// so that to repeat it is safe only if a second time does no harm. An error of
-// a context is not retryable, nor is the end of a session or a client, nor one
-// that may be the effect of the operation's own first attempt, nor [ErrTooLarge].
+// Retryable reports whether err is of a temporary condition: the request was never sent
+// ([ErrNotConnected]) or its outcome is unknown ([ErrUnknownOutcome]). In the second case it may
+// have had its effect, so repeating it is safe only if a second effect does no harm. These errors
+// are not retryable: an error of a context, the end of a session or a client, and [ErrTooLarge]. An
+// error that the operation's own first attempt may have caused is not retryable either.
 func Retryable(err error) bool {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -27,7 +26,7 @@ func Retryable(err error) bool {
 	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome)
 }
 
-// A Retry is a failed attempt of an operation that will be followed by another.
+// A Retry is a failed attempt of an operation after which another attempt follows.
 type Retry struct {
 	Op      string        // as in [OpError]
 	Path    string        // as the ensemble knows it, "" where there is none
@@ -36,8 +35,8 @@ type Retry struct {
 	Wait    time.Duration // until the next
 }
 
-// retryOptions end an operation's waits as soon as there is a connection again,
-// and tell of its retries.
+// retryOptions end an operation's pauses as soon as there is a connection again, and report its
+// retries.
 func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption {
 	if c.cfg.onRetry == nil && o == nil {
 		return c.hurry
@@ -54,9 +53,8 @@ func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption 
 	})}
 }
 
-// nextConnection is closed at the next transition to Connected, and to Closed. What is retried
-// failed for lack of a connection: once there is one, nothing is to be gained by
-// waiting on.
+// nextConnection is closed at the next transition to Connected, and to Closed. A retried operation
+// failed for lack of a connection, so once there is one, a longer pause has no use.
 func (c *core) nextConnection(retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

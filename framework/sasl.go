@@ -9,33 +9,30 @@ import (
 	"github.com/docent-go/docent/framework/internal/digestmd5"
 )
 
-// A Mechanism is a mechanism of SASL with the identity that it proves. It has to be
-// given to [WithSASL]. [DigestMD5] returns one. The module
-// github.com/docent-go/docent/kerberos has another. Its methods may be called concurrently.
+// A Mechanism is a mechanism of SASL with the identity that it proves. [WithSASL] takes it.
+// [DigestMD5] returns one. The module github.com/docent-go/docent/kerberos has another. Its methods
+// may be called concurrently.
 type Mechanism interface {
-	// Start begins an exchange with the server host, which is named as in the
-	// connect string. What takes time belongs here: Start obeys ctx, which ends when the
-	// attempt to connect has to be over. An error that wraps [ErrAuthFailed] says
-	// that the credential is refused; any other says that the attempt failed. An error
-	// is logged, so it must not have secrets in it.
+	// Start begins an exchange with the server host, which is named as in the connect string. Start
+	// may block; Next should not. Start obeys ctx, which ends when the attempt to connect has to be
+	// over. An error that wraps [ErrAuthFailed] says that the credential is refused. Any other
+	// error says that the attempt failed. An error is logged, so it must not contain secrets.
 	Start(ctx context.Context, host string) (Exchange, error)
 }
 
-// An Exchange is one authentication of one connection, the client's side of it. It is
-// used by one goroutine.
+// An Exchange is the client's side of one authentication of one connection. One goroutine uses it.
 type Exchange interface {
-	// Next takes the server's latest token, nil before the first, and returns the
-	// token to send. done means that the mechanism is complete, so that the
-	// server is authenticated, once that token has been sent and accepted; a nil token is then
-	// not sent at all. An error means that the server is refused. It is logged, so it
-	// must not have secrets in it.
+	// Next takes the server's latest token, nil before the first, and returns the token to send. If
+	// done is true, the mechanism is complete once that token has been sent and accepted; the
+	// server is authenticated then. If done is true and the token is nil, nothing is sent. An error
+	// means that the server is refused. It is logged, so it must not contain secrets.
 	Next(challenge []byte) (token []byte, done bool, err error)
 }
 
-// WithSASL authenticates every connection by a mechanism of SASL, before anything else is
-// sent on it. The identity has the scheme "sasl" in an ACL. If the server refuses the
-// client, or has no SASL, or does not prove what the mechanism wants to have
-// proven, the state is [AuthFailed], and the client goes on to try. The default is no SASL.
+// WithSASL authenticates every connection by a mechanism of SASL, before anything else is sent on
+// it. The identity has the scheme "sasl" in an ACL. The client becomes [AuthFailed] if the server
+// refuses it, has no SASL, or does not prove what the mechanism requires. It keeps trying. The
+// default is no SASL.
 func WithSASL(mechanism Mechanism) Option {
 	return optionFunc(func(cfg *config) {
 		switch m := mechanism.(type) {
@@ -50,16 +47,16 @@ func WithSASL(mechanism Mechanism) Option {
 	})
 }
 
-// DigestMD5 returns the mechanism DIGEST-MD5, by which ZooKeeper's servers know users
-// whose passwords stand in their JAAS configuration (DigestLoginModule). The password is
-// not sent, and the server proves that it knows it. The requests that follow are
-// neither signed nor encrypted, and MD5 is weak: use it with [WithTLS]. It cannot
-// be used where servers are in FIPS mode. The password shows in no error and no log.
+// DigestMD5 returns the mechanism DIGEST-MD5. ZooKeeper's servers know its users and passwords from
+// their JAAS configuration (DigestLoginModule). The password is not sent, and the server proves
+// that it knows the password. The requests that follow are neither signed nor encrypted, and MD5 is
+// weak: use it with [WithTLS]. It cannot be used if servers are in FIPS mode. No error and no log
+// shows the password.
 func DigestMD5(user, password string) Mechanism {
 	return digestMechanism{user, func() string { return password }}
 }
 
-// A digestMechanism has its password where no formatting finds it.
+// A digestMechanism keeps its password so that no formatting prints it.
 type digestMechanism struct {
 	user     string
 	password func() string
@@ -70,8 +67,7 @@ func (m digestMechanism) Start(context.Context, string) (Exchange, error) {
 	return digestmd5.New(m.user, m.password()), nil
 }
 
-// startSASL begins the exchange for a connection to addr, or returns nil if there is
-// to be none.
+// startSASL begins the exchange for a connection to addr; it returns nil without a mechanism.
 func (cfg *config) startSASL(ctx context.Context, addr string) (Exchange, error) {
 	if cfg.sasl == nil {
 		return nil, nil

@@ -5,10 +5,10 @@ import "slices"
 // fieldServers is the field of a log line that lists servers.
 const fieldServers = "zookeeper.servers"
 
-// A serverList says where a client goes to, as "host:port".
+// A serverList has the servers of a client, as "host:port".
 type serverList struct {
-	given   []string // by the connect string, SetServers or the source
-	tracked []string // by the ensemble's configuration; empty if it names none
+	given   []string // from the connect string, SetServers or the source
+	tracked []string // from the ensemble's configuration; empty if it names none
 }
 
 // first returns the servers that are tried first.
@@ -19,7 +19,7 @@ func (s serverList) first() []string {
 	return s.given
 }
 
-// fallback returns the servers that are tried when all of these have failed.
+// fallback returns the servers that are tried when all servers of first have failed.
 func (s serverList) fallback() []string {
 	if len(s.tracked) > 0 {
 		return s.given

@@ -12,21 +12,21 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 )
 
-// A session is one ZooKeeper session from its first connection to its end, on
-// one wire. Its loop, run by the client's, is all that changes its state.
+// A session is one ZooKeeper session from its first connection to its end, on one wire. Only its
+// loop changes its state; the client's loop runs it.
 type session struct {
 	core      *core
-	readsOnly bool // its servers have no quorum: see readonly.go; immutable
+	readsOnly bool // its servers have no quorum (readonly.go); immutable
 	tap       *tap.Tap
 	hosts     *hosts.List
 	wire      *wire
 	watches   *watches
-	ctx       context.Context // ends with the session, with its cause
+	ctx       context.Context // ends with the session; has its cause
 	cancel    context.CancelCauseFunc
 	poke      chan struct{} // capacity 1: something below changed
-	over      chan struct{} // closed by end when all have been notified
+	over      chan struct{} // closed by end when all holds have been notified
 
-	marginTold bool // only for run: the lease margin is known not to fit
+	marginTold bool // only for run: it has logged that the lease margin does not fit
 
 	mu sync.Mutex // guards following; never held across a request or a callback
 	connState
@@ -42,10 +42,10 @@ type connState struct {
 	linked bool                    // that connection serves
 	heard  bool                    // the server has answered the probe on this connection
 	target hosts.Target            // of the latest connection
-	leave  context.CancelCauseFunc // ends the attempt to connect that is in progress
+	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
 }
 
-// A heldState is who holds a session. It is guarded by session.mu.
+// A heldState has the holds on a session. It is guarded by session.mu.
 type heldState struct {
 	holds     map[*SessionHold]struct{}
 	secured   int       // holds that are secured
@@ -54,13 +54,13 @@ type heldState struct {
 	beaten    time.Time // when the latest heartbeat of this connection was sent
 }
 
-// sentRequests are the requests of a session's own that are on their way.
+// sentRequests are the session's own requests that are under way.
 type sentRequests struct {
 	heartbeat, probe, touch bool
 	tree                    bool // a recursive watch is being set or removed
 }
 
-// newSession begins to connect. readsOnly says that only read-only servers will do.
+// newSession begins to connect. If readsOnly is true, it connects only to read-only servers.
 func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	s := &session{
 		core:      c,
@@ -72,7 +72,7 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	}
 	seen := &c.zxid
 	if readsOnly {
-		seen = new(atomic.Int64) // such a server may know of transactions that come to nothing
+		seen = new(atomic.Int64) // such a server may know transactions that were never committed
 	}
 	s.tap = tap.New(tap.Config{
 		MarginFor: c.cfg.margin, Zxid: seen, MaxReply: c.cfg.maxReply, ReadOnly: readsOnly,
@@ -119,13 +119,13 @@ func (s *session) onNode(kind EventKind, path string) {
 func (s *session) wake() {
 	select {
 	case s.poke <- struct{}{}:
-	default: // the loop has yet to look, and will see this too
+	default: // the loop has not looked yet, and will see this change too
 	}
 }
 
-// run follows the session to its end and returns what ended it.
+// run runs the session to its end and returns the cause of the end.
 func (s *session) run() error {
-	s.wake() // to look around first
+	s.wake() // to look for due work first
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	for {
@@ -153,7 +153,7 @@ func (s *session) ServerAddr() string {
 	return s.target.Server
 }
 
-// reached returns what the latest connection went to.
+// reached returns the target of the latest connection.
 func (s *session) reached() hosts.Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Fractions of the session timeout T that pace a session. docs/adr/0009-committed-heartbeat.md
-// has the table of what they leave in the worst case.
+// Fractions of the session timeout T that pace a session. docs/adr/0009-committed-heartbeat.md has
+// a table of the time that they leave in the worst case.
 const (
-	stallFraction   = 4  // an answer that takes longer than T/4 costs the connection
+	stallFraction   = 4  // if a reply takes longer than T/4, the connection is closed
 	connectFraction = 4  // an attempt to reconnect gets at most T/4
 	pauseFraction   = 16 // a pause between attempts takes at most T/16
-	touchFraction   = 2  // no answer for T/2 asks for a touch: pings go out every T/3
+	touchFraction   = 2  // if there is no reply for T/2, a touch is sent: pings go out every T/3
 )
 
-// tend does what time has made due, and returns when to look again, or 0.
+// tend does what is due, and returns when to look again, or 0.
 func (s *session) tend(now time.Time) time.Duration {
 	s.expireIfDue()
 	due := soonest{now: now}
 	s.look(&due)
 	if due.cut != nil {
-		s.tap.CloseConn(due.cut) // not under mu: it may block, with TLS or a dialer of the user's
+		s.tap.CloseConn(due.cut) // without mu: it may block, with TLS or a user's dialer
 	}
 	return due.wait()
 }
 
-// look finds what is due, and when to look again.
+// look finds the work that is due, and when to look again.
 func (s *session) look(due *soonest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *session) look(due *soonest) {
 	s.touchLocked(due, s.tap.Presumed().Add(-s.timeout()/touchFraction))
 }
 
-// tendProbeLocked gives up a connection on which a probe is not answered.
+// tendProbeLocked closes a connection if a probe on it gets no reply.
 func (s *session) tendProbeLocked(due *soonest) {
 	limit := s.up.Add(s.core.cfg.connectTimeout)
 	if limit.After(due.now) {
@@ -67,10 +67,10 @@ func (s *session) expireIfDue() {
 	}
 }
 
-// deadlineLocked returns when the session has to be given up, zero if it has
-// not begun: at the certain deadline if something is secured by it, else at the
-// presumed one. The latter passes while there is a connection only if the
-// process was stopped for long, or the wire is stuck. It needs mu.
+// deadlineLocked returns when the session has to be abandoned, or zero if it has not begun. That is
+// the certain deadline if a hold is secured by it, else the presumed deadline. While there is a
+// connection, the presumed deadline passes only if the process was stopped for long, or the wire is
+// stuck. It needs mu.
 func (s *session) deadlineLocked() time.Time {
 	if s.secured > 0 {
 		return s.tap.Deadline()
@@ -78,11 +78,11 @@ func (s *session) deadlineLocked() time.Time {
 	return s.tap.Presumed()
 }
 
-// soonest finds the time until the first of several instants.
+// A soonest finds the time until the first of several instants.
 type soonest struct {
 	now   time.Time
 	first time.Time
-	cut   error // why the connection is to be closed, if it is
+	cut   error // why the connection is to be closed; may be nil
 }
 
 func (d *soonest) at(t time.Time) {
@@ -91,8 +91,7 @@ func (d *soonest) at(t time.Time) {
 	}
 }
 
-// wait returns the time until the first instant, at least a little, or 0 if
-// there is none.
+// wait returns the time until the first instant, at least a little, or 0 if there is none.
 func (d *soonest) wait() time.Duration {
 	if d.first.IsZero() {
 		return 0

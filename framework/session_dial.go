@@ -10,18 +10,17 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
-// Why a client leaves a server, or an attempt to connect to one, without a fault.
+// Causes for which a client leaves a server, or ends an attempt to connect, without a fault.
 var (
 	errRemoved = errors.New("the server is no longer among those that the client goes to")
 	errRenewed = errors.New("the client goes to other servers now")
 )
 
-// dial connects to a server on behalf of the wire client, which does not say to
-// which.
+// dial connects to a server for the wire client, which does not say to which.
 func (s *session) dial(string) (net.Conn, error) {
 	p := s.hosts.Pause()
 	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
-		p.Wait = min(p.Wait, timeout/pauseFraction) // a session is at stake
+		p.Wait = min(p.Wait, timeout/pauseFraction) // a session could be lost
 	}
 	if p.Again && !s.readsOnly && s.core.cfg.readOnly {
 		s.core.seekReadOnly()
@@ -40,7 +39,7 @@ func (s *session) dial(string) (net.Conn, error) {
 	return conn, nil
 }
 
-// undialled takes note that an attempt to connect failed with err.
+// undialled records that an attempt to connect failed with err.
 func (s *session) undialled(t hosts.Target, err error) {
 	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers) // the latter by askForServers
 	switch {
@@ -54,8 +53,8 @@ func (s *session) undialled(t hosts.Target, err error) {
 	}
 }
 
-// attempt makes one attempt to connect to the target that comes next, which it
-// returns, too. What SetServers says meanwhile ends it.
+// attempt makes one attempt to connect to the next target, which it also returns. SetServers ends
+// an attempt that is under way.
 func (s *session) attempt() (hosts.Target, net.Conn, error) {
 	deadline := time.Now().Add(s.attemptLimit())
 	renewable, leave := context.WithCancelCause(s.ctx)
@@ -88,7 +87,7 @@ func (s *session) attempt() (hosts.Target, net.Conn, error) {
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()
-	if !s.hosts.Has(t) { // asked after the target was set: setServers looks the other way round
+	if !s.hosts.Has(t) { // after the target was set; setServers is the other way round
 		s.tap.CloseConn(errRemoved)
 		return t, nil, errRenewed
 	}
@@ -126,8 +125,8 @@ func (s *session) pause(p hosts.Pause) error {
 	return context.Cause(s.ctx)
 }
 
-// setServers changes the servers. It ends an attempt to connect, and leaves the
-// present server if that is not among them.
+// setServers changes the servers. It ends an attempt to connect, and leaves the present server if
+// that is not among the new servers.
 func (s *session) setServers(servers, fallback []string) {
 	s.hosts.Replace(servers, fallback)
 	s.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-// end ends the session, for the first cause that is given, and returns that.
-// Holds are lost, and OnLost's functions have returned, before anything else happens. If another
-// goroutine is ending the session, end does not wait for it: see finish.
+// end ends the session for the first given cause, and returns that cause. Before anything else
+// happens, holds are lost and OnLost's functions return. If another goroutine is ending the
+// session, end does not wait for it; finish does.
 func (s *session) end(cause error) error {
 	s.mu.Lock()
 	if s.err != nil {
@@ -36,17 +36,17 @@ func (s *session) end(cause error) error {
 	clear(s.holds)
 	s.secured = 0
 	s.mu.Unlock()
-	s.hosts.End() // first: without a context, the wire would try to connect without a pause
+	s.hosts.End() // first: without a context, the wire would dial without a pause
 	for _, tell := range told {
 		usercall.Guard(s.core.log, "SessionHold.OnLost", func() { tell(cause) })
 	}
 	s.cancel(cause)
 	s.tap.End(cause)
 	if !serving {
-		s.tap.CloseConn(cause) // a handshake that hangs would delay the wire's end
+		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
 	}
 	event := EventSessionEnded
-	if s.readsOnly { // it is not the client's
+	if s.readsOnly { // it is not the client's session
 		event = EventReconnected
 	}
 	s.watches.fireAll(event)
@@ -80,14 +80,14 @@ func (s *session) unlessEnded() *session {
 	return s
 }
 
-// ended returns what ended the session, or nil. It takes no lock of the
-// session's, so it may be called with the core's.
+// ended returns the cause of the session's end, or nil. It does not take the session's lock, so it
+// may be called with the core's lock held.
 func (s *session) ended() error { return context.Cause(s.ctx) }
 
-// retire ends what is left of the session's wire. It blocks for up to two seconds.
+// retire ends the rest of the session's wire. It blocks for up to two seconds.
 func (s *session) retire() { s.wire.Close(func() { s.tap.CloseConn(s.ended()) }) }
 
-// sessionError translates what the tap says of a session's end.
+// sessionError translates the tap's error at a session's end.
 func sessionError(err error) error {
 	switch {
 	case errors.Is(err, tap.ErrExpired):

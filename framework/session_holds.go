@@ -23,8 +23,7 @@ func (s *session) hold() (*SessionHold, bool) {
 	return h, true
 }
 
-// secure secures h if the session's deadline lies far enough ahead; fresh says whether
-// it does.
+// secure secures h if the session's deadline is far enough ahead; fresh reports whether it is.
 func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *session) secure(h *SessionHold) (fresh bool, err error) {
 		return true, nil
 	}
 	if time.Until(s.tap.Deadline()) <= s.timeout()/graceFraction {
-		return false, nil // as good as passed: a heartbeat takes a round trip
+		return false, nil // too close: a heartbeat takes a round trip
 	}
 	h.secured = true
 	if s.secured++; s.secured == 1 {
@@ -75,8 +74,8 @@ func (s *session) release(h *SessionHold) {
 	}
 }
 
-// prove asks the ensemble for a proof that the session exists. One answer may not be
-// enough to renew the deadline, so it paces callers that ask again.
+// prove asks the ensemble for a proof that the session exists. One reply may not be enough to renew
+// the deadline, so prove paces callers that ask again.
 func (s *session) prove(ctx context.Context) error {
 	if err := s.core.awaitLink(ctx, s); err != nil {
 		return err

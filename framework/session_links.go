@@ -12,14 +12,14 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
-// A link is a change of the wire's connection, with what was known of the
-// connection at that moment: soon after, the next one has taken its place.
+// A link is a change of the wire's connection, with the connection's state at that moment. Soon
+// after, the next connection replaces it.
 type link struct {
 	event zkconn.LinkEvent
-	fault error // why it ended; ErrAuthFailed where a credential was refused
+	fault error // why it ended; ErrAuthFailed if a credential was refused
 }
 
-// onLink runs on a goroutine of the wire client, so it only takes note.
+// onLink runs on a goroutine of the wire client, so it only records the event.
 func (s *session) onLink(ev zkconn.LinkEvent) {
 	l := link{event: ev}
 	if ev == zkconn.LinkDown {
@@ -30,7 +30,7 @@ func (s *session) onLink(ev zkconn.LinkEvent) {
 	s.follows(l)
 }
 
-// follows has the loop act on l.
+// follows passes l to the loop.
 func (s *session) follows(l link) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
@@ -60,8 +60,8 @@ func (s *session) refusal() error {
 	return refusal
 }
 
-// follow acts on what the wire and the tap reported, and returns what ended the
-// session.
+// follow acts on the reports of the wire and the tap. If they end the session, it returns the
+// cause.
 func (s *session) follow() error {
 	s.mu.Lock()
 	links := s.links
@@ -96,8 +96,8 @@ func (s *session) follow() error {
 	return nil
 }
 
-// linkedUp takes note that the session has a connection. It returns an error if the connection
-// ends the session.
+// linkedUp records that the session has a connection. It returns an error if the connection ends
+// the session.
 func (s *session) linkedUp() error {
 	s.setUp(time.Now())
 	if !s.readsOnly {
@@ -111,8 +111,8 @@ func (s *session) linkedUp() error {
 	return nil
 }
 
-// down takes note that the connection ended, because of fault. It returns an error if that
-// ends the session.
+// down records that the connection ended, because of fault. It returns an error if that ends the
+// session.
 func (s *session) down(fault error) error {
 	served := s.unlink()
 	switch {
@@ -145,7 +145,7 @@ func (s *session) checkMargin() {
 		zap.Duration("session_timeout", timeout))
 }
 
-// authFailed takes note that a server refuses the client, because of fault.
+// authFailed records that a server refuses the client, because of fault.
 func (s *session) authFailed(fault error) {
 	s.core.transition(AuthFailed, s, fault)
 	s.core.credentials.settle(ErrAuthFailed)
@@ -166,7 +166,7 @@ func (s *session) admit() {
 	default:
 		s.link()
 		s.hosts.Serves()
-		s.watches.fireAll(EventReconnected) // before anybody sets one on this connection
+		s.watches.fireAll(EventReconnected) // before a watch is set on this connection
 		if s.readsOnly {
 			s.core.enterReadOnly()
 			return
@@ -176,7 +176,7 @@ func (s *session) admit() {
 	}
 }
 
-// link takes note that the connection serves.
+// link records that the connection serves.
 func (s *session) link() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *session) setUp(at time.Time) {
 	s.up = at
 }
 
-// unlink takes note that the connection is gone, and reports whether it served.
+// unlink records that the connection is lost, and reports whether it served.
 func (s *session) unlink() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,16 +4,16 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// probe sends a request on a connection that has not served yet. After a refusal that
-// tells whether the server goes on to refuse: one that requires an identity which
-// the client does not have says so at the first request, and closes the connection.
+// probe sends a request on a connection that has not served yet. After a refusal, it finds out
+// whether the server refuses further requests. If a server requires an identity that the client
+// does not have, it says so at the first request and closes the connection.
 func (s *session) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sent.probe {
 		return
 	}
-	s.sent.probe = s.core.spawn(func() { // ends with the answer or the connection
+	s.sent.probe = s.core.spawn(func() { // ends with the reply or the connection
 		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
 		s.mu.Lock()
 		s.sent.probe, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
@@ -24,7 +24,7 @@ func (s *session) probe() {
 	})
 }
 
-// probeLimit is more than the Stat that answers a probe.
+// probeLimit is more than the length of the Stat in the reply to a probe.
 const probeLimit = 1 << 10
 
 // accepted reports whether the server has answered a probe.

@@ -20,8 +20,8 @@ const (
 // treePause is the pause after a server refused a recursive watch for now.
 const treePause = time.Second
 
-// tendTrees brings the recursive watches at the server in line with the client's
-// TreeWatches, in the background, while there is a connection that serves.
+// tendTrees sets and removes recursive watches at the server until they match the client's
+// TreeWatches. It does so in the background, while there is a connection that serves.
 func (s *session) tendTrees() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *session) tendTrees() {
 	if !ok {
 		return
 	}
-	s.sent.tree = s.core.spawn(func() { // ends with the answer or the connection, or after a pause
+	s.sent.tree = s.core.spawn(func() { // ends with the reply or the connection, or after a pause
 		again := s.tendTree(job)
 		s.mu.Lock()
 		s.sent.tree = false
@@ -43,8 +43,8 @@ func (s *session) tendTrees() {
 	})
 }
 
-// tendTree does one job, and reports whether to look for more: not if the connection broke,
-// because the next one wakes the loop.
+// tendTree does one job, and reports whether to look for more. It returns false if the connection
+// broke, because the next connection wakes the loop.
 func (s *session) tendTree(job treeJob) (again bool) {
 	opcode, argument := proto.OpAddWatch, uint32(modeRecursive)
 	if !job.set {
@@ -52,7 +52,7 @@ func (s *session) tendTree(job treeJob) (again bool) {
 	}
 	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.path), argument)
 	_, err := s.ask(s.ctx, opcode, body)
-	if err != nil || !job.set { // reads of the path left no watch of their own, or it is gone, too
+	if err != nil || !job.set { // no watch of the path's reads is left
 		s.watches.fireAt(job.path, EventReconnected)
 	}
 	switch {

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// SetServers makes the client go to other servers of its ensemble, as a
-// connect string names them; its chroot must be the client's. If the present
-// server is not among them the connection moves, and the session with it; an
-// attempt to connect that is in progress ends, and the next one goes to the new
-// servers. It returns at once. An error says all that is wrong with the connect
-// string, and that nothing was changed.
+// SetServers makes the client connect to other servers of its ensemble, as a connect string names
+// them; its chroot must be the client's. If the present server is not among them, the client moves
+// to a new server with its session. An attempt to connect that is under way ends, and the next
+// attempt goes to the new servers. SetServers returns at once. If the connect string is invalid,
+// the error has all its faults, and nothing is changed.
 func (c *Client) SetServers(connect string) error {
 	parsed, err := parseConnectString(connect)
 	if err == nil && parsed.chroot != c.core.cfg.chroot {
@@ -23,11 +22,11 @@ func (c *Client) SetServers(connect string) error {
 	return nil
 }
 
-// Servers returns the servers that the client goes to, as "host:port".
+// Servers returns the servers to which the client connects, as "host:port".
 func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers().first()) }
 
-// setServers changes where the client goes to, by a function that gets what was
-// valid until then and is called with mu held.
+// setServers changes the client's servers by a function. It calls the function with the present
+// list, with mu held.
 func (c *core) setServers(change func(*serverList)) {
 	c.mu.Lock()
 	change(&c.servers)
@@ -46,7 +45,7 @@ func (c *core) currentServers() serverList {
 	return c.servers
 }
 
-// begin makes s the session that is running, with the servers of this moment.
+// begin makes s the running session, with the servers of this moment.
 func (c *core) begin(s *session, begun serverList) {
 	c.mu.Lock()
 	c.running = s

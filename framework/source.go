@@ -9,14 +9,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// WithServers sets where the names of the servers come from: source returns them,
-// each as "host:port" or "host". The client calls it before it connects for the
-// first time, and again each time that an attempt at every server has failed; a
-// client that is connected does not ask. If source fails, names no server or a
-// faulty one, the client goes on with those that it knows: at first these are the
-// servers of the connect string, which may be a chroot alone, or empty. source has
-// to return when its context ends, which is after the time of one attempt to connect
-// ([WithConnectTimeout]). It is called by one goroutine at a time.
+// WithServers sets the source of the servers' names: source returns them, each as "host:port" or
+// "host". The client calls it before it connects for the first time, and again each time that an
+// attempt at every server has failed. While the client is connected, it does not call source.
+//
+// If source fails, names no server or an invalid one, the client keeps its servers. At first these
+// are the servers of the connect string, which may be only a chroot, or empty. source has to return
+// when its context ends, which is after the time of one attempt to connect ([WithConnectTimeout]).
+// One goroutine at a time calls it.
 func WithServers(source func(context.Context) ([]string, error)) Option {
 	return optionFunc(func(cfg *config) {
 		if source == nil {
@@ -26,8 +26,8 @@ func WithServers(source func(context.Context) ([]string, error)) Option {
 	})
 }
 
-// askForServers asks the source of servers, if there is one. A new session's
-// wire does so while that of the session before may still be ending, but not dialling.
+// askForServers asks the source of servers, if there is one. A new session's wire may do so while
+// the earlier session's wire is still ending, but not while that wire dials.
 func (s *session) askForServers() {
 	if s.core.cfg.source == nil {
 		return
@@ -44,7 +44,7 @@ func (s *session) askForServers() {
 	s.core.found(s, servers)
 }
 
-// ask returns what the source of servers says.
+// ask returns the servers that the source names.
 func (cfg *config) ask(ctx context.Context) ([]string, error) {
 	names, err := cfg.source(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (cfg *config) ask(ctx context.Context) ([]string, error) {
 	return servers, nil
 }
 
-// found makes s go to the servers that the source named.
+// found makes s connect to the servers that the source named.
 func (c *core) found(s *session, servers []string) {
 	c.mu.Lock()
 	changed := !slices.Equal(c.servers.given, servers)

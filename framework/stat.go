@@ -8,7 +8,7 @@ import (
 
 // A Stat is a znode's metadata.
 type Stat struct {
-	Czxid          int64     // the transaction that created the znode: grows with every one of the ensemble
+	Czxid          int64     // the transaction that created the znode; ever greater
 	Mzxid          int64     // the transaction that last changed its data
 	Pzxid          int64     // the transaction that last added or removed a child
 	Ctime          time.Time // creation, by the server's clock

@@ -14,8 +14,9 @@ import (
 //	                 └─ Lost <───────┘        AuthFailed: from any state but Closed
 //	                                          Closed: from any state, for good
 //
-// A client [WithReadOnly] goes from Connecting, Suspended and Lost to ReadOnly, and from there to
-// Connected, to Lost if its session ends, and back to Suspended, or Connecting if it has no session.
+// A client [WithReadOnly] goes from Connecting, Suspended and Lost to ReadOnly. From there it goes
+// to Connected, or to Lost if its session ends. If the read-only connection ends, it goes back to
+// Suspended, or to Connecting if it has no session.
 type State int32
 
 // The states of a client.
@@ -25,20 +26,20 @@ const (
 	Connecting State = iota + 1
 	// Connected means that the session has a connection.
 	Connected
-	// Suspended means that the connection broke. The session stands, as far as
-	// can be known; with it stand its ephemeral znodes, for now.
+	// Suspended means that the connection broke. As far as the client knows, the session is still
+	// valid and its ephemeral znodes still exist.
 	Suspended
-	// Lost means that the session is over, or has to be taken for over: its
-	// ephemeral znodes are gone or will go. A new session follows, with Connected.
+	// Lost means that the session is over, or may be over: its ephemeral znodes are deleted or will
+	// be deleted. A new session follows, with Connected.
 	Lost
 	// Closed means that Close was called. It is the last state.
 	Closed
-	// AuthFailed means that a server refused a credential ([WithAuth], [WithSASL]), or
-	// requires one that the client does not have. Until a server accepts the client,
-	// which goes on to try, every operation fails with [ErrAuthFailed] at once.
+	// AuthFailed means that a server refused a credential ([WithAuth], [WithSASL]), or requires one
+	// that the client does not have. The client keeps trying. Until a server accepts the client,
+	// every operation fails with [ErrAuthFailed] at once.
 	AuthFailed
-	// ReadOnly means that the client has only a connection to a server that has lost its quorum:
-	// see [WithReadOnly]. The session, if there was one, is as in Suspended.
+	// ReadOnly means that the client has only a connection to a server that has lost its quorum;
+	// [WithReadOnly] allows that. The session, if there was one, is as in Suspended.
 	ReadOnly
 )
 
@@ -76,13 +77,13 @@ func (s State) key() string {
 
 // A StateChange is a transition of a client's state.
 type StateChange struct {
-	// From is the state before; zero for the first change that a listener
-	// gets, which tells it the present state.
+	// From is the state before. It is zero for the first change that a listener gets, which reports
+	// the present state.
 	From State
-	// To is the state since.
+	// To is the new state.
 	To State
-	// Session is the session that the change is about: the new one at
-	// Connected, the one that ended at Lost. Zero where there is none.
+	// Session is the session that the change is about: the new session at Connected, the session
+	// that ended at Lost. It is zero if there is none.
 	Session int64
 	// Cause says why a connection broke or a session ended; nil otherwise.
 	Cause error

@@ -2,6 +2,5 @@ package framework
 
 import "context"
 
-// A Resolver returns the addresses that a host's name stands for, as
-// net.DefaultResolver.LookupHost does.
+// A Resolver returns the addresses of a host's name, as net.DefaultResolver.LookupHost does.
 type Resolver func(ctx context.Context, host string) (addrs []string, err error)

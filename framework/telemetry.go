@@ -9,24 +9,21 @@ import (
 	"github.com/docent-go/docent/framework/internal/otelzk"
 )
 
-// WithTracerProvider says who makes the spans of the client and of the recipes
-// on it. The default is OpenTelemetry's global provider, which makes none until
-// an application sets it up.
+// WithTracerProvider sets the provider of the spans of the client and of the recipes on it. The
+// default is OpenTelemetry's global provider, which makes none until an application sets it up.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return optionFunc(func(cfg *config) { cfg.tracers = provider })
 }
 
-// WithMeterProvider says who keeps the metrics of the client and of the recipes
-// on it. The default is OpenTelemetry's global provider, which keeps none until
-// an application sets it up.
+// WithMeterProvider sets the provider of the metrics of the client and of the recipes on it. The
+// default is OpenTelemetry's global provider, which keeps none until an application sets it up.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return optionFunc(func(cfg *config) { cfg.meters = provider })
 }
 
-// WithOperationSpans says whether operations have spans, where they are called
-// and in the background: all of them or none. The default is that an operation
-// has a span where its context carries a sampled one, so that operations show in
-// the traces that an application begins and begin none.
+// WithOperationSpans sets whether operations have spans, in calls and in the background: all of
+// them or none. By default an operation has a span if its context carries a sampled span. So
+// operations show in the traces that an application begins, and begin none.
 func WithOperationSpans(always bool) Option {
 	mode := otelzk.SpansNever
 	if always {
@@ -35,10 +32,10 @@ func WithOperationSpans(always bool) Option {
 	return optionFunc(func(cfg *config) { cfg.spans = mode })
 }
 
-// TracerProvider returns what makes the client's spans, for recipes.
+// TracerProvider returns the provider of the client's spans, for recipes.
 func (c *Client) TracerProvider() trace.TracerProvider { return c.core.cfg.tracerProvider() }
 
-// MeterProvider returns what keeps the client's metrics, for recipes.
+// MeterProvider returns the provider of the client's metrics, for recipes.
 func (c *Client) MeterProvider() metric.MeterProvider { return c.core.cfg.meterProvider() }
 
 func (cfg *config) tracerProvider() trace.TracerProvider {
@@ -58,7 +55,7 @@ func (cfg *config) meterProvider() metric.MeterProvider {
 // Logger returns the client's logger, for recipes; it is never nil.
 func (c *Client) Logger() *zap.Logger { return c.core.log }
 
-// newTelemetry returns the telemetry of a client that has not begun to work.
+// newTelemetry returns the telemetry of a new client, which has not started.
 func newTelemetry(c *core) *otelzk.Telemetry {
 	var states []string
 	for s := Connecting; s <= ReadOnly; s++ {

@@ -11,25 +11,25 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// configPath is where an ensemble keeps its own configuration.
+// configPath is the znode in which an ensemble keeps its own configuration.
 const configPath = "/zookeeper/config"
 
-// trackPause is the pause after a configuration could not be read, beside the
-// pauses of the client's retry policy, or not be gone to.
+// trackPause is the pause after a configuration could not be read or followed. The pauses of the
+// client's retry policy come in addition.
 const trackPause = 10 * time.Second
 
 // A tracker follows the ensemble's configuration. Only its loop uses its fields.
 type tracker struct {
 	core    *core
 	path    string
-	version int64 // of the latest configuration that was taken over
+	version int64 // of the latest adopted configuration
 }
 
 func newTracker(c *core, path string) *tracker { return &tracker{core: c, path: path, version: -1} }
 
 // loop runs until the client is closed. NewClient starts it; Close waits for it.
 func (t *tracker) loop() {
-	for t.core.awaitUp() && t.core.ctx.Err() == nil { // a client that is being closed may be Connected
+	for t.core.awaitUp() && t.core.ctx.Err() == nil { // at Close the state may be Connected
 		var pause <-chan time.Time
 		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchKey{WatchData, t.path})
 		if err != nil {
@@ -47,15 +47,15 @@ func (t *tracker) loop() {
 	}
 }
 
-// adopt goes to the servers that a configuration names, unless it is older than
-// the one that was taken over, or names none. It returns false if the client
-// stays at a server that was removed, because no other can be reached.
+// adopt makes the client connect to the servers that a configuration names. It ignores a
+// configuration that is older than the adopted one, or names none. It returns false if the client
+// stays at a removed server because it can reach no other.
 func (t *tracker) adopt(text []byte) (settled bool) {
 	config, err := parseEnsembleConfig(string(text))
 	if err != nil {
 		t.core.log.Warn("a part of the ensemble's configuration cannot be read", zap.Error(err))
 	}
-	if config.Version < t.version { // of a server that lags behind
+	if config.Version < t.version { // from a server that lags behind
 		return true
 	}
 	t.version = config.Version
@@ -71,8 +71,8 @@ func (t *tracker) adopt(text []byte) (settled bool) {
 	return t.moveTo(servers)
 }
 
-// moveTo leaves the present server if it is not one of servers, as soon as one of
-// those can be reached: until then a connection that works is better than none.
+// moveTo leaves the present server if it is not one of servers, as soon as the client can reach one
+// of those. Until then the present connection is better than none.
 func (t *tracker) moveTo(servers []string) (settled bool) {
 	s := t.core.current()
 	if s == nil || s.reached().Among(servers) {
@@ -87,8 +87,7 @@ func (t *tracker) moveTo(servers []string) (settled bool) {
 	return false
 }
 
-// reachable reports whether a server accepts a connection, with TLS if the client
-// has that.
+// reachable reports whether a server accepts a connection, with TLS if the client uses that.
 func (t *tracker) reachable(to hosts.Target) bool {
 	ctx, cancel := context.WithTimeout(t.core.ctx, t.core.cfg.connectTimeout)
 	defer cancel()
@@ -96,6 +95,6 @@ func (t *tracker) reachable(to hosts.Target) bool {
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // it has shown what it was for
+	_ = conn.Close() // it has shown that the server is reachable
 	return true
 }

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// maxUnread is how many changes a TreeWatch keeps that nobody has asked for. More become
-// one EventUnseen.
+// maxUnread is how many changes a TreeWatch keeps for Next. If there are more, one EventUnseen
+// replaces them.
 const maxUnread = 1 << 16
 
-// trees are a client's TreeWatches. They outlive sessions; the server forgets their watches
-// with each connection.
+// trees are a client's TreeWatches. They outlive sessions; the server forgets their watches when
+// the connection ends.
 type trees struct {
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	entries map[string]*tree
@@ -18,7 +18,7 @@ type trees struct {
 	link    int      // counts that session's connections
 }
 
-// A tree is all TreeWatches of one path.
+// A tree has all TreeWatches of one path.
 type tree struct {
 	watches []*TreeWatch
 	valid   bool // the server of the present connection has the watch
@@ -52,7 +52,7 @@ func (t *trees) leave(w *TreeWatch) {
 	w.ends(ErrClosed)
 }
 
-// take returns what w has for Next.
+// take returns the changes that w has for Next.
 func (t *trees) take(w *TreeWatch) ([]Change, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,9 +69,9 @@ func (t *trees) valid(w *TreeWatch) bool {
 	return w.err == nil && e != nil && e.valid
 }
 
-// fire notifies the TreeWatches that the event concerns. It runs on a goroutine of the wire
-// client, in the connection's order, and does not block. It reports whether a TreeWatch is on
-// the parent of path, so that watches on the children of that have to be notified, too.
+// fire notifies the TreeWatches that the event concerns. It runs on a goroutine of the wire client,
+// in the connection's order, and does not block. It reports whether a TreeWatch is on the parent of
+// path. If so, watches on the children of that parent have to be notified, too.
 func (t *trees) fire(kind EventKind, path string) (onParent bool) {
 	if kind != EventCreated && kind != EventChanged && kind != EventDeleted {
 		return false
@@ -93,7 +93,7 @@ func (t *trees) fire(kind EventKind, path string) (onParent bool) {
 	return t.entries[dir] != nil
 }
 
-// sever takes note that the connection of s is gone, and the watches with it.
+// sever records that the connection of s is lost, and the watches with it.
 func (t *trees) sever(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,15 +109,15 @@ func (t *trees) severLocked() {
 	}
 }
 
-// A treeJob is a watch to be set or removed on the connection link.
+// A treeJob is a watch to set or to remove on the connection link.
 type treeJob struct {
 	path string
 	set  bool
 	link int
 }
 
-// next returns what is to be done on the connection of s, if there is anything. A watch that
-// is to be removed is invalid from then on.
+// next returns the next job for the connection of s, if there is one. A watch that is to be removed
+// is invalid from then on.
 func (t *trees) next(s *session) (job treeJob, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (t *trees) next(s *session) (job treeJob, ok bool) {
 	return treeJob{}, false
 }
 
-// done takes note that a watch is set, unless the connection that it was set on is gone.
+// done records that a watch is set, unless the connection that it was set on is lost.
 func (t *trees) done(job treeJob) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,8 +165,8 @@ func (t *trees) refuse(path string, err error) {
 	}
 }
 
-// begins takes note that the watch is valid, maybe again. It needs the mu of trees, as
-// the following do.
+// begins records that the watch is valid, maybe again. The caller holds the mu of trees, as the
+// callers of the following methods do.
 func (w *TreeWatch) begins() {
 	if w.met {
 		w.add(Change{Path: w.client.viewPath(w.path), Kind: EventUnseen})
@@ -195,6 +195,6 @@ func (w *TreeWatch) ends(err error) {
 func (w *TreeWatch) notify() {
 	select {
 	case w.news <- struct{}{}:
-	default: // Next has yet to look, and will see this too
+	default: // Next has not looked yet, and will see this change too
 	}
 }

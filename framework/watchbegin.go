@@ -5,22 +5,21 @@ import (
 	"errors"
 )
 
-// A beginning is a Watch whose read is on its way.
+// A beginning is a Watch whose read is under way.
 type beginning struct {
 	watch  *Watch
-	disarm func()                      // nil where a watch stands at the server
-	read   *pending[*nodeState]        // nil where none is needed
+	disarm func()                      // nil if the server has the watch
+	read   *pending[*nodeState]        // nil if no read is needed
 	again  func() *pending[*nodeState] // begins a read that is not shared
 	anew   func() *beginning           // begins the Watch again
 	armed  bool                        // the server had the watch before
-	shared bool                        // what is found may be told to others
+	shared bool                        // other Watches may use the result
 	others bool                        // the read is another Watch's
 }
 
-// beginWatch registers before it reads, so that no event can come unnoticed.
-// While a watch stands at the server, a plain read will do, which shows whether the
-// server has dropped an event of that watch. No read is needed
-// where shared says so and one has been made before, or is on its way.
+// beginWatch registers before it reads, so no event can be missed. If the server has the watch
+// already, a plain read is enough; it shows whether the server has dropped an event of that watch.
+// If shared is true, an earlier read or a read that is under way replaces the read.
 func (s *session) beginWatch(
 	key watchKey, ask func(*wire) (nodeState, error), shared bool,
 ) *beginning {
@@ -38,8 +37,8 @@ func (s *session) beginWatch(
 		})
 	}
 	if !armed {
-		// Before it shares a read: that may not have been sent yet, and who began it
-		// may give up.
+		// Arm before sharing a read: that read may not have been sent yet, and its caller may
+		// withdraw.
 		b.disarm = s.tap.Arm(key.kind.read(), key.path)
 	}
 	if armed || !shared {
@@ -52,8 +51,8 @@ func (s *session) beginWatch(
 	return b
 }
 
-// wait returns the Watch once its read has been answered. What another one's read
-// found missing may have come since, so that is looked for again.
+// wait returns the Watch once its read has been answered. If another Watch's read found no znode,
+// the znode may have been created since, so wait reads again.
 func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 	if b.read == nil {
 		return b.watch, nil
@@ -78,8 +77,8 @@ func (b *beginning) wait(ctx context.Context) (*Watch, error) {
 	return b.watch, nil
 }
 
-// end lets go of what kept the path armed, once what came of the read is known to
-// others: from then on nobody shares it.
+// end releases the arming of the path once the read's outcome is recorded for other Watches. From
+// then on no other Watch shares the read.
 func (b *beginning) end(err error) {
 	registry, entry := b.watch.registry, b.watch.entry
 	if err == nil {

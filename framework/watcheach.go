@@ -5,12 +5,14 @@ import (
 	"errors"
 )
 
-// WatchEach sets a watch of one kind on each of the paths, as [Client.Watch]
-// does, within the time of one: all reads are on their way before any is waited
-// for. It returns a Watch or an error for each path, in their order; an outage
-// fails all of them. What an earlier call has read, and still watches, is not read again:
-// what a watch of the kind tells of is as it was, while other fields of the Stat, as
-// the number of children of a znode whose data are watched, may be older.
+// WatchEach sets a watch of one kind on each of the paths, as [Client.Watch] does, within the time
+// of one: it sends all reads before it waits for a reply. It returns a Watch or an error for each
+// path, in their order; an outage fails all of them. It is retried as a whole by the client's
+// policy until ctx ends.
+//
+// If an earlier call has read a znode and still watches it, WatchEach does not read it again. The
+// state that the kind watches has not changed then. Other fields of the Stat may be older, as the
+// number of children of a znode whose data are watched.
 func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
 	faults := make([]error, len(paths))
 	keys := make([]watchKey, len(paths))
@@ -41,15 +43,15 @@ func wrapEach(ctx context.Context, op string, paths []string, faults []error) []
 	return faults
 }
 
-// An outcomeOfWatch is a Watch, or what stood against it.
+// An outcomeOfWatch is a Watch, or its fault.
 type outcomeOfWatch struct {
 	watch *Watch
 	err   error
 }
 
-// watchEach returns an error only if the connection failed one of the reads; then
-// none is left. It returns as soon as that is known, since a retry waits for the
-// next connection, and a read that had not been sent yet may be answered by that.
+// watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
+// It returns as soon as it knows that, because a retry waits for the next connection. The next
+// connection may also answer a read that had not been sent yet.
 func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWatch, error) {
 	all, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -69,7 +71,7 @@ func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWa
 		found[i].watch, found[i].err = b.wait(all)
 		err := found[i].err
 		if Retryable(err) {
-			fail(err) // another call's read may have told
+			fail(err) // another call's read may have shown it
 		}
 		if all.Err() != nil || errors.Is(err, ErrClosed) {
 			outage = errors.Join(outage, err)

@@ -2,14 +2,14 @@ package framework
 
 import "sync"
 
-// A watchKey names what all Watches of one kind on one path share.
+// A watchKey identifies the watch that all Watches of one kind on one path share.
 type watchKey struct {
 	kind WatchKind
 	path string
 }
 
-// watches are a session's Watches. The server tells once per watch that it
-// keeps, and then forgets it; it also forgets all when the connection ends.
+// watches are a session's Watches. The server notifies once per watch that it keeps, and then
+// forgets the watch. It forgets all watches when the connection ends.
 type watches struct {
 	spawn func(fn func()) // runs a function of AfterFire on a goroutine of its own
 
@@ -17,19 +17,19 @@ type watches struct {
 	entries map[watchKey]*watchEntry
 }
 
-// A watchEntry is one watch at the server, standing or about to. It leaves the
-// map when that has fired or is gone with its connection; until then it serves whoever
-// comes, since a watch can't be taken back.
+// A watchEntry is one watch at the server, valid or being set. It leaves the map when that watch
+// has fired or its connection is lost. Until then every new Watch uses it, because a client can't
+// withdraw a watch.
 type watchEntry struct {
 	key         watchKey
 	subscribers map[*Watch]struct{}
-	armed       bool       // the server has it
-	severed     bool       // it had, on a connection that is gone; it will be fired for that
-	mark        watchMark  // what the read saw that armed it
-	found       *nodeState // what a read of WatchEach found; nil for none, never changed. See known
+	armed       bool       // the server has the watch
+	severed     bool       // the server had it on a lost connection; fireAll follows
+	mark        watchMark  // the state that the arming read found
+	found       *nodeState // the result of a read of WatchEach, never changed; may be nil
 
-	// reading is WatchEach's read that is to set the watch, while it is on its way and
-	// whoever sent it keeps its path armed; else nil.
+	// reading is WatchEach's read that is to set the watch. It is nil unless that read is under way
+	// and its caller keeps the path armed.
 	reading *pending[*nodeState]
 }
 
@@ -37,7 +37,7 @@ func newWatches(spawn func(fn func())) *watches {
 	return &watches{spawn: spawn, entries: make(map[watchKey]*watchEntry)}
 }
 
-// join adds a Watch. armed says whether the server has the watch already.
+// join adds a Watch. armed reports whether the server has the watch already.
 func (r *watches) join(key watchKey) (w *Watch, armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,9 +63,8 @@ func (r *watches) armed() (n int) {
 	return n
 }
 
-// known gives w what an earlier read of what it watches found, if there was one and
-// the watch has not fired since. Then what is watched has not changed as far as
-// the session knows: a server tells of a change before it answers from the new state.
+// known gives w the result of an earlier read if the watch has not fired since. Then the session
+// knows of no change, because a server notifies of a change before it replies from the new state.
 func (r *watches) known(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,8 +75,8 @@ func (r *watches) known(w *Watch) bool {
 	return true
 }
 
-// share returns the read on its way that will do for others, or makes it the one that
-// begin begins. own says which.
+// share returns a read that is under way and can be shared, or begins one and keeps it for others.
+// own reports whether it began the read.
 func (r *watches) share(entry *watchEntry, begin func() *pending[*nodeState]) (read *pending[*nodeState], own bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +87,7 @@ func (r *watches) share(entry *watchEntry, begin func() *pending[*nodeState]) (r
 	return entry.reading, true
 }
 
-// unshare takes back the read that share made the entry's.
+// unshare removes the entry's read, which share kept.
 func (r *watches) unshare(entry *watchEntry, read *pending[*nodeState]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,8 +96,8 @@ func (r *watches) unshare(entry *watchEntry, read *pending[*nodeState]) {
 	}
 }
 
-// setArmed notes that the server has the watch, unless that has fired since, and keeps what the
-// read found if others are to know it.
+// setArmed records that the server has the watch, unless that has fired since. It keeps the read's
+// result if other Watches may use it.
 func (r *watches) setArmed(b *beginning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +114,7 @@ func (r *watches) setArmed(b *beginning) {
 	}
 }
 
-// severAll takes note that the connection is gone that the server kept the watches for.
+// severAll records that the connection on which the server kept the watches is lost.
 func (r *watches) severAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +123,7 @@ func (r *watches) severAll() {
 	}
 }
 
-// valid reports whether w has neither fired nor is about to because its connection is lost.
+// valid reports whether w has not fired and its connection is not lost.
 func (r *watches) valid(w *Watch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,8 +141,8 @@ func (r *watches) leave(w *Watch) {
 	}
 }
 
-// fire tells the Watches that the event concerns. It runs on a goroutine of the
-// wire client, in the connection's order, and does not block.
+// fire notifies the Watches that the event concerns. It runs on a goroutine of the wire client, in
+// the connection's order, and does not block.
 func (r *watches) fire(event EventKind, path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +155,7 @@ func (r *watches) fire(event EventKind, path string) {
 	}
 }
 
-// concerns returns the kinds of watches that a server's event uses up.
+// concerns returns the kinds of watches that a server's event ends.
 func (k EventKind) concerns() []WatchKind {
 	switch k {
 	case EventCreated:
@@ -170,8 +169,8 @@ func (k EventKind) concerns() []WatchKind {
 	}
 }
 
-// fireAt tells the Watches on path, of whatever kind, when their watch at the server is
-// gone for another reason than an event.
+// fireAt notifies the Watches on path, of all kinds, if their watch at the server is gone for
+// another reason than an event.
 func (r *watches) fireAt(path string, event EventKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,8 +183,7 @@ func (r *watches) fireAt(path string, event EventKind) {
 	}
 }
 
-// fireAll tells all Watches, when the connection that the server kept them for
-// is gone.
+// fireAll notifies all Watches when the connection on which the server kept them is lost.
 func (r *watches) fireAll(event EventKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,20 +7,19 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
-// A WatchKind says what a [Watch] looks at.
+// A WatchKind says which state a [Watch] watches.
 type WatchKind int
 
 // The kinds of watches.
 const (
-	// WatchData tells that a znode's data changed or that it was deleted. The
-	// znode has to exist.
+	// WatchData notifies that a znode's data changed or that the znode was deleted. The znode has
+	// to exist.
 	WatchData WatchKind = iota + 1
-	// WatchExists tells that a znode was created, changed or deleted. It leaves a
-	// watch on the server for a path that does not exist, which stays until
-	// the znode is created or the connection ends.
+	// WatchExists notifies that a znode was created, changed or deleted. If the path does not
+	// exist, the watch stays on the server until the znode is created or the connection ends.
 	WatchExists
-	// WatchChildren tells that a child was created or deleted, or that the znode
-	// was deleted. The znode has to exist.
+	// WatchChildren notifies that a child was created or deleted, or that the znode was deleted.
+	// The znode has to exist.
 	WatchChildren
 )
 
@@ -46,13 +45,13 @@ const (
 	EventDeleted
 	EventChanged
 	EventChildrenChanged
-	// EventReconnected means that the connection was away: what is watched may
-	// have changed in the meantime.
+	// EventReconnected means that the connection was lost: the watched state may have changed
+	// since.
 	EventReconnected
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
-	// shows a change whose event the server dropped. See also [TreeWatch.Next].
+	// shows a change whose event the server dropped. [TreeWatch.Next] returns it, too.
 	EventUnseen
 )
 

@@ -1,7 +1,7 @@
 package framework
 
-// A watchMark tells two states of a znode apart as a watch of one kind does. It is zero if there is
-// no znode.
+// A watchMark is the part of a znode's state that a watch of one kind watches. It is zero if there
+// is no znode.
 type watchMark struct{ created, changed int64 }
 
 func (k WatchKind) mark(found *nodeState) watchMark {

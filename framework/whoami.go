@@ -8,17 +8,17 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// An Identity is whom a server takes a client for, as an ACL names it.
+// An Identity is an identity of the client at a server, as an ACL names it.
 type Identity struct {
 	Scheme string // as in "ip", "digest", "sasl", "x509"
 	ID     string // the user; of scheme "digest" without the hash of the password
 }
 
-// WhoAmI returns the identities that the present connection has at its server: the
-// client's address, and one for each credential that was accepted. It is retried by the
-// client's policy until ctx ends. Servers older than ZooKeeper 3.7 do not know it:
-// the error wraps [ErrUnsupported]. To find that out costs the connection, so such a
-// server is asked once in ten minutes.
+// WhoAmI returns the identities that the present connection has at its server: the client's
+// address, and one for each credential that was accepted. It is retried by the client's policy
+// until ctx ends. Servers older than ZooKeeper 3.7 do not know the request: the error wraps
+// [ErrUnsupported]. Finding that out costs the connection, so the client asks such a server once in
+// ten minutes. Other errors are the errors of every operation.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]Identity, error) {
 		body, err := s.ask(ctx, proto.OpWhoAmI, nil)
@@ -42,5 +42,5 @@ func identities(body []byte) ([]Identity, error) {
 	return ids, nil
 }
 
-// errMalformed is for an answer that is not what the protocol says.
+// errMalformed is returned for a reply that does not follow the protocol.
 var errMalformed = fmt.Errorf("%w: %w", ErrServer, errors.New("malformed answer"))

@@ -7,7 +7,7 @@ import (
 // A wire is a session's connection by the wire client, with the types of this package.
 type wire struct{ *zkconn.Conn }
 
-// A nodeState is what a read found.
+// A nodeState is the result of a read.
 type nodeState struct {
 	exists   bool
 	stat     Stat

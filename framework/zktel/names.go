@@ -1,30 +1,29 @@
-// Package zktel has the names of what the client tells of itself: the scope of its spans and metrics,
-// their attributes, the fields of its log lines, and its metrics. docs/observability.md says which is
-// found where.
+// Package zktel has the names in the client's telemetry: the scope of its spans and metrics, their
+// attributes, the fields of its log lines, and its metrics. docs/observability.md says where each
+// is found.
 package zktel
 
 // ScopeName is the instrumentation scope of the client's spans and metrics.
 const ScopeName = "github.com/docent-go/docent/framework"
 
-// Keys of attributes of spans and metrics, and of fields of log lines. Those
-// that begin with "zookeeper." are docent's, the others OpenTelemetry's.
+// Keys of attributes of spans and metrics, and of fields of log lines. Those that begin with
+// "zookeeper." are docent's, the others OpenTelemetry's.
 const (
 	// AttrDBSystem is "zookeeper" for every operation.
 	AttrDBSystem = "db.system.name"
 	// AttrDBOperation is the operation, as ZooKeeper calls it: "getData".
 	AttrDBOperation = "db.operation.name"
-	// AttrDBNamespace is the client's chroot and namespace; it is left out where
-	// there is neither.
+	// AttrDBNamespace is the client's chroot and namespace; it is omitted if there is neither.
 	AttrDBNamespace = "db.namespace"
 	// AttrDBBatchSize is how many operations a transaction has, from two on.
 	AttrDBBatchSize = "db.operation.batch.size"
-	// AttrDBStatusCode is the code that the server answered in place of a result.
+	// AttrDBStatusCode is the code that the server returned in place of a result.
 	AttrDBStatusCode = "db.response.status_code"
-	// AttrErrorType is why something failed, as framework.ErrorType returns it.
+	// AttrErrorType is the type of an error, as framework.ErrorType returns it.
 	AttrErrorType = "error.type"
-	// AttrServerAddress is the host of the server that was asked.
+	// AttrServerAddress is the host of the server that got the request.
 	AttrServerAddress = "server.address"
-	// AttrServerPort is its port; it is left out where that is 2181.
+	// AttrServerPort is the port of that server; it is omitted if it is 2181.
 	AttrServerPort = "server.port"
 
 	// AttrNodePath is a znode's path as the ensemble knows it. It is never on a
@@ -35,28 +34,25 @@ const (
 	// AttrConnectionState is a framework.State: "connecting", "connected", "suspended",
 	// "lost", "auth_failed", "read_only", "closed".
 	AttrConnectionState = "zookeeper.client.connection.state"
-	// AttrRetries is how many attempts of an operation failed and were followed
-	// by another.
+	// AttrRetries is how many attempts of an operation failed before another attempt.
 	AttrRetries = "zookeeper.client.operation.retries"
 )
 
 // Names of the client's metrics.
 const (
-	// MetricOperationDuration is a histogram of how long operations took, in
-	// seconds, all attempts included.
+	// MetricOperationDuration is a histogram of the duration of operations in seconds, with all
+	// attempts.
 	MetricOperationDuration = "db.client.operation.duration"
-	// MetricConnectionState tells how many of the process's clients are in which
-	// state.
+	// MetricConnectionState is how many of the process's clients are in each state.
 	MetricConnectionState = "zookeeper.client.connection.state"
 	// MetricTransitions counts changes of a client's state, by the new one.
 	MetricTransitions = "zookeeper.client.connection.transitions"
-	// MetricSessionExpirations counts sessions that ended by other means than
-	// Close.
+	// MetricSessionExpirations counts sessions that ended without Close.
 	MetricSessionExpirations = "zookeeper.client.session.expirations"
-	// MetricRetries counts failed attempts that were followed by another.
+	// MetricRetries counts failed attempts after which another attempt followed.
 	MetricRetries = "zookeeper.client.retries"
-	// MetricBackgroundDeletes tells how many guaranteed deletions are pending.
+	// MetricBackgroundDeletes is how many guaranteed deletions are pending.
 	MetricBackgroundDeletes = "zookeeper.client.background.deletes"
-	// MetricWatchCount tells how many watches the servers keep for the clients.
+	// MetricWatchCount is how many watches the servers keep for the clients.
 	MetricWatchCount = "zookeeper.client.watch.count"
 )
