@@ -21,7 +21,7 @@ const closeGrace = 5 * time.Second
 func (c *Client) Close() error {
 	core := c.core
 	core.closing.Do(func() { core.closeErr = core.close() })             // later calls wait
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // not the client's, which has ended
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the client's has ended
 	defer cancel()
 	// Each caller waits by itself, because Close does not wait for a listener that calls it.
 	if err := core.listeners.Close(ctx); err != nil {

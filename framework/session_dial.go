@@ -41,7 +41,8 @@ func (s *session) dial(string) (net.Conn, error) {
 
 // undialled records that an attempt to connect failed with err.
 func (s *session) undialled(t hosts.Target, err error) {
-	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers) // the latter by askForServers
+	// askForServers has logged ErrNoServers.
+	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
 	switch {
 	case told || s.ended() != nil:
 	case s.readsOnly:

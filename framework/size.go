@@ -14,7 +14,7 @@ const (
 	setSize     = headSize + 2*proto.LengthSize + 4     // path, data, version
 	createSize  = headSize + 3*proto.LengthSize + 4 + 8 // path, data, ACL, flags, TTL
 	authSize    = headSize + 4 + 2*proto.LengthSize     // type, scheme, credential
-	multiOpSize = proto.OpHeadSize                      // per operation of a transaction, and at its end
+	multiOpSize = proto.OpHeadSize                      // per operation, and at the end
 )
 
 // checkSize returns an error if a request of that many bytes must not be sent. The server would

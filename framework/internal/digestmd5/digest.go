@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// credentials are what the digests are made of.
+// credentials have the inputs of the digests.
 type credentials struct {
 	userBytes, realmBytes, passwordBytes []byte // in the encoding of digests
 	realm, nonce, cnonce                 string
@@ -35,8 +35,8 @@ func joined(first []byte, rest ...[]byte) []byte {
 	return b
 }
 
-// encode returns text in the encoding of digests: ISO 8859-1 where that has all its
-// characters, else UTF-8 if the server takes it.
+// encode returns text in the encoding of digests. That is ISO 8859-1 if it has all characters of
+// text, else UTF-8 if the server accepts that.
 func encode(text string, takesUTF8 bool) ([]byte, error) {
 	b := make([]byte, 0, len(text))
 	for _, r := range text {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// errMalformed is for a challenge that is no list of directives.
+// errMalformed is returned for a challenge that is no list of directives.
 var errMalformed = errors.New("malformed challenge")
 
-// directives are what a challenge says. A name may be given several times.
+// directives are the content of a challenge. A name may occur several times.
 type directives map[string][]string
 
-// first returns the first value given for the name, "" for none.
+// first returns the first value of the name, "" for none.
 func (d directives) first(name string) string {
 	if values := d[name]; len(values) > 0 {
 		return values[0]
@@ -19,7 +19,7 @@ func (d directives) first(name string) string {
 	return ""
 }
 
-// parse reads a list as name=value, name="quoted value".
+// parse parses a list such as name=value, name="quoted value".
 func parse(challenge string) (directives, error) {
 	d := make(directives)
 	for rest := skip(challenge); rest != ""; rest = skip(rest) {
@@ -37,10 +37,10 @@ func parse(challenge string) (directives, error) {
 	return d, nil
 }
 
-// skip leaves out what separates directives.
+// skip removes the separators at the start of s.
 func skip(s string) string { return strings.TrimLeft(s, ", \t\r\n") }
 
-// readValue returns the value at the start of s, and what follows it.
+// readValue returns the value at the start of s, and the rest of s.
 func readValue(s string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")

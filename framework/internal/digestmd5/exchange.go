@@ -1,6 +1,5 @@
-// Package digestmd5 is the client's side of SASL's mechanism DIGEST-MD5 (RFC 2831), as
-// ZooKeeper's servers speak it: with quality of protection "auth", and a fixed
-// name of the service.
+// Package digestmd5 is the client's side of SASL's mechanism DIGEST-MD5 (RFC 2831), as ZooKeeper's
+// servers use it: with quality of protection "auth", and a fixed name of the service.
 package digestmd5
 
 import (
@@ -16,10 +15,10 @@ import (
 // digestURI names the service. Servers of ZooKeeper have no host name in it.
 const digestURI = "zookeeper/zk-sasl-md5"
 
-// nonceCount is that of an initial authentication, the only kind here.
+// nonceCount is the count of an initial authentication. No other authentication occurs here.
 const nonceCount = "00000001"
 
-// errServer is for a server that does not prove that it knows the password.
+// errServer is returned if a server does not prove that it knows the password.
 var errServer = errors.New("the server did not prove that it knows the password")
 
 // An Exchange is one authentication. It is used once.
@@ -27,7 +26,7 @@ type Exchange struct {
 	user, password string
 	cnonce         string
 	next           func(x *Exchange, challenge []byte) (response []byte, done bool, err error)
-	expected       string // what the server has to prove
+	expected       string // the proof that the server has to send
 }
 
 // New returns an exchange for a user.
@@ -35,9 +34,9 @@ func New(user, password string) *Exchange {
 	return &Exchange{user: user, password: password, cnonce: rand.Text(), next: (*Exchange).begin}
 }
 
-// Next takes the server's challenge and returns the response to it: first an empty one,
-// then the digest, and then none, once the server has proven itself. The error
-// names nothing secret.
+// Next takes the server's challenge and returns the response to it. The first response is empty,
+// the second has the digest. When the server has proven itself, there is none. The error names no
+// secret.
 func (x *Exchange) Next(challenge []byte) (response []byte, done bool, err error) {
 	return x.next(x, challenge)
 }
@@ -47,7 +46,7 @@ func (x *Exchange) begin([]byte) ([]byte, bool, error) {
 	return []byte{}, false, nil
 }
 
-// respond answers the digest-challenge by the digest-response.
+// respond returns the digest-response to the digest-challenge.
 func (x *Exchange) respond(challenge []byte) ([]byte, bool, error) {
 	d, err := parse(string(challenge))
 	if err != nil {
@@ -68,7 +67,7 @@ func (x *Exchange) respond(challenge []byte) ([]byte, bool, error) {
 	return []byte(x.response(c, utf8)), false, nil
 }
 
-// supported returns what stands against the challenge.
+// supported returns an error if this package does not support the challenge.
 func supported(d directives) error {
 	offered := d.first("qop")
 	switch {
@@ -96,7 +95,7 @@ func (x *Exchange) response(c credentials, utf8 bool) string {
 	return b.String()
 }
 
-// verify takes the server's proof.
+// verify checks the server's proof.
 func (x *Exchange) verify(challenge []byte) ([]byte, bool, error) {
 	x.next = (*Exchange).over
 	d, err := parse(string(challenge))

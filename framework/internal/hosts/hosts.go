@@ -1,5 +1,5 @@
-// Package hosts hands out what a session's wire client connects to: each address of each server once,
-// in a random order, round after round.
+// Package hosts returns the targets to which a session's wire client connects: each address of each
+// server once, in a random order, round after round.
 package hosts
 
 import (
@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// Bounds of the pause after a round of fruitless attempts on all servers. It is
-// drawn at random up to a limit that doubles with each round, so that the
-// clients of a restarted ensemble do not come back all at once.
+// Bounds of the pause after a round of failed attempts on all servers. The pause is random up to a
+// limit, which doubles with each round. So the clients of a restarted ensemble do not all come back
+// at once.
 const (
 	minReconnectPause   = 20 * time.Millisecond
 	firstReconnectPause = 200 * time.Millisecond
 	maxReconnectPause   = 2 * time.Second
 )
 
-// steadyAfter is how long a connection must have lasted for the next attempt to
-// begin the first round: a server that accepts connections only to drop them is not
-// to be asked in a tight loop.
+// steadyAfter is how long a connection must have lasted for the next attempt to begin the first
+// round. Some servers accept connections only to drop them; the client must not dial those in a
+// tight loop.
 const steadyAfter = 500 * time.Millisecond
 
-// A List hands out what to connect to, round after round: each address of each
-// server once, in a random order.
+// A List returns targets to connect to, round after round: each address of each server once, in a
+// random order.
 type List struct {
 	resolve Resolver // nil if the dialer takes names; immutable
 
 	mu       sync.Mutex // guards following
 	servers  []string
-	fallback []string      // servers that are tried after those, from the second round on
-	queue    []Target      // what is left of the present round
+	fallback []string      // tried after servers, from the second round on
+	queue    []Target      // the rest of the present round
 	rounds   int           // begun since the last steady connection
-	last     Target        // that was handed out last
+	last     Target        // the target that was returned last
 	linked   time.Time     // when the present connection began to serve, zero if there is none
-	ending   bool          // the wire is to end rather than to connect
+	ending   bool          // the wire is to end and not to connect
 	renewed  chan struct{} // closed and replaced: it ends a pause and a round
 }
 
@@ -52,7 +52,7 @@ func Shuffled[E any](list []E) []E {
 	return order
 }
 
-// Replace changes the servers. Attempts on the new ones begin at once.
+// Replace changes the servers. Attempts on the new servers begin at once.
 func (h *List) Replace(servers, fallback []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +73,7 @@ func (h *List) renewLocked() {
 	h.renewed = make(chan struct{})
 }
 
-// Update changes the servers where a round is about to begin.
+// Update changes the servers if a round is about to begin.
 func (h *List) Update(servers, fallback []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,55 +90,55 @@ func (h *List) Has(t Target) bool {
 // Init is part of the wire client's interface of a host provider.
 func (h *List) Init([]string) error { return nil }
 
-// Len is part of it, too.
+// Len is part of that interface.
 func (h *List) Len() int { return 1 }
 
-// WireHost is what the wire client is told to connect to. It is the dialer that
-// knows where to: a name may have to be asked for, which Next must not wait for.
+// WireHost is the host to which the wire client connects. Only the dialer knows the real address,
+// because resolving a name may block, and Next must not.
 const WireHost = "ensemble"
 
-// Next is part of the wire client's interface. The wire client pauses for a
-// second, failing whatever is queued, if it is told that a round begins; so it
-// never is, and the dialer pauses instead. Only where the wire ends it is told,
-// because there alone it looks whether it was closed.
+// Next is part of the wire client's interface. retryStart would say that a round begins: the wire
+// client then pauses for a second and fails all queued requests. So Next returns false, and the
+// dialer pauses instead. Next returns true only if the wire is to end, because only then does the
+// wire client check whether it was closed.
 func (h *List) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return WireHost, h.ending
 }
 
-// Connected is part of the wire client's interface. It means that a handshake
-// was answered, which is not enough to be of use: see Serves.
+// Connected is part of the wire client's interface. It means that a handshake was answered. The
+// connection may still not serve; Serves records that it does.
 func (h *List) Connected() {}
 
-// Serves takes note that the connection has begun to be of use.
+// Serves records that the connection serves.
 func (h *List) Serves() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.linked = time.Now()
 }
 
-// End makes the wire client give up connecting.
+// End makes the wire client stop connecting.
 func (h *List) End() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ending = true
 }
 
-// A Pause is how long to wait before an attempt.
+// A Pause is the wait before an attempt.
 type Pause struct {
 	Wait    time.Duration
-	Renewed <-chan struct{} // its end ends the wait
+	Renewed <-chan struct{} // closed to end the wait
 	Round   bool            // the attempt begins a round
-	Again   bool            // and the round before it has failed
+	Again   bool            // and the round before it failed
 }
 
-// Pause returns how long to wait before the attempt that comes next.
+// Pause returns the wait before the next attempt.
 func (h *List) Pause() Pause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.linked.IsZero() && time.Since(h.linked) >= steadyAfter {
-		h.rounds, h.queue = 0, nil // what its names stand for may have changed meanwhile
+		h.rounds, h.queue = 0, nil // the addresses of its names may have changed
 	}
 	h.linked = time.Time{}
 	if len(h.queue) > 0 {
@@ -153,9 +153,8 @@ func (h *List) Pause() Pause {
 	return Pause{Wait: wait, Renewed: h.renewed, Round: true, Again: true}
 }
 
-// NextTarget returns what to connect to now. It resolves the server's name if there is
-// a resolver: then the first of its addresses is tried now, and the others later
-// in the round.
+// NextTarget returns the target of the next attempt. If there is a resolver, it resolves the
+// server's name: the first address is tried now, and the others later in the round.
 func (h *List) NextTarget(ctx context.Context) (Target, error) {
 	t, round, err := h.take()
 	if err != nil || h.resolve == nil || t.Addr != "" {
@@ -168,8 +167,8 @@ func (h *List) NextTarget(ctx context.Context) (Target, error) {
 	return h.spread(targets, round), nil
 }
 
-// take takes the next Target from the queue, which it fills if it is empty. round
-// is a token of the servers that it belongs to.
+// take takes the next Target from the queue, which it fills if it is empty. round identifies the
+// servers to which the Target belongs.
 func (h *List) take() (t Target, round chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,8 +199,8 @@ func (h *List) fillLocked() {
 	h.queue = toEnd(h.queue, func(t Target) bool { return t.Server == h.last.Server })
 }
 
-// spread returns the first of a server's targets and keeps the others for the
-// end of the round, unless the servers have changed since it began.
+// spread returns the first of a server's targets. It keeps the others for the end of the round,
+// unless the servers have changed since the round began.
 func (h *List) spread(targets []Target, round chan struct{}) Target {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +212,7 @@ func (h *List) spread(targets []Target, round chan struct{}) Target {
 	return targets[0]
 }
 
-// toEnd returns list with what matches moved to its end.
+// toEnd returns list with the matching elements moved to its end.
 func toEnd[E any](list []E, match func(E) bool) []E {
 	i := slices.IndexFunc(list, match)
 	if i < 0 {

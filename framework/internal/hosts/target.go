@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// A Resolver returns the addresses that a host's name stands for.
+// A Resolver returns the addresses of a host's name.
 type Resolver = func(ctx context.Context, host string) (addrs []string, err error)
 
-// ErrNoServers is why there is no connection where a source names no server.
+// ErrNoServers is the fault of an attempt to connect if a source names no server.
 var ErrNoServers = errors.New("there is no server to connect to")
 
-// A Target is what one attempt to connect goes to.
+// A Target is the server and address of one attempt to connect.
 type Target struct {
 	Server string // host:port as it was given: TLS verifies this host
 	Addr   string // host:port to dial; "" for the server as it was given
@@ -33,7 +33,7 @@ func (t Target) Among(servers []string) bool {
 	return slices.Contains(servers, t.Server) || slices.Contains(servers, t.Addr)
 }
 
-// String returns the server, and the address if that is another.
+// String returns the server, and the address if that differs.
 func (t Target) String() string {
 	if t.Addr == "" || t.Addr == t.Server {
 		return t.Server
@@ -41,8 +41,8 @@ func (t Target) String() string {
 	return t.Server + " (" + t.Addr + ")"
 }
 
-// resolved returns a target for each address that the server's name stands for,
-// in a random order; at least one, if there is no error.
+// resolved returns a target for each address of the server's name, in a random order. If there is
+// no error, it returns at least one.
 func (t Target) resolved(ctx context.Context, resolve Resolver) ([]Target, error) {
 	host, port, err := net.SplitHostPort(t.Server)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package otelzk makes the client's spans and keeps its metrics. It knows operations, states and
-// sessions by their names alone.
+// Package otelzk makes the client's spans and keeps its metrics. It knows only the names of
+// operations, states and sessions.
 package otelzk

@@ -16,10 +16,10 @@ import (
 	"github.com/docent-go/docent/internal/version"
 )
 
-// dbSystem is how OpenTelemetry's conventions have ZooKeeper called.
+// dbSystem is ZooKeeper's name in OpenTelemetry's conventions.
 const dbSystem = "zookeeper"
 
-// A Config says what a Telemetry tells, and whom.
+// A Config says what a Telemetry reports, and where.
 type Config struct {
 	Namespace string // of the client: "" or a path
 	Spans     SpanMode
@@ -27,14 +27,14 @@ type Config struct {
 	Meters    metric.MeterProvider
 	Log       *zap.Logger
 	States    []string        // the keys of all states
-	Now       func() Snapshot // is called whenever metrics are collected
+	Now       func() Snapshot // called whenever metrics are collected
 }
 
-// A Snapshot is what a client is at one moment.
+// A Snapshot is a client's state at one moment.
 type Snapshot struct {
 	State   string // its key
-	Deletes int    // guaranteed deletions that are still to be done
-	Watches int    // that the server keeps
+	Deletes int    // pending guaranteed deletions
+	Watches int    // watches that the server keeps
 }
 
 // A Telemetry makes a client's spans and keeps its metrics.
@@ -47,12 +47,12 @@ type Telemetry struct {
 	retries      metric.Int64Counter
 	transitions  metric.Int64Counter
 	expirations  metric.Int64Counter
-	observed     metric.Registration // of what is looked up when metrics are collected
-	measurements sync.Map            // of measurement to []metric.RecordOption: as few as attribute values combine to
+	observed     metric.Registration // of the values that are read at collection
+	measurements sync.Map            // of measurement to []metric.RecordOption
 }
 
-// New returns the telemetry of a client that has not begun to work. An
-// instrument that can't be had is OpenTelemetry's to report, and does nothing.
+// New returns the telemetry of a new client, which has not started. If an instrument can't be made,
+// OpenTelemetry reports that, and the instrument does nothing.
 func New(cfg Config) *Telemetry {
 	meter := cfg.Meters.Meter(zktel.ScopeName,
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
@@ -80,7 +80,7 @@ func New(cfg Config) *Telemetry {
 	return t
 }
 
-// watch has the client's state looked up whenever metrics are collected.
+// watch registers a callback that reads the client's state whenever metrics are collected.
 func (t *Telemetry) watch(cfg Config, meter metric.Meter) {
 	gauge := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
 		instrument, err := meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
@@ -118,7 +118,7 @@ func (t *Telemetry) Changed(ctx context.Context, state string) {
 	}
 }
 
-// Expired counts a session that ended, because of cause, by other means than closing the client.
+// Expired counts a session that ended, because of cause, and not because the client was closed.
 func (t *Telemetry) Expired(ctx context.Context, cause error) {
 	if t.expirations.Enabled(ctx) {
 		t.expirations.Add(ctx, 1, metric.WithAttributes(attribute.String(zktel.AttrErrorType, errtype.Of(cause))))
@@ -132,8 +132,7 @@ func (t *Telemetry) Close() {
 	}
 }
 
-// report gives an error of OpenTelemetry's to OpenTelemetry: no operation fails
-// for it.
+// report passes an error of OpenTelemetry to OpenTelemetry's handler; no operation fails by it.
 func report(err error) {
 	if err != nil {
 		otel.Handle(err)

@@ -21,22 +21,21 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// An Operation is what is observed.
+// An Operation is an operation that is observed.
 type Operation struct {
 	Name  string // as in errors: "get"
 	Path  string // as the ensemble knows it, "" where there is none
 	Batch int    // operations of a transaction
 }
 
-// A Session is what an operation uses.
+// A Session is the session that an operation uses.
 type Session interface {
 	ID() int64
 	ServerAddr() string // of its latest connection, as "host:port"
 }
 
-// An Observation is one operation as its span, its metrics and the log tell of
-// it: from the call to its end, all attempts included. It belongs to the
-// goroutine of the operation.
+// An Observation is one operation for its span, its metrics and the log: from the call to its end,
+// with all attempts. It belongs to the goroutine of the operation.
 type Observation struct {
 	Session Session // of the latest attempt, nil if there was none
 
@@ -44,12 +43,12 @@ type Observation struct {
 	op        Operation
 	began     time.Time
 	span      trace.Span      // nil if it has none
-	ctx       context.Context // of the operation, with the span, for what it logs
+	ctx       context.Context // of the operation, with the span, for its log lines
 	retries   int
 }
 
-// Observe begins an observation. It returns nil where nobody would hear of it,
-// and has allocated nothing then.
+// Observe begins an observation. If neither spans nor metrics nor logs need it, Observe returns nil
+// and allocates nothing.
 func (t *Telemetry) Observe(ctx context.Context, op Operation) *Observation {
 	spans := t.spans.wants(ctx)
 	if !spans && !t.duration.Enabled(ctx) && !t.retries.Enabled(ctx) && !t.log.Core().Enabled(zap.DebugLevel) {
@@ -95,7 +94,7 @@ func (t *Telemetry) operationAttributes(op string) []attribute.KeyValue {
 	return attributes
 }
 
-// Retrying takes note that an attempt failed and that another will follow.
+// Retrying records that an attempt failed and that another will follow.
 func (o *Observation) Retrying(f retry.Failure) {
 	o.retries++
 	kind := errtype.Of(f.Err)
@@ -110,8 +109,8 @@ func (o *Observation) Retrying(f retry.Failure) {
 	}
 }
 
-// End ends the observation of an operation that ended with err, which failed says is a failure for
-// the caller.
+// End ends the observation of an operation that ended with err. failed says whether err is a
+// failure for the caller.
 func (o *Observation) End(err error, failed bool) {
 	m := measurement{op: o.op.Name}
 	if failed {
@@ -148,7 +147,7 @@ func (o *Observation) finishSpan(m measurement, err error) {
 	}
 }
 
-// server returns where the latest attempt went to.
+// server returns the server of the latest attempt.
 func (o *Observation) server() (host, port string) {
 	if o.Session == nil {
 		return "", ""
@@ -160,11 +159,11 @@ func (o *Observation) server() (host, port string) {
 	return host, port
 }
 
-// A measurement is what tells one measured duration of operations from others.
+// A measurement has the attributes of a measured duration of an operation.
 type measurement struct{ op, errorType, code, host, port string }
 
-// outcome returns the attributes that are known when an operation has ended, and
-// are both the span's and the metrics'.
+// outcome returns the attributes that are known when an operation has ended. The span and the
+// metrics both have them.
 func (m measurement) outcome() []attribute.KeyValue {
 	var attributes []attribute.KeyValue
 	for _, a := range []struct{ key, value string }{

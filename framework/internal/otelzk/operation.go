@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// operationName returns what ZooKeeper calls an operation. A watch has no such
-// name: by the protocol it is a flag of a read.
+// operationName returns ZooKeeper's name for an operation. A watch has no such name: in the
+// protocol it is a flag of a read.
 func operationName(op string) string {
 	switch op {
 	case "get", "config":
@@ -26,5 +26,5 @@ func operationName(op string) string {
 	return op
 }
 
-// SessionKey returns a session's id as attributes have it.
+// SessionKey returns a session's id as attributes show it.
 func SessionKey(id int64) string { return fmt.Sprintf("%#x", id) }

@@ -11,12 +11,12 @@ type SpanMode int
 
 // The modes.
 const (
-	SpansInTraces SpanMode = iota // those that are called within a sampled span
+	SpansInTraces SpanMode = iota // operations that are called within a sampled span
 	SpansNever
 	SpansAlways
 )
 
-// wants reports whether an operation has a span that is called with ctx.
+// wants reports whether an operation that is called with ctx has a span.
 func (m SpanMode) wants(ctx context.Context) bool {
 	switch m {
 	case SpansNever:

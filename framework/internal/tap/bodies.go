@@ -6,8 +6,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// checkBody returns an error unless the wire client can decode the body of a reply without
-// an error code. A body that it does not decode may hold anything.
+// checkBody returns an error unless the wire client can decode the body of a reply without an error
+// code. If the wire client does not decode the body, the body may hold anything.
 func checkBody(opcode proto.Opcode, body []byte) error {
 	s := skimmer{proto.NewDecoder(body)}
 	switch opcode {
@@ -38,15 +38,14 @@ func checkBody(opcode proto.Opcode, body []byte) error {
 	return nil
 }
 
-// Kinds of watch events that are about a znode: created, deleted, data and children changed.
-// Others are the wire client's own, about its session: none may come from a server.
+// Kinds of watch events about a znode: created, deleted, data and children changed. Other kinds are
+// the wire client's own, about its session: a server must not send them.
 const (
 	firstEvent = 1
 	lastEvent  = 4
 )
 
-// checkEvent checks the body of a watch event, and reports whether the wire client is to
-// read it.
+// checkEvent checks the body of a watch event, and reports whether the wire client is to read it.
 func checkEvent(body []byte) (pass bool, err error) {
 	s := skimmer{proto.NewDecoder(body)}
 	kind := s.Int32()
@@ -58,13 +57,13 @@ func checkEvent(body []byte) (pass bool, err error) {
 	return kind >= firstEvent && kind <= lastEvent, nil
 }
 
-// A skimmer passes over the fields of a body.
+// A skimmer skips the fields of a body.
 type skimmer struct{ proto.Decoder }
 
 func (s *skimmer) bad() bool { return s.Err() != nil }
 
-// list passes over a list. The wire client allocates as many elements as it announces, so
-// each has to be there.
+// list skips a list. The wire client allocates as many elements as the list announces, so each
+// element has to be there.
 func (s *skimmer) list(element func()) {
 	count := s.Int32()
 	if count < 0 {
@@ -83,8 +82,7 @@ func (s *skimmer) aclEntry() {
 	s.text()
 }
 
-// results passes over the results of a transaction: each has a head, and the last is a head
-// that says so.
+// results skips the results of a transaction: each has a head, and a last head marks the end.
 func (s *skimmer) results() {
 	for !s.bad() {
 		op, done, _ := s.OpHead()

@@ -11,16 +11,18 @@ import (
 
 const xidCloseSession = 1 // the connection's only request
 
-// briefTimeout is the session timeout in milliseconds that [CloseSession] asks
-// for. The server grants the least that it allows: if the attempt breaks off after
-// the handshake, which renews the session, it is renewed for no longer than that.
+// briefTimeout is the session timeout in milliseconds that [CloseSession] asks for. The server
+// grants its minimum. So if the attempt fails after the handshake, which renews the session, the
+// session is renewed only for that minimum.
 const briefTimeout = 1
 
-// CloseSession ends a session at the server, over a connection that carries it for
-// that alone, authenticated by sasl unless that is nil, and by the credentials. It returns nil if
-// the session is over: the server has closed it or knows it no more. It neither sets deadlines
-// nor closes conn. If the server answers with another session, CloseSession leaves that alone,
-// and the error wraps [ErrSubstituted]; if it refuses a credential, the error wraps
+// CloseSession ends a session at the server, over a connection that is used only for that. It
+// authenticates the connection by sasl unless that is nil, and by the credentials. It returns nil
+// if the session is over: the server has closed it or no longer knows it. It neither sets deadlines
+// nor closes conn.
+//
+// If the server replies with another session, CloseSession does not close that session, and the
+// error wraps [ErrSubstituted]. If the server refuses a credential, the error wraps
 // [ErrCredential].
 func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int64, password []byte) error {
 	if _, err := conn.Write(resumption(id, password)); err != nil {
@@ -58,7 +60,7 @@ func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int
 	return readCloseReply(conn)
 }
 
-// readCloseReply reads until the close has been answered.
+// readCloseReply reads until the reply to the close.
 func readCloseReply(conn net.Conn) error {
 	for {
 		reply, err := readFrame(conn, MaxHandshake)
@@ -80,8 +82,8 @@ func readCloseReply(conn net.Conn) error {
 	}
 }
 
-// resumption returns the handshake of a client that has seen nothing, which no
-// server refuses for having seen less, and will do without a read-only server.
+// resumption returns the handshake of a client that has seen no transaction, so no server refuses
+// it as older than the client. A read-only server does not suffice.
 func resumption(id int64, password []byte) []byte {
 	return proto.ConnectRequest{Timeout: briefTimeout, Session: id, Password: password}.Frame()
 }

@@ -15,34 +15,34 @@ type Conn struct {
 	net.Conn
 	tap      *Tap
 	deadline time.Time // of the handshake
-	sasl     Exchange  // nil for none
+	sasl     Exchange  // may be nil
 
-	credentials []Credential // on trial or not; only for Read, once the connection is used
+	credentials []Credential // on trial or not; only for Read, once in use
 
 	established atomic.Bool // the handshake is complete
 
 	// guarded by tap.mu
-	inflight []request // answered in this order, but for credentials
+	inflight []request // answered in this order, credentials apart
 	pings    []time.Time
 	refusal  error // see Tap.Refusal
 
 	over bool // it carries no more questions
 
-	turn    chan struct{} // capacity 1: full while somebody writes
+	turn    chan struct{} // capacity 1: full while a goroutine writes
 	greeted bool          // only for Write: the handshake has been written
 	reader  frameReader   // only for Read
-	sentAt  time.Time     // when the handshake was written; set before its answer can be read
+	sentAt  time.Time     // when the handshake was written; set before its reply can be read
 	begins  bool          // the handshake asks for a new session; set with sentAt
 
-	deadlines struct{ read, write limit } // only for who reads, and who writes
+	deadlines struct{ read, write limit } // each only for its reader or writer
 }
 
-// A request is a request that waits for its answer.
+// A request is a request that waits for its reply.
 type request struct {
 	xid       int32
 	opcode    proto.Opcode
 	sent      time.Time
-	following *Following // nil for nobody
+	following *Following // may be nil
 	question  *question  // of the Tap's own; else nil
 }
 
@@ -52,9 +52,9 @@ func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
 	return c
 }
 
-// Read returns bytes of the frames that the server sent to the wire client, each once the
-// whole of it has arrived, was checked and taken note of. If a frame is none, Read closes the
-// socket and returns an error that wraps [ErrHandshake] or [ErrProtocol].
+// Read returns bytes of the frames that the server sent to the wire client. Each frame is complete,
+// checked and recorded by then. If a frame is invalid, Read closes the socket and returns an error
+// that wraps [ErrHandshake] or [ErrProtocol].
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.read(p)
 	if err != nil {
@@ -71,18 +71,18 @@ func (c *Conn) refuse(err error) error {
 	return err
 }
 
-// Close closes the socket. Questions that are not answered end with [ErrUnanswered].
+// Close closes the socket. Questions without an answer end with [ErrUnanswered].
 func (c *Conn) Close() error {
 	c.abandonQuestions()
 	return c.Conn.Close()
 }
 
-// Write sends one frame, completed where it asks for less than was wanted.
+// Write sends one frame, and completes it if it asks for less than the session needs.
 //
-// When the socket fails, Write closes it and reports success: the wire client
-// learns of the failure from its reader, which fails every request in flight
-// the same way. A failed write of a re-sent credential would wedge it for ever,
-// and one of a request would surface as a raw error of the network.
+// If the socket fails, Write closes it and reports success. The wire client gets the failure from
+// its reader, which fails every request in flight in the same way. If Write failed, a re-sent
+// credential would block the wire client forever, and a request would return a raw error of the
+// network.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
@@ -92,12 +92,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 		if !c.established.Load() {
 			return 0, err
 		}
-		_ = c.Close() // err is what there is to know, and Read will tell it
+		_ = c.Close() // err has the cause, and Read will return it
 	}
 	return len(p), nil
 }
 
-// outgoing takes note of the frame p and returns what to send for it.
+// outgoing records the frame p and returns the frame to send for it.
 func (c *Conn) outgoing(p []byte) []byte {
 	now := time.Now()
 	c.tap.mu.Lock()
@@ -133,8 +133,8 @@ func (c *Conn) outgoing(p []byte) []byte {
 	return p
 }
 
-// completeGreeting adds to a handshake what servers from 3.4 on expect at its
-// end: whether a server without a quorum will do. They log a warning without.
+// completeGreeting adds a flag that servers from 3.4 on expect at the end of a handshake: whether a
+// server without a quorum suffices. Without the flag they log a warning.
 func completeGreeting(p []byte, readOnly bool) []byte {
 	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
 		return p
@@ -161,7 +161,7 @@ func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
 	return c.pings[0], true
 }
 
-// completeCreateLocked turns a create into the opcode whose reply has a Stat.
+// completeCreateLocked changes the opcode of a create to the opcode whose reply has a Stat.
 func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
 	path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
 	if !ok {
@@ -172,12 +172,12 @@ func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
 		rq.opcode = proto.OpCreateContainer
 	}
 	rq.following = t.sendsLocked(false, path)
-	p = append([]byte(nil), p...) // a Writer must leave its argument alone
+	p = append([]byte(nil), p...) // a Writer must not change its argument
 	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
 	return p
 }
 
-// completeReadLocked sets a read's watch flag where the path is being armed.
+// completeReadLocked sets a read's watch flag if the path is armed.
 func (t *Tap) completeReadLocked(p []byte, opcode proto.Opcode) []byte {
 	if len(t.arming) == 0 {
 		return p

@@ -2,7 +2,7 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// parseCreated reads the body of a create2 reply: the znode's path and Stat.
+// parseCreated parses the body of a create2 reply: the znode's path and Stat.
 func parseCreated(body []byte) (path string, st proto.Stat, ok bool) {
 	d := proto.NewDecoder(body)
 	path, st = d.Path(), d.Stat()

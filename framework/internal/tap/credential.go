@@ -10,10 +10,10 @@ import (
 
 // Reasons of [Tap.Refusal].
 var (
-	// ErrCredential means that the server refused a credential, or a request for want of one.
+	// ErrCredential means that the server refused a credential, or a request that requires one.
 	ErrCredential = errors.New("the server refused a credential")
-	// ErrTrial means that the server refused a credential that was tried. It then closes the
-	// connection; the next one does without that credential.
+	// ErrTrial means that the server refused a credential on trial. The server then closes the
+	// connection; the next connection omits that credential.
 	ErrTrial = errors.New("the server refused a credential that was tried, and closes the connection")
 )
 
@@ -21,22 +21,22 @@ var (
 type Credential struct {
 	Scheme string
 	Secret []byte
-	// Answered is called with the server's answer, from a goroutine that must not be blocked.
-	// It is nil unless the credential is on trial: see [ErrTrial].
+	// Answered is called with the server's reply, on a goroutine that must not be blocked. It is
+	// nil unless the credential is on trial ([ErrTrial]).
 	Answered func(accepted bool)
 }
 
-// maxAuthReply is room for a reply without a body.
+// maxAuthReply is more than the length of a reply without a body.
 const maxAuthReply = 1 << 10
 
-// UseCredentials makes the connection present the credentials, in that order, before the wire
-// client gets the answer to its handshake, and within the handshake's deadline. So no request
-// precedes them. UseCredentials has to be called before the connection is used.
+// UseCredentials makes the connection present the credentials, in that order. It presents them
+// before the wire client gets the reply to its handshake, and within the handshake's deadline. So
+// no request precedes them. UseCredentials has to be called before the connection is used.
 func (c *Conn) UseCredentials(credentials []Credential) { c.credentials = credentials }
 
 // CredentialBody returns the body of a request that presents a credential.
 func CredentialBody(scheme string, secret []byte) []byte {
-	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // a type that nobody uses
+	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // the type is unused
 	return proto.AppendString(proto.AppendString(b, scheme), string(secret))
 }
 
@@ -52,13 +52,13 @@ func (c *Conn) presentAll() error {
 		}
 		if !accepted {
 			c.refusedBy(credential.Answered != nil)
-			return nil // the wire client has to learn of the session
+			return nil // the wire client has to get the session
 		}
 	}
 	return nil
 }
 
-// refusedBy takes note that the server refused a credential.
+// refusedBy records that the server refused a credential.
 func (c *Conn) refusedBy(trial bool) {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
@@ -86,8 +86,8 @@ func present(server io.ReadWriter, credential Credential) (accepted bool, err er
 	return head.Code == proto.CodeOK, nil
 }
 
-// ask sends a request on a connection that carries no other one, and returns the head and the body
-// of the reply.
+// ask sends a request on a connection without other requests, and returns the head and the body of
+// the reply.
 func ask(
 	server io.ReadWriter, xid int32, op proto.Opcode, body []byte, most int,
 ) (proto.ReplyHead, []byte, error) {

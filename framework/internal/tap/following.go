@@ -2,10 +2,10 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// A Following follows one request of the wire client, a create or a transaction, from its
-// sending to its reply. The wire client does not say which frame is whose, so a request is
-// known by its kind and path: of those that are alike, the next is handed to the wire client
-// only when the one before has been sent. So all creates have to be followed.
+// A Following follows one request of the wire client, a create or a transaction, from its sending
+// to its reply. The wire client does not say to which request a frame belongs, so the kind and the
+// path identify the request. Of requests with one kind and path, the next is passed to the wire
+// client only when its predecessor has been sent. So all creates have to be followed.
 type Following struct {
 	tap  *Tap
 	key  followKey
@@ -17,8 +17,8 @@ type Following struct {
 	known bool
 }
 
-// A followKey names the requests that are alike: creates of a path, or transactions whose first
-// operation is on the path.
+// A followKey identifies requests of one kind and path: creates of a path, or transactions whose
+// first operation is on the path.
 type followKey struct {
 	transaction bool
 	path        string
@@ -27,16 +27,16 @@ type followKey struct {
 // FollowCreate returns a Following for a create of the path.
 func (t *Tap) FollowCreate(path string) *Following { return t.follow(followKey{false, path}) }
 
-// FollowTransaction returns a Following for a transaction whose first operation is on the path.
-// Other transactions that begin there must not be sent meanwhile.
+// FollowTransaction returns a Following for a transaction whose first operation is on the path. No
+// other transaction with such a first operation may be sent meanwhile.
 func (t *Tap) FollowTransaction(path string) *Following { return t.follow(followKey{true, path}) }
 
 func (t *Tap) follow(key followKey) *Following {
 	return &Following{tap: t, key: key, sent: make(chan struct{}), over: make(chan struct{})}
 }
 
-// Begin is called before the request is handed to the wire client. It returns once every
-// request that is like it, and that began before, has been sent or is over.
+// Begin is called before the request is passed to the wire client. It returns once every earlier
+// request with the same key has been sent or is over.
 func (f *Following) Begin() {
 	for {
 		before := f.enter()
@@ -50,7 +50,7 @@ func (f *Following) Begin() {
 	}
 }
 
-// enter makes f the Following of its key, or returns the one that is.
+// enter makes f the Following of its key, or returns the present one.
 func (f *Following) enter() (before *Following) {
 	f.tap.mu.Lock()
 	defer f.tap.mu.Unlock()
@@ -61,13 +61,12 @@ func (f *Following) enter() (before *Following) {
 	return nil
 }
 
-// Sent returns a channel that is closed when the request goes to the server: what is handed to
-// the wire client from then on is sent after it.
+// Sent returns a channel that is closed when the request goes to the server. If a request is passed
+// to the wire client after that, it is sent after this one.
 func (f *Following) Sent() <-chan struct{} { return f.sent }
 
-// End is called when the wire client has returned. It returns the Stat of the znode that the
-// create made, or for a transaction one that has the transaction's id alone, if the reply
-// had it.
+// End is called when the wire client has returned. If the reply had it, End returns the Stat of the
+// znode that the create made. For a transaction that Stat has only the transaction's id.
 func (f *Following) End() (st proto.Stat, known bool) {
 	f.tap.mu.Lock()
 	defer f.tap.mu.Unlock()
@@ -78,8 +77,7 @@ func (f *Following) End() (st proto.Stat, known bool) {
 	return f.stat, f.known
 }
 
-// sendsLocked takes note that a request is being sent, and returns who follows it, or nil. It
-// needs mu.
+// sendsLocked records that a request is being sent, and returns its Following, or nil. It needs mu.
 func (t *Tap) sendsLocked(transaction bool, path []byte) *Following {
 	key := followKey{transaction, string(path)}
 	f := t.following[key]
@@ -90,7 +88,7 @@ func (t *Tap) sendsLocked(transaction bool, path []byte) *Following {
 	return f
 }
 
-// repliedLocked takes what the reply says. It needs mu.
+// repliedLocked records the content of the reply. It needs mu.
 func (f *Following) repliedLocked(rp reply) {
 	switch {
 	case f == nil || rp.code != 0:

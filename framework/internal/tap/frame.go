@@ -6,13 +6,13 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// greetingID is where a handshake's frame has the session id.
+// greetingID is the offset of the session id in a handshake's frame.
 const greetingID = proto.LengthSize + 4 + 8 + 4
 
 // oldGreeting is the length of a handshake without its read-only flag.
 const oldGreeting = 4 + 8 + 4 + 8 + proto.LengthSize + proto.PasswordSize
 
-// readString returns the jute string at the start of b and what follows it.
+// readString returns the jute string at the start of b and the rest of b.
 func readString(b []byte) (s, rest []byte, ok bool) {
 	if len(b) < proto.LengthSize {
 		return nil, nil, false

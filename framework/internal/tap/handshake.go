@@ -8,25 +8,25 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// MaxHandshake is the length in bytes that an answer to a handshake may have.
-// A real one has 36 or 37; what is longer comes from something else that
-// listens on the port, and would be allocated by the wire client as announced.
+// MaxHandshake is the length in bytes that a reply to a handshake may have. A real reply has 36 or
+// 37 bytes. A longer one comes from another service on the port, and the wire client would allocate
+// as many bytes as it announces.
 const MaxHandshake = 1024
 
 // MinTimeout is the shortest session timeout that a server may grant. The wire client pings
 // three times within it, and panics if it is not positive.
 const MinTimeout = 10 * time.Millisecond
 
-// A greeting is a server's answer to a handshake.
+// A greeting is a server's reply to a handshake.
 type greeting struct {
 	timeout  time.Duration
-	id       int64 // 0 if the session has expired: the rest means nothing then
+	id       int64 // 0 if the session has expired: then the rest has no meaning
 	password []byte
 	readOnly bool // the server has lost its quorum
 }
 
-// parseGreeting reads protocol version, timeout in milliseconds, session id and
-// password; since 3.4 a read-only flag follows.
+// parseGreeting parses protocol version, timeout in milliseconds, session id and password; from 3.4
+// on a read-only flag follows.
 func parseGreeting(answer []byte) (greeting, error) {
 	if len(answer) == proto.ReplyHeadSize && replyOf(answer).code == proto.CodeNotReadOnly {
 		return greeting{}, ErrNoLocalSession
@@ -44,7 +44,7 @@ func parseGreeting(answer []byte) (greeting, error) {
 	}, nil
 }
 
-// greetedBy takes the answer to the handshake.
+// greetedBy records the reply to the handshake.
 func (c *Conn) greetedBy(answer []byte) error {
 	g, err := parseGreeting(answer)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Conn) greetedBy(answer []byte) error {
 	case g.readOnly && !c.tap.config.ReadOnly:
 		return fmt.Errorf("%w: a read-only server, which was not asked for", ErrHandshake)
 	}
-	if g.id != 0 { // a server that says that the session has expired hears no more
+	if g.id != 0 { // a server that says that the session has expired reads no more
 		if err := c.authenticate(); err != nil {
 			return err
 		}

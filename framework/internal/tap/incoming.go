@@ -8,22 +8,22 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A reply is a server's answer to a request.
+// A reply is a server's reply to a request.
 type reply struct {
 	xid   int32
 	zxid  int64 // the number that the ensemble gave a write
 	code  proto.Code
 	body  []byte
-	fault error // why there is no body; nil where there is
+	fault error // why there is no body; else nil
 }
 
-// replyOf returns the reply that a frame without its length holds; it has a head at least.
+// replyOf returns the reply in a frame without its length; the frame has at least a head.
 func replyOf(frame []byte) reply {
 	return reply{xid: int32At(frame, 0), zxid: int64At(frame, 4), code: proto.Code(int32At(frame, 12)), body: frame[proto.ReplyHeadSize:]}
 }
 
-// incoming checks a frame without its length, which has a head at least, and takes note of
-// it. pass says whether the wire client is to read the frame, too.
+// incoming checks and records a frame without its length, which has at least a head. pass reports
+// whether the wire client is to read the frame, too.
 func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	rp := replyOf(frame)
 	c.tap.saw(rp)
@@ -49,8 +49,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	return rq.question == nil, err
 }
 
-// saw takes note of the transaction id that a reply names. That of an event is none up to
-// ZooKeeper 3.8.
+// saw records the transaction id of a reply. An event has no valid id up to ZooKeeper 3.8.
 func (t *Tap) saw(rp reply) {
 	for {
 		highest := t.config.Zxid.Load()
@@ -60,8 +59,8 @@ func (t *Tap) saw(rp reply) {
 	}
 }
 
-// requestOf returns the request that the reply with the head answers, or none, which has the
-// opcode 0.
+// requestOf returns the request to which the reply with the head belongs. If there is none, the
+// request's opcode is 0.
 func (c *Conn) requestOf(head []byte) request {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
@@ -71,8 +70,8 @@ func (c *Conn) requestOf(head []byte) request {
 	return request{}
 }
 
-// indexLocked returns which request in flight has the xid, or -1. It is the
-// oldest, but for the server's habit of answering credentials out of turn.
+// indexLocked returns the index of the request in flight with the xid, or -1. It is the oldest
+// request, unless the server replies to a credential out of order.
 func (c *Conn) indexLocked(xid int32) int {
 	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
 }
@@ -89,15 +88,15 @@ func (c *Conn) pong(code proto.Code) {
 	}
 }
 
-// replied takes note of the reply to a request in flight, and tells who waits for it.
+// replied records the reply to a request in flight, and notifies its waiter.
 func (c *Conn) replied(rp reply) {
 	if tell := c.note(rp); tell != nil {
 		tell()
 	}
 }
 
-// note is replied without the telling: it returns what is to be called without the lock, or
-// nil.
+// note is replied without the notification. It returns the function that notifies, which must be
+// called without the lock; the function may be nil.
 func (c *Conn) note(rp reply) (tell func()) {
 	t := c.tap
 	t.mu.Lock()
@@ -108,7 +107,7 @@ func (c *Conn) note(rp reply) (tell func()) {
 	}
 	rq := c.inflight[i]
 	if i == 0 {
-		c.inflight = c.inflight[1:] // append moves what is left, once in a while
+		c.inflight = c.inflight[1:] // append moves the rest, now and then
 	} else {
 		c.inflight = slices.Delete(c.inflight, i, i+1)
 	}
@@ -123,9 +122,9 @@ func (c *Conn) note(rp reply) (tell func()) {
 		return tell
 	}
 	if rq.opcode == proto.OpAuth && rp.code != 0 {
-		c.refusal = ErrTrial // the Tap's own, so on trial: see UseCredentials
+		c.refusal = ErrTrial // the Tap's own, so on trial: UseCredentials presents the others
 	}
-	isContact := rq.opcode != proto.OpAuth // which a server answers without touching the session
+	isContact := rq.opcode != proto.OpAuth // a reply to it does not touch the session
 	t.clock.answered(rq.sent, isContact, !t.readOnly && proves(rq.opcode, rp))
 	t.settleLocked()
 	rq.following.repliedLocked(rp)

@@ -4,53 +4,51 @@ import "time"
 
 // A leaseClock knows until when a session certainly exists at the ensemble.
 //
-// The ensemble's leader expires a session T after it last learned that the client
-// lives. A follower reports its clients to the leader with its answer to the
-// leader's ping, every half tick; a forwarded write reports nothing by itself. If
-// another server becomes the leader, it gives every session its full T again.
+// The ensemble's leader expires a session T after the last report that the client lives. A follower
+// reports its clients to the leader in its reply to the leader's ping, every half tick. A forwarded
+// write reports nothing by itself. If another server becomes the leader, it gives every session its
+// full T again.
 //
-// A contact is a request that the follower has answered. It counts from its sending,
-// but only once the answer is there: what was sent may have arrived late, together
-// with what was sent after it.
+// A contact is a request to which the follower has replied. It counts from its sending, but only
+// once the reply is there: the request may have arrived late, together with later requests.
 //
-// A proof is an answer that only a quorum's commit can cause: see [proves]. If the
-// request was sent at t, the leader has learned of every contact that was answered at
-// least a margin before t, because the report travelled ahead of the request on the
-// same link. A later leader became active only after t, because one of its voters
-// acknowledged the transaction to the earlier leader. The margin has to exceed half
-// a tick of the servers.
+// A proof is a reply that only a quorum's commit can cause; [proves] has the rules. Let t be the
+// time when its request was sent. The leader knows every contact that was answered at least a
+// margin before t, because the report was sent ahead of the request on the same link. A later
+// leader became active only after t, because one of its voters acknowledged the transaction to the
+// earlier leader. The margin has to exceed half a tick of the servers.
 //
-// The handshake of a new session is a committed transaction, so it is a proof. A
-// handshake that resumes a session is answered from the leader's memory, which may
-// be the memory of a leader that another one has replaced. It is a contact of which
-// that leader learns at once, so the first proof on its connection needs no margin:
-// a server closes its clients' connections when it loses its leader.
+// The handshake of a new session is a committed transaction, so it is a proof. The reply to a
+// handshake that resumes a session comes from a leader's memory, and another leader may have
+// replaced that leader. Such a handshake is a contact that the leader learns of at once. So the
+// first proof on its connection needs no margin, because a server closes its clients' connections
+// when it loses its leader.
 //
-// All times are times of sending, read from the monotonic clock before the
-// frame left, so each is earlier than whatever the server did about it.
+// All times are times of sending, read from the monotonic clock before the frame was sent. So each
+// time is earlier than the server's processing of the frame.
 type leaseClock struct {
 	timeout  time.Duration // T
 	margin   time.Duration
-	base     time.Time // the leader learned that the client lives no earlier than this
+	base     time.Time // the leader learned at this time or later that the client lives
 	contacts []contact // of this connection, oldest first, not yet proven
 	resumed  time.Time // sending of this connection's handshake; zero once it is proven
 	proven   time.Time // sending of the latest proof on this connection
-	heard    time.Time // sending of the latest request that any server answered
+	heard    time.Time // sending of the latest request with a reply from any server
 	latest   time.Time // sending of the latest request
 }
 
-// A contact is an answered request of which the server keeps that the client lives.
+// A contact is an answered request by which the server records that the client lives.
 type contact struct{ sent, answered time.Time }
 
-// ContactsPerMargin says how finely contacts are kept: of those that lie closer
-// together than the margin divided by it, the first counts for all.
+// ContactsPerMargin says how finely contacts are kept. Of contacts that are closer together than
+// the margin divided by it, only the first is kept.
 const ContactsPerMargin = 8
 
-// contactsPerTimeout bounds how many contacts are kept however small the margin.
+// contactsPerTimeout bounds how many contacts are kept, however small the margin is.
 const contactsPerTimeout = 256
 
-// handshake takes note of a handshake that was sent at t and answered with the
-// session timeout. isNew says that it began the session.
+// handshake records a handshake that was sent at t, and the session timeout in its reply. isNew
+// says that it began the session.
 func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Duration) {
 	c.timeout, c.margin = timeout, margin
 	c.heard, c.latest = later(c.heard, t), t
@@ -61,16 +59,15 @@ func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Dur
 	}
 }
 
-// slack is by how much the client is early where no margin makes it so: its
-// timers may be late by milliseconds, and the leader may expire a session the
-// moment that its time is up.
+// slack is how much earlier the client acts than the timeout alone requires. Its timers may be late
+// by milliseconds, and the leader may expire a session the moment that its time is up.
 func (c *leaseClock) slack() time.Duration { return c.margin / ContactsPerMargin }
 
-// sent takes note that a frame leaves at t.
+// sent records that a frame is sent at t.
 func (c *leaseClock) sent(t time.Time) { c.latest = t }
 
-// answered takes note of the answer to a request that was sent at t, of whether it
-// is a contact, and of whether it is a proof.
+// answered records the reply to a request that was sent at t. isContact and isProof say whether the
+// request is a contact and a proof.
 func (c *leaseClock) answered(t time.Time, isContact, isProof bool) {
 	c.heard = later(c.heard, t)
 	if isContact {
@@ -81,7 +78,7 @@ func (c *leaseClock) answered(t time.Time, isContact, isProof bool) {
 	}
 }
 
-// contact keeps a contact, unless another one lies closely before it.
+// contact keeps a contact, unless an earlier contact is close to it.
 func (c *leaseClock) contact(sent, answered time.Time) {
 	step := max(c.margin/ContactsPerMargin, c.timeout/contactsPerTimeout)
 	if n := len(c.contacts); n > 0 && sent.Sub(c.contacts[n-1].sent) < step {
@@ -94,7 +91,7 @@ func (c *leaseClock) contact(sent, answered time.Time) {
 	c.contacts = append(c.contacts[:copy(c.contacts, c.contacts[stale:])], contact{sent, answered})
 }
 
-// prove takes note of a proof that was sent at t.
+// prove records a proof that was sent at t.
 func (c *leaseClock) prove(t time.Time) {
 	c.proven = later(c.proven, t)
 	if !c.resumed.IsZero() && !t.Before(c.resumed) {
@@ -112,11 +109,10 @@ func (c *leaseClock) prove(t time.Time) {
 	c.contacts = c.contacts[:copy(c.contacts, c.contacts[proven:])]
 }
 
-// deadline returns until when the session certainly exists, zero before the
-// first proof.
+// deadline returns until when the session certainly exists, zero before the first proof.
 func (c *leaseClock) deadline() time.Time { return c.after(c.base) }
 
-// presumed returns until when it may be presumed to exist.
+// presumed returns until when the session may be presumed to exist.
 func (c *leaseClock) presumed() time.Time { return c.after(c.heard) }
 
 func (c *leaseClock) after(t time.Time) time.Time {

@@ -6,8 +6,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Codes that the wire client reads in place of a reply that is longer than it reads. No server
-// has them.
+// Codes that the wire client reads in place of a reply that is longer than it accepts. No server
+// sends them.
 const (
 	// CodeTooLarge is the code of a request that has no effect: a read.
 	CodeTooLarge = -1000001
@@ -15,8 +15,8 @@ const (
 	CodeCut = -1000002
 )
 
-// cutReply makes a whole frame of the head of a reply to a request with the opcode. An error that
-// the server gave stays.
+// cutReply makes a whole frame of the head of a reply to a request with the opcode. It keeps an
+// error code of the server.
 func cutReply(frame []byte, opcode proto.Opcode) []byte {
 	binary.BigEndian.PutUint32(frame, proto.ReplyHeadSize)
 	if code := frame[proto.LengthSize+proto.ReplyHeadSize-4:]; int32At(code, 0) == 0 {

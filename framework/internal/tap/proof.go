@@ -2,8 +2,8 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// proposed reports whether the leader proposes the request to the quorum, so that
-// its answer follows a commit. A sync is answered from the leader's memory.
+// proposed reports whether the leader proposes the request to the quorum, so that its reply follows
+// a commit. The reply to a sync comes from the leader's memory.
 func proposed(opcode proto.Opcode) bool {
 	switch opcode {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpReconfig:
@@ -12,9 +12,9 @@ func proposed(opcode proto.Opcode) bool {
 	return false
 }
 
-// committed reports whether only the leader's commit gives the code. A server alone
-// answers a write with other codes: it is read-only, sheds load, wants another
-// credential, or doesn't know the request or the session.
+// committed reports whether only the leader's commit returns the code. A server on its own replies
+// to a write with other codes: it is read-only, sheds load, requires another credential, or doesn't
+// know the request or the session.
 func committed(code proto.Code) bool {
 	switch code {
 	case proto.CodeOK, proto.CodeBadArguments, proto.CodeNoNode, proto.CodeNoAuth, proto.CodeBadVersion, proto.CodeNoChildrenForEphemerals,
@@ -24,10 +24,10 @@ func committed(code proto.Code) bool {
 	return false
 }
 
-// proves reports whether the reply to a request proves that a quorum followed the
-// leader, and that the leader had the session, after the request was sent. What is
-// not known to prove it doesn't. A server that refuses a write by an ACL on its own
-// (enableEagerACLCheck) gives no zxid.
+// proves reports whether the reply to a request is a proof. A proof shows that, after the request
+// was sent, a quorum followed the leader and the leader had the session. A reply of an unknown kind
+// proves nothing. If a server refuses a write by an ACL on its own (enableEagerACLCheck), its reply
+// has no zxid.
 func proves(opcode proto.Opcode, rp reply) bool {
 	if !proposed(opcode) || rp.zxid <= 0 || !committed(rp.code) {
 		return false
@@ -35,9 +35,9 @@ func proves(opcode proto.Opcode, rp reply) bool {
 	return opcode != proto.OpMulti || transactionProves(rp.body)
 }
 
-// transactionProves reports the same of a transaction's results. Either all are
-// errors or none is. The leader commits the failure of a session that it doesn't
-// know as well, with that code in the results.
+// transactionProves reports whether a transaction's results are a proof. Either all are errors or
+// none is. If the leader doesn't know the session, it commits that failure as well, with that code
+// in the results.
 func transactionProves(results []byte) bool {
 	d := proto.NewDecoder(results)
 	for {

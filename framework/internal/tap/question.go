@@ -13,17 +13,14 @@ import (
 var (
 	// ErrUnsent is returned when there was no connection: nothing was sent.
 	ErrUnsent = errors.New("no connection")
-	// ErrUnanswered is returned when the connection ended between the request and
-	// its answer.
+	// ErrUnanswered is returned when the connection ended between the request and its answer.
 	ErrUnanswered = errors.New("connection ended before the answer")
-	// ErrTooLarge is returned when the answer is longer than was allowed for. The
-	// connection goes on.
+	// ErrTooLarge is returned when the answer is longer than the limit. The connection remains.
 	ErrTooLarge = errors.New("answer too large")
 )
 
-// firstQuestion is the xid of the first question; each next one is less by one. Of
-// the negative ones, which the wire client has no requests with, the servers treat those down
-// to -9 specially.
+// firstQuestion is the xid of the first question; each next xid is less by one. The wire client's
+// requests have no negative xid. The servers treat those down to -9 specially.
 const firstQuestion = -1000
 
 // An Answer is a server's reply to a question.
@@ -36,23 +33,23 @@ type Answer struct {
 // A question is a request of the Tap's own that has been sent.
 type question struct {
 	tree   string        // path of a recursive watch that is to be set; else ""
-	limit  int           // what the answer's body may have, in bytes
+	limit  int           // the length that the answer's body may have, in bytes
 	ended  chan struct{} // closed when answer and err are set
 	answer Answer
 	err    error
 }
 
-// end sets what came of the question, once.
+// end sets the outcome of the question, once.
 func (q *question) end(answer Answer, err error) {
 	q.answer, q.err = answer, err
 	close(q.ended)
 }
 
-// Ask sends a request of the Tap's own on the connection in use, behind whatever
-// was written before, and returns the server's answer, whose body may have limit
-// bytes. The wire client sees neither. The lease clock takes both as it takes any
-// request with that opcode. Ask returns when the answer has come or the connection has
-// ended, with [ErrUnsent], [ErrUnanswered] or [ErrTooLarge].
+// Ask sends a request of the Tap's own on the connection in use, after all earlier writes, and
+// returns the server's answer. The answer's body may have limit bytes. The wire client sees
+// neither. For the lease clock they count as any request with that opcode and its reply. Ask
+// returns when the answer is there or the connection has ended. Its errors are [ErrUnsent],
+// [ErrUnanswered] and [ErrTooLarge].
 func (t *Tap) Ask(opcode proto.Opcode, body []byte, limit int) (Answer, error) {
 	t.mu.Lock()
 	c := t.conn
@@ -68,7 +65,7 @@ func (t *Tap) Ask(opcode proto.Opcode, body []byte, limit int) (Answer, error) {
 	return q.answer, q.err
 }
 
-// pose sends q, unless the connection has ended. A write that fails ends it.
+// pose sends q, unless the connection has ended. A failed write ends the connection.
 func (c *Conn) pose(q *question, opcode proto.Opcode, body []byte) (sent bool) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
@@ -81,12 +78,12 @@ func (c *Conn) pose(q *question, opcode proto.Opcode, body []byte) (sent bool) {
 	frame = binary.BigEndian.AppendUint32(frame, uint32(opcode))
 	if _, err := c.Conn.Write(append(frame, body...)); err != nil {
 		c.tap.broke(c, err)
-		_ = c.Close() // err is what there is to know
+		_ = c.Close() // err has the cause
 	}
 	return true
 }
 
-// register takes note that q is about to be sent and gives it an xid.
+// register records that q is about to be sent and gives it an xid.
 func (c *Conn) register(q *question, opcode proto.Opcode, body []byte) (xid int32, ok bool) {
 	t := c.tap
 	t.mu.Lock()
@@ -104,7 +101,7 @@ func (c *Conn) register(q *question, opcode proto.Opcode, body []byte) (xid int3
 	return t.asked, true
 }
 
-// abandonQuestions ends the questions that wait for an answer; there will be none.
+// abandonQuestions ends the questions that wait for an answer, because there will be none.
 func (c *Conn) abandonQuestions() {
 	c.tap.mu.Lock()
 	c.over = true

@@ -10,14 +10,14 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A frameReader reads the server's frames one by one and hands on those that the wire client
-// may decode. The wire client trusts what it decodes: a count or a length that the frame
-// contradicts would end the process. Answers to the Tap's own requests are kept back.
+// A frameReader reads the server's frames one by one and returns those that the wire client may
+// decode. The wire client trusts what it decodes: a count or a length that the frame contradicts
+// would end the process. The frameReader does not return replies to the Tap's own requests.
 type frameReader struct {
 	conn   *Conn
-	socket *bufio.Reader // one call of the system for a frame, or for many
-	frame  []byte        // the present frame, its length included
-	unread []byte        // what of it the wire client has yet to read
+	socket *bufio.Reader // one system call for a frame, or for many
+	frame  []byte        // the present frame, with its length
+	unread []byte        // the part of it that the wire client has not read
 }
 
 // maxKeptFrame is the largest buffer that is kept for the next frame.
@@ -30,7 +30,7 @@ func newFrameReader(c *Conn, socket net.Conn) frameReader {
 	return frameReader{conn: c, socket: bufio.NewReader(socket)}
 }
 
-// read is Read without what a failure leads to.
+// read is Read without the consequences of a failure.
 func (r *frameReader) read(p []byte) (int, error) {
 	for len(r.unread) == 0 {
 		if err := r.next(); err != nil {
@@ -42,7 +42,7 @@ func (r *frameReader) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads one frame, checks it and takes note of it.
+// next reads, checks and records one frame.
 func (r *frameReader) next() error {
 	if cap(r.frame) > maxKeptFrame {
 		r.frame = nil
@@ -58,7 +58,7 @@ func (r *frameReader) next() error {
 	return r.nextReply(length)
 }
 
-// nextGreeting is next for the answer to the handshake, which has the length.
+// nextGreeting is next for the reply to the handshake, which has length bytes.
 func (r *frameReader) nextGreeting(length int) error {
 	if length < 0 || length > MaxHandshake {
 		return r.conn.refuse(fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length))
@@ -73,7 +73,7 @@ func (r *frameReader) nextGreeting(length int) error {
 	return nil
 }
 
-// nextReply is next for a frame of the length that follows the handshake.
+// nextReply is next for a frame after the handshake, which has length bytes.
 func (r *frameReader) nextReply(length int) error {
 	if length < proto.ReplyHeadSize {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes", ErrProtocol, length))
@@ -101,8 +101,8 @@ func (r *frameReader) nextReply(length int) error {
 	return nil
 }
 
-// cut leaves out the body of a reply to rq that is longer than the limit, without holding it,
-// and hands on a code in its place.
+// cut skips the body of a reply to rq that is longer than the limit, without keeping it in memory.
+// It returns a code in place of the body.
 func (r *frameReader) cut(rq request, length, limit int) error {
 	if rq.opcode == 0 {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes, which exceeds %d", ErrProtocol, length, limit))

@@ -8,32 +8,32 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// ErrRefused is returned when an exchange of SASL came to a bad end: the server
-// refused the client, or the client the server.
+// ErrRefused is returned when an exchange of SASL failed: the server refused the client, or the
+// client the server.
 var ErrRefused = errors.New("SASL failed")
 
 // An Exchange is the client's side of one exchange by a SASL mechanism.
 type Exchange interface {
-	// Next takes the server's challenge, nil for none yet, and returns what to
-	// send. done means that the mechanism is complete once that is sent and
-	// accepted; nil is then sent not at all.
+	// Next takes the server's challenge, nil before the first, and returns the response. If done is
+	// true, the mechanism is complete once the response is sent and accepted; a nil response is not
+	// sent.
 	Next(challenge []byte) (response []byte, done bool, err error)
 }
 
 const (
-	// maxSASLRounds bounds an exchange with a server that never comes to an end.
+	// maxSASLRounds bounds an exchange with a server that never ends it.
 	maxSASLRounds = 16
-	// maxSASLReply is room for the tokens of a server.
+	// maxSASLReply is more than the length of a server's tokens.
 	maxSASLReply = 64 << 10
 )
 
-// UseSASL makes the connection authenticate by e before the wire client gets the answer
-// to its handshake, and within the handshake's deadline. It has to be called before the
-// connection is used.
+// UseSASL makes the connection authenticate by e before the wire client gets the reply to its
+// handshake, and within the handshake's deadline. UseSASL has to be called before the connection is
+// used.
 func (c *Conn) UseSASL(e Exchange) { c.sasl = e }
 
-// authenticate carries out the exchange of SASL, if there is to be one. The answer
-// to the handshake has been read, and the wire client waits for it.
+// authenticate carries out the exchange of SASL, if one is configured. The reply to the handshake
+// has been read, and the wire client waits for it.
 func (c *Conn) authenticate() error {
 	if c.sasl == nil {
 		return nil
@@ -41,9 +41,9 @@ func (c *Conn) authenticate() error {
 	return authenticate(c.raw(), c.sasl)
 }
 
-// authenticate carries out an exchange of SASL. A server without SASL answers with
-// neither an error nor a token, so the exchange has succeeded only when the
-// mechanism itself says that it is complete.
+// authenticate carries out an exchange of SASL. A server without SASL replies with neither an error
+// nor a token. So the exchange has succeeded only when the mechanism itself says that it is
+// complete.
 func authenticate(server io.ReadWriter, e Exchange) error {
 	var challenge []byte
 	for round := range int32(maxSASLRounds) {
@@ -67,7 +67,7 @@ func authenticate(server io.ReadWriter, e Exchange) error {
 	return fmt.Errorf("%w: no end after %d rounds", ErrRefused, maxSASLRounds)
 }
 
-// saslRound sends a token and returns the server's, nil for none.
+// saslRound sends a token and returns the server's token, nil for none.
 func saslRound(server io.ReadWriter, xid int32, token []byte) ([]byte, error) {
 	head, body, err := ask(server, xid, proto.OpSASL, proto.AppendString(nil, string(token)), maxSASLReply)
 	if err != nil {

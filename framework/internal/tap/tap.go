@@ -11,14 +11,14 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Errors that end a connection or a session; they reach the wire client from
-// Read and the session's owner from [Tap.Ended].
+// Errors that end a connection or a session. The wire client gets them from Read, and the session's
+// owner from [Tap.Ended].
 var (
 	ErrExpired     = errors.New("session expired")
 	ErrSubstituted = errors.New("server answered with another session")
 	ErrHandshake   = errors.New("not a ZooKeeper handshake")
 	ErrProtocol    = errors.New("not a frame of the ZooKeeper protocol")
-	// ErrNoLocalSession is a refusal of ZooKeeper 3.7 and later.
+	// ErrNoLocalSession is returned if a server of ZooKeeper 3.7 or later refuses a local session.
 	ErrNoLocalSession = errors.New("read-only server begins no session (localSessionsEnabled is off)")
 )
 
@@ -45,22 +45,22 @@ type Tap struct {
 	following map[followKey]*Following // requests that have not been sent
 }
 
-// A watchKey names the requests that shall leave a watch.
+// A watchKey identifies the reads that are to leave a watch.
 type watchKey struct {
 	opcode proto.Opcode
 	path   string
 }
 
-// A Config is what a Tap has to know from the start.
+// A Config is what a new Tap has to know.
 type Config struct {
 	// MarginFor returns the safety margin of the lease clock for a negotiated session timeout.
 	MarginFor func(timeout time.Duration) time.Duration
-	// Zxid is the highest transaction id that a reply has named. The taps of a client share it.
+	// Zxid is the highest transaction id of all replies. The taps of a client share it.
 	Zxid *atomic.Int64
 	// MaxReply is the length in bytes of the longest reply that the wire client reads.
 	MaxReply int
-	// ReadOnly asks for a session at a server that has lost its quorum. No answer of such a
-	// server is a proof.
+	// ReadOnly asks for a session at a server that has lost its quorum. No reply of such a server
+	// is a proof.
 	ReadOnly bool
 }
 
@@ -75,9 +75,8 @@ func New(cfg Config) *Tap {
 	}
 }
 
-// Wrap returns conn with the Tap on it. The handshake has to be complete by
-// deadline. A connection that was wrapped earlier is closed: the wire client
-// forgets to, after an expiry.
+// Wrap returns conn with the Tap on it. The handshake has to be complete by deadline. Wrap closes
+// the earlier connection, because the wire client does not close it after an expiry.
 func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	c := newConn(t, conn, deadline)
 	t.mu.Lock()
@@ -88,7 +87,7 @@ func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	}
 	t.mu.Unlock()
 	if previous != nil {
-		_ = previous.Close() // already dead to the wire client
+		_ = previous.Close() // the wire client does not use it any more
 	}
 	if ended != nil {
 		return nil, errors.Join(ended, conn.Close())
@@ -96,8 +95,8 @@ func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	return c, nil
 }
 
-// Session returns the session's id, password and timeout, all zero before the first
-// handshake. The timeout is the least that its handshakes negotiated.
+// Session returns the session's id, password and timeout, all zero before the first handshake. The
+// timeout is the shortest that its handshakes negotiated.
 func (t *Tap) Session() (id int64, password []byte, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,16 +110,16 @@ func (t *Tap) ReadOnly() bool {
 	return t.readOnly
 }
 
-// Ended returns why the session is over, or nil: [ErrExpired],
-// [ErrSubstituted] or what was given to [Tap.End].
+// Ended returns why the session is over, or nil. The cause is [ErrExpired], [ErrSubstituted] or the
+// argument of [Tap.End].
 func (t *Tap) Ended() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
 }
 
-// End declares the session over: no connection will carry it any more. The one
-// in use is left as it is, so that the session can still be closed in order.
+// End declares the session over: no connection will carry it any more. The connection in use
+// remains, so that the session can still be closed in order.
 func (t *Tap) End(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,33 +128,33 @@ func (t *Tap) End(cause error) {
 	}
 }
 
-// Deadline returns until when the session certainly stands at the ensemble.
+// Deadline returns until when the session is certainly valid at the ensemble.
 func (t *Tap) Deadline() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.clock.deadline()
 }
 
-// Stands reports whether the deadline lies ahead. It takes no lock.
+// Stands reports whether the deadline is in the future. It takes no lock.
 func (t *Tap) Stands() bool { return time.Since(t.born) < time.Duration(t.certain.Load()) }
 
-// settleLocked makes the deadline known to Stands. It needs mu.
+// settleLocked stores the deadline in certain, which is read without a lock. It needs mu.
 func (t *Tap) settleLocked() {
 	if deadline := t.clock.deadline(); !deadline.IsZero() {
 		t.certain.Store(int64(deadline.Sub(t.born)))
 	}
 }
 
-// Presumed returns until when the session may be presumed to stand, going by
-// the answers of whatever server answered. It is no proof: see [Tap.Deadline].
+// Presumed returns until when the session may be presumed valid, by the replies of any server. It
+// is no proof; [Tap.Deadline] needs proofs.
 func (t *Tap) Presumed() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.clock.presumed()
 }
 
-// Proven returns when the latest request was sent whose answer is a proof, zero if
-// there is none on the present connection. The handshake of a new session is one.
+// Proven returns when the request of the latest proof was sent, zero if there is none on the
+// present connection. The handshake of a new session is a proof.
 func (t *Tap) Proven() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,8 +168,8 @@ func (t *Tap) Sent() time.Time {
 	return t.clock.latest
 }
 
-// OldestUnanswered returns when the request was sent that has waited longest
-// for its answer on the present connection.
+// OldestUnanswered returns when the oldest request without a reply on the present connection was
+// sent.
 func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +180,7 @@ func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
 }
 
 // Refusal returns [ErrCredential] or [ErrTrial] if the server has refused a credential on the
-// connection in use, or a request for want of one; else nil.
+// connection in use, or a request that requires one; else nil.
 func (t *Tap) Refusal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +197,7 @@ func (t *Tap) Fault() error {
 	return t.fault
 }
 
-// broke keeps the first error of c, if that is the latest connection.
+// broke keeps the first error of c, if c is the latest connection.
 func (t *Tap) broke(c *Conn, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,9 +206,8 @@ func (t *Tap) broke(c *Conn, err error) {
 	}
 }
 
-// CloseConn closes the socket in use, if there is one: the wire client then
-// reconnects, or ends. cause is what [Tap.Fault] returns from then on, unless the
-// connection broke before.
+// CloseConn closes the socket in use, if there is one. The wire client then reconnects, or ends.
+// cause is what [Tap.Fault] returns from then on, unless the connection broke before.
 func (t *Tap) CloseConn(cause error) {
 	t.mu.Lock()
 	c := t.conn
@@ -218,12 +216,12 @@ func (t *Tap) CloseConn(cause error) {
 	}
 	t.mu.Unlock()
 	if c != nil {
-		_ = c.Close() // its error would only repeat what the reader sees
+		_ = c.Close() // the reader returns the same error
 	}
 }
 
-// handshake takes over an answered handshake that was sent at sent, and asked for a
-// new session or not.
+// handshake records an answered handshake that was sent at sent. isNew says whether it asked for a
+// new session.
 func (t *Tap) handshake(sent time.Time, isNew bool, g greeting) error {
 	id, timeout := g.id, g.timeout
 	t.mu.Lock()
@@ -238,7 +236,7 @@ func (t *Tap) handshake(sent time.Time, isNew bool, g greeting) error {
 		t.ended = fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, id, t.id)
 		return t.ended
 	}
-	if t.timeout > 0 { // a new leader goes by the timeout that the session began with
+	if t.timeout > 0 { // a new leader uses the timeout that the session began with
 		timeout = min(timeout, t.timeout)
 	}
 	t.id, t.timeout, t.password, t.readOnly = id, timeout, g.password, g.readOnly

@@ -2,8 +2,8 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// followTransactionLocked takes note of a transaction that is being sent, which
-// is known by the path of its first operation. It needs mu.
+// followTransactionLocked records a transaction that is being sent. The path of its first operation
+// identifies it. It needs mu.
 func (t *Tap) followTransactionLocked(p []byte, rq *request) {
 	const first = proto.LengthSize + proto.RequestHeadSize + proto.OpHeadSize
 	if len(p) < first {

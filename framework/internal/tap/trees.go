@@ -2,11 +2,11 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// followTreeLocked takes note of a question that sets or removes a recursive watch. Up to
-// ZooKeeper 3.8 a path has one kind of watch per connection, so a read of that path that
-// left a watch would end the recursive one, and the recursive one ends those that were there
-// (ZOOKEEPER-4466). From the moment at which the question is sent, reads of the path
-// therefore leave none; the recursive watch notifies of what theirs would. It needs mu.
+// followTreeLocked records a question that sets or removes a recursive watch. Up to ZooKeeper 3.8 a
+// path has one kind of watch per connection (ZOOKEEPER-4466). A read that left a watch on that path
+// would end the recursive watch, and the recursive watch ends the existing watches. So once the
+// question is sent, reads of the path leave no watch. The recursive watch notifies of the same
+// changes. It needs mu.
 func (t *Tap) followTreeLocked(q *question, opcode proto.Opcode, body []byte) {
 	path, _, ok := readString(body)
 	switch {
@@ -19,8 +19,8 @@ func (t *Tap) followTreeLocked(q *question, opcode proto.Opcode, body []byte) {
 	}
 }
 
-// hasTreeLocked reports whether a recursive watch on path is at the server, or on its
-// way there. It needs mu.
+// hasTreeLocked reports whether the server has a recursive watch on path, or whether one is being
+// set. It needs mu.
 func (t *Tap) hasTreeLocked(path []byte) bool {
 	_, has := t.trees[string(path)]
 	return has

@@ -12,9 +12,8 @@ const (
 	ReadChildren Read = Read(proto.OpGetChildren2)
 )
 
-// Arm makes reads of path leave a watch until the returned function is called.
-// Every read of that kind and path in the meantime does; the server keeps one
-// watch for all of them.
+// Arm makes every read of that kind and path leave a watch, until the returned function is called.
+// The server keeps one watch for all of them.
 func (t *Tap) Arm(kind Read, path string) (disarm func()) {
 	key := watchKey{proto.Opcode(kind), path}
 	t.mu.Lock()

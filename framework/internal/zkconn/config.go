@@ -15,10 +15,10 @@ type LinkEvent int
 const (
 	LinkUp      LinkEvent = iota + 1 // the session has a connection
 	LinkDown                         // it has none any more
-	LinkExpired                      // the server knows the session no more
+	LinkExpired                      // the server no longer knows the session
 )
 
-// A NodeEvent is what happened to a watched znode; the values are the protocol's.
+// A NodeEvent is a change of a watched znode; the values are the protocol's.
 type NodeEvent int
 
 // The events.
@@ -29,7 +29,7 @@ const (
 	NodeChildrenChanged
 )
 
-// A Config is what a Conn needs of its session.
+// A Config is what a Conn needs for its session.
 type Config struct {
 	Hosts   zk.HostProvider
 	Host    string // what Hosts returns
@@ -42,8 +42,8 @@ type Config struct {
 	OnNode  func(event NodeEvent, path string) // must not block
 }
 
-// wireLogger passes on what the wire client prints: addresses and failures to
-// connect, nothing of a request's content.
+// wireLogger logs what the wire client prints: addresses and failed attempts to connect, nothing of
+// a request's content.
 type wireLogger struct{ log *zap.SugaredLogger }
 
 func (l wireLogger) Printf(format string, args ...any) { l.log.Debugf("wire client: "+format, args...) }

@@ -1,5 +1,5 @@
-// Package zkconn is the one package that knows the wire client. Its types are the wire client's in no
-// exported signature but those of access lists, and its errors are package zkerr's.
+// Package zkconn is the only package that knows the wire client. Of the wire client's types its
+// exported signatures have only access lists, and its errors are package zkerr's.
 package zkconn
 
 import (
@@ -14,22 +14,21 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Conn is one connection of the wire client.
-// It carries one session and is never used for the next one, so that nothing
-// queued under an old session can run under a new one. Its methods block until
-// the server has answered, the connection broke or the wire was closed; they
-// return the errors of package zkerr.
+// A Conn is one connection of the wire client. It carries one session and is never used for the
+// next session. So no queued request of an old session can run in a new one. Its methods block
+// until the server has replied, the connection broke or the wire was closed. They return the errors
+// of package zkerr.
 type Conn struct {
 	conn   *zk.Conn
 	events <-chan zk.Event
 
 	mu    sync.Mutex     // guards following
 	ended bool           // close has begun
-	ttls  sync.WaitGroup // creates with a TTL in progress; see close
+	ttls  sync.WaitGroup // creates with a TTL in progress, for finishTTLs
 }
 
-// requestSlack is room in the wire client's buffer beyond the longest request.
-// Where a request ends exactly at the buffer's end the wire client panics.
+// requestSlack is space in the wire client's buffer after the longest request. If a request ends
+// exactly at the buffer's end, the wire client panics.
 const requestSlack = 64
 
 // New starts to connect; it does not wait.
@@ -49,8 +48,8 @@ func New(cfg Config) (*Conn, error) {
 	return &Conn{conn: conn, events: events}, nil
 }
 
-// dispatch runs on the wire client's goroutines, before anything that follows
-// the event in the order of the connection.
+// dispatch runs on the wire client's goroutines. It returns before the wire client processes later
+// events and replies of the connection.
 func dispatch(cfg Config, ev zk.Event) {
 	switch ev.Type {
 	case zk.EventSession:
@@ -73,13 +72,12 @@ func dispatch(cfg Config, ev zk.Event) {
 	}
 }
 
-// Grace is how long the end of a wire waits for what must not be
-// interrupted; the wire client itself waits for a second.
+// Grace is how long the end of a wire waits for requests that must not be interrupted. The wire
+// client itself waits for a second.
 const Grace = 500 * time.Millisecond
 
-// Close ends the session in order where there is a connection, which takes a
-// second at the most, and returns when the wire client's goroutines are gone.
-// cut closes the socket in use.
+// Close ends the session in order if there is a connection, which takes a second at the most. It
+// returns when the wire client's goroutines have ended. cut closes the socket in use.
 func (w *Conn) Close(cut func()) {
 	w.finishTTLs(cut)
 	w.conn.Close()
@@ -88,9 +86,9 @@ func (w *Conn) Close(cut func()) {
 	}
 }
 
-// finishTTLs waits until no create with a TTL is in progress: the wire client
-// would read its reply while it is still being decoded. Where that takes too
-// long it cuts the connection, which ends them.
+// finishTTLs waits until no create with a TTL is in progress: the wire client would read its reply
+// while it is still being decoded. If that takes too long, finishTTLs cuts the connection, which
+// ends them.
 func (w *Conn) finishTTLs(cut func()) {
 	w.mu.Lock()
 	w.ended = true
@@ -100,7 +98,7 @@ func (w *Conn) finishTTLs(cut func()) {
 	timer.Stop()
 }
 
-// A Node is what a read found.
+// A Node is the result of a read.
 type Node struct {
 	Exists   bool
 	Stat     proto.Stat
@@ -140,7 +138,7 @@ func (w *Conn) Get(path string) (Node, error) {
 // Exists reads a znode's Stat.
 func (w *Conn) Exists(path string) (Node, error) {
 	ok, st, err := w.conn.Exists(path)
-	if err != nil || !ok { // ok means nothing where there is an error
+	if err != nil || !ok { // with an error, ok has no meaning
 		return Node{}, translated(err)
 	}
 	return Node{Exists: true, Stat: proto.Stat(*st)}, nil

@@ -13,14 +13,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// unnamedCode begins the wire client's text for a server's code that it has no
-// name for.
+// unnamedCode begins the wire client's text for a server's code without a name.
 const unnamedCode = "unknown error: "
 
 var errReplyTooLarge = fmt.Errorf("%w: the reply", zkerr.ErrTooLarge)
 
-// translated translates an error of the wire client. What it has no name for is
-// an error of the socket: the request may or may not have arrived.
+// translated translates an error of the wire client. An error without a name there is an error of
+// the socket: the request may or may not have arrived.
 func translated(err error) error {
 	if err == nil {
 		return nil
@@ -37,8 +36,8 @@ func translated(err error) error {
 		{zk.ErrBadArguments, zkerr.ErrBadArguments},
 		{zk.ErrInvalidPath, zkerr.ErrInvalidPath},
 		{zk.ErrNoServer, zkerr.ErrNotConnected},
-		{zk.ErrSessionMoved, zkerr.ErrNotConnected}, // refused before it took effect
-		{zk.ErrShortBuffer, zkerr.ErrTooLarge},      // and not sent: replies are checked
+		{zk.ErrSessionMoved, zkerr.ErrNotConnected}, // refused before it had an effect
+		{zk.ErrShortBuffer, zkerr.ErrTooLarge},      // it was not sent: replies are checked
 		{zk.ErrAPIError, zkerr.ErrServer},
 		{zk.ErrUnknown, zkerr.ErrServer},
 		{zk.ErrConnectionClosed, zkerr.ErrUnknownOutcome},
@@ -55,7 +54,7 @@ func translated(err error) error {
 	return fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, err.Error())
 }
 
-// unnamedError returns the error for a code that the wire client has no name for.
+// unnamedError returns the error for a code without a name in the wire client.
 func unnamedError(text string) error {
 	code, err := strconv.ParseInt(text, 10, 32)
 	switch {

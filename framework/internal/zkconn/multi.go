@@ -12,7 +12,7 @@ import (
 // An ACL is an entry of an access list.
 type ACL = zk.ACL
 
-// An Op is an operation of a transaction. It comes from one of the functions below.
+// An Op is an operation of a transaction, from CreateOp, SetOp, DeleteOp or CheckOp.
 type Op = any
 
 // CreateOp creates a znode.
@@ -35,14 +35,15 @@ func CheckOp(path string, version int32) Op {
 	return &zk.CheckVersionRequest{Path: path, Version: version}
 }
 
-// A Result is what an operation of a transaction led to, as the server gave it.
+// A Result is the result of an operation of a transaction, as the server returned it.
 type Result struct {
 	Path string
 	Stat proto.Stat // zero if the operation has none
 	Err  error
 }
 
-// Multi does a transaction, and returns a result for each operation and the error of the whole.
+// Multi does a transaction, and returns a result for each operation and the error of the
+// transaction.
 func (w *Conn) Multi(ops []Op) ([]Result, error) {
 	responses, err := w.conn.Multi(ops...)
 	results := make([]Result, len(responses))
@@ -55,14 +56,14 @@ func (w *Conn) Multi(ops []Op) ([]Result, error) {
 	return results, translated(err)
 }
 
-// provePath is checked for a version by transactions that are to change nothing.
-// Whether there is such a znode makes no difference.
+// provePath is the path of the version check in transactions that are to change nothing. The proof
+// does not depend on whether the znode exists.
 const provePath = "/zookeeper/no-such-znode"
 
-// Prove returns nil once a quorum of the ensemble has committed a transaction of the
-// session that changes nothing. It needs no permission: the check fails for want of a
-// znode, and a transaction that fails is committed, too. A sync would prove less,
-// because a leader that has been deposed goes on to answer syncs.
+// Prove returns nil once a quorum of the ensemble has committed a transaction of the session that
+// changes nothing. It needs no permission: the check fails because there is no znode, and a failed
+// transaction is committed, too. A sync would prove less, because a deposed leader still replies to
+// syncs.
 func (w *Conn) Prove() error {
 	results, err := w.Multi([]Op{CheckOp(provePath, 0)})
 	if len(results) == 1 && committed(results[0].Err) {

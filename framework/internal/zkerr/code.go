@@ -9,13 +9,13 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// An answer is an error that stands for one code.
+// An answer is an error of one code.
 type answer struct {
 	err  error
 	code proto.Code
 }
 
-// answers returns the errors that stand for one code each.
+// answers returns the errors that have one code each.
 func answers() []answer {
 	return []answer{
 		{ErrNoNode, proto.CodeNoNode},
@@ -34,7 +34,7 @@ func answers() []answer {
 	}
 }
 
-// OfCode returns the error for a code that a server answered, nil for [proto.CodeOK].
+// OfCode returns the error for a code in a server's reply, nil for [proto.CodeOK].
 func OfCode(code proto.Code) error {
 	switch code {
 	case proto.CodeOK:
@@ -56,8 +56,7 @@ func OfCode(code proto.Code) error {
 	return Unnamed(strconv.Itoa(int(code)))
 }
 
-// StatusCode returns the code that the server answered, "" if err says that it answered a result or
-// nothing.
+// StatusCode returns the code in the server's reply, "" if there was a result or no reply.
 func StatusCode(err error) string {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return ""
@@ -73,12 +72,12 @@ func StatusCode(err error) string {
 	return ""
 }
 
-// otherCode is shown for a code that ZooKeeper does not have.
+// otherCode replaces a code that ZooKeeper does not have.
 const otherCode = "_OTHER"
 
-// shownCode returns the code if it lies where ZooKeeper has codes: system errors from -1 down,
-// API errors from -100 down, with room for those to come. A metric would have a series for each
-// number that a server makes up.
+// shownCode returns the code if it is in ZooKeeper's ranges, which leave space for future codes:
+// system errors from -1 down, API errors from -100 down. Otherwise a metric would have a series for
+// each number that a server invents.
 func shownCode(code string) string {
 	n, err := strconv.Atoi(code)
 	if err == nil && (n >= -19 && n <= -1 || n >= -139 && n <= -100) {
@@ -87,10 +86,10 @@ func shownCode(code string) string {
 	return otherCode
 }
 
-// Unnamed returns the error for a code that has no name here.
+// Unnamed returns the error for a code without a name here.
 func Unnamed(code string) error { return unnamedError{code} }
 
-// An unnamedError is an answer with a code that has no name here.
+// An unnamedError is a server's error with a code without a name here.
 type unnamedError struct{ code string }
 
 // Error returns the text of ErrServer, and the code.

@@ -1,10 +1,10 @@
-// Package zkerr has the errors of the client, and what servers' codes mean. Package framework
+// Package zkerr has the errors of the client, and the meanings of servers' codes. Package framework
 // documents the errors and exports them.
 package zkerr
 
 import "github.com/docent-go/docent/internal/errtype"
 
-// Errors that a server answers.
+// Errors that a server returns.
 var (
 	ErrNoNode                  = errtype.New("znode does not exist", "no_node")
 	ErrNodeExists              = errtype.New("znode already exists", "node_exists")
@@ -36,5 +36,5 @@ var (
 	ErrClosed          = errtype.New("client closed", "client_closed")
 )
 
-// ErrInvalidPath is for a path that is none.
+// ErrInvalidPath is returned for an invalid path.
 var ErrInvalidPath = errtype.New("invalid path", "invalid_path")
