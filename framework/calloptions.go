@@ -23,7 +23,7 @@ type createConfig struct {
 	stat  *Stat
 	list  *[]string
 	watch **Watch
-	epoch *int32 // where its version goes; nil without one
+	epoch *int32 // gets its version; may be nil
 }
 
 type setConfig struct{ idempotent bool }

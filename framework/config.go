@@ -90,7 +90,7 @@ type leaseConfig struct {
 	marginGiven    bool
 }
 
-// A znodeConfig says where a client's znodes lie, and what they are like.
+// A znodeConfig has the paths, the ACLs and the encoding of a client's znodes.
 type znodeConfig struct {
 	chroot      string // "" or a path
 	prefix      string // chroot and namespace, "" or a path

@@ -31,7 +31,7 @@ type deletion struct {
 	over      *overHook   // may be nil
 }
 
-// awaited reports whether the deletion's end is awaited. Its caller creates no other znode at the
+// awaited reports whether the deletion's end is awaited. The waiter creates no other znode at the
 // path until then, so there are no more of these deletions than such paths.
 func (x deletion) awaited() bool {
 	return x.over != nil || x.protected != nil && x.protected.settle != nil

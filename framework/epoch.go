@@ -18,9 +18,9 @@ func EpochOf(path string) string { return path + ".epoch" }
 // the path has another version. [AtEpoch] and [OpAtEpoch] identify the znode by it.
 //
 // If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
-// because after a restart a version would be another znode's. Every client that creates the znode
-// needs permission to read and to write the epoch. Create refuses to create an epoch with an ACL
-// that permits no client to do so. WithEpoch requires [KnownByData], and excludes [ListTo] and
+// because a new epoch would repeat the versions of earlier znodes. Every client that creates the
+// znode needs permission to read and to write the epoch. Create refuses to create an epoch with an
+// ACL that permits no client to do so. WithEpoch requires [KnownByData], and excludes [ListTo] and
 // [WatchTo].
 func WithEpoch(version *int32) CreateOption {
 	return createOption(func(cfg *createConfig) {

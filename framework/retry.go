@@ -29,7 +29,7 @@ func Retryable(err error) bool {
 // A Retry is a failed attempt of an operation after which another attempt follows.
 type Retry struct {
 	Op      string        // as in [OpError]
-	Path    string        // as the ensemble knows it, "" where there is none
+	Path    string        // as the ensemble knows it, "" if there is none
 	Attempt int           // which attempt failed, from 1
 	Err     error         // why
 	Wait    time.Duration // until the next

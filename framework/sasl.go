@@ -13,10 +13,11 @@ import (
 // [DigestMD5] returns one. The module github.com/docent-go/docent/kerberos has another. Its methods
 // may be called concurrently.
 type Mechanism interface {
-	// Start begins an exchange with the server host, which is named as in the connect string. Start
-	// may block; Next should not. Start obeys ctx, which ends when the attempt to connect has to be
-	// over. An error that wraps [ErrAuthFailed] says that the credential is refused. Any other
-	// error says that the attempt failed. An error is logged, so it must not contain secrets.
+	// Start begins an exchange with the server host, which is named as in the connect string. Work
+	// that takes time belongs in Start, not in Next. Start obeys ctx, which ends when the attempt
+	// to connect has to be over. An error that wraps [ErrAuthFailed] says that the credential is
+	// refused. Any other error says that the attempt failed. An error is logged, so it must not
+	// contain secrets.
 	Start(ctx context.Context, host string) (Exchange, error)
 }
 

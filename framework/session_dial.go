@@ -41,7 +41,7 @@ func (s *session) dial(string) (net.Conn, error) {
 
 // undialled records that an attempt to connect failed with err.
 func (s *session) undialled(t hosts.Target, err error) {
-	// askForServers has logged ErrNoServers.
+	// ErrNoServers follows a fault that askForServers has logged.
 	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
 	switch {
 	case told || s.ended() != nil:

@@ -24,7 +24,7 @@ import (
 // An Operation is an operation that is observed.
 type Operation struct {
 	Name  string // as in errors: "get"
-	Path  string // as the ensemble knows it, "" where there is none
+	Path  string // as the ensemble knows it, "" if there is none
 	Batch int    // operations of a transaction
 }
 

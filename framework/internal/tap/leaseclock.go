@@ -14,9 +14,9 @@ import "time"
 //
 // A proof is a reply that only a quorum's commit can cause; [proves] has the rules. Let t be the
 // time when its request was sent. The leader knows every contact that was answered at least a
-// margin before t, because the report was sent ahead of the request on the same link. A later
-// leader became active only after t, because one of its voters acknowledged the transaction to the
-// earlier leader. The margin has to exceed half a tick of the servers.
+// margin before t. The reason is that the report was sent ahead of the request on the same link. A
+// later leader became active only after t, because one of its voters acknowledged the transaction
+// to the earlier leader. The margin has to exceed half a tick of the servers.
 //
 // The handshake of a new session is a committed transaction, so it is a proof. The reply to a
 // handshake that resumes a session comes from a leader's memory, and another leader may have
