@@ -33,8 +33,6 @@ type Attempt struct {
 	listed []string // what was listed along with the creation of the node; nil once used
 	fresh  bool     // the node has not been listed yet
 	waiter *waiter  // since it began to wait
-
-	granted chan struct{} // closed at the grant, for the attempt behind; see clientAttempts
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
@@ -189,7 +187,7 @@ func (a *Attempt) leave() {
 		}
 	}
 	if a.node != "" {
-		clientAttemptsOf(a.client).remove(a, false)
+		clientAttemptsOf(a.client).remove(a.self.Name, false)
 	}
 	if a.hold != nil {
 		a.hold.Release()

@@ -13,46 +13,43 @@ import (
 // This is an optimisation: without it, an attempt would watch the node ahead of its predecessor,
 // and list when that is deleted.
 type clientAttempts struct {
-	mu  sync.Mutex // guards all, and granted of each attempt
-	all map[string]*Attempt
+	mu      sync.Mutex
+	granted map[string]chan struct{} // closed at the grant; nil until the attempt behind asks for it
 }
 
 type clientAttemptsKey struct{}
 
 func clientAttemptsOf(c *framework.Client) *clientAttempts {
 	return c.Shared(clientAttemptsKey{}, func() any {
-		return &clientAttempts{all: make(map[string]*Attempt)}
+		return &clientAttempts{granted: make(map[string]chan struct{})}
 	}).(*clientAttempts)
 }
 
-func (as *clientAttempts) add(a *Attempt) {
+func (as *clientAttempts) add(name string) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	as.all[a.self.Name] = a
+	as.granted[name] = nil
 }
 
-// remove removes the attempt, and notifies its successor if it was granted.
-func (as *clientAttempts) remove(a *Attempt, granted bool) {
+// remove removes the attempt, and notifies the one behind it if it was granted.
+func (as *clientAttempts) remove(name string, granted bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	delete(as.all, a.self.Name)
-	if granted && a.granted != nil {
-		close(a.granted)
+	if notify := as.granted[name]; granted && notify != nil {
+		close(notify)
 	}
-	a.granted = nil
+	delete(as.granted, name)
 }
 
-// granted returns a channel that is closed when the attempt whose node has the name is granted; nil
+// grantOf returns a channel that is closed when the attempt whose node has the name is granted; nil
 // if this client has no such attempt.
-func (as *clientAttempts) granted(name string) <-chan struct{} {
+func (as *clientAttempts) grantOf(name string) <-chan struct{} {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	a := as.all[name]
-	if a == nil {
-		return nil
+	notify, ok := as.granted[name]
+	if ok && notify == nil {
+		notify = make(chan struct{})
+		as.granted[name] = notify
 	}
-	if a.granted == nil {
-		a.granted = make(chan struct{})
-	}
-	return a.granted
+	return notify
 }

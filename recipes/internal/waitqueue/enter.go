@@ -95,5 +95,5 @@ func (a *Attempt) created(path string, c *creation) {
 	_, name := framework.SplitPath(path)
 	a.node, a.fresh, a.listed = path, true, c.names
 	a.self, _ = parse(name, a.queue.Kinds) // it has the name that was asked for
-	clientAttemptsOf(a.client).add(a)
+	clientAttemptsOf(a.client).add(a.self.Name)
 }

@@ -41,7 +41,7 @@ func (a *Attempt) grant() *Grant {
 		g.Own = w.end()
 		a.waiter = nil
 	}
-	clientAttemptsOf(a.client).remove(a, true)
+	clientAttemptsOf(a.client).remove(a.self.Name, true)
 	return g
 }
 

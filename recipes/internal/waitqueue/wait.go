@@ -191,7 +191,7 @@ func (w *waiter) predecessorsGrant(pos position) <-chan struct{} {
 	if pos.next == "" || !w.attempt.queue.inTurn() {
 		return nil
 	}
-	return clientAttemptsOf(w.attempt.client).granted(pos.predecessor)
+	return clientAttemptsOf(w.attempt.client).grantOf(pos.predecessor)
 }
 
 // ownExists reports whether the watch on the own node found that node. Another client may have
