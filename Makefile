@@ -59,12 +59,12 @@ test: guards virtual plain sim chaos ## The guards, all tests, most also with th
 check: lint test ## Everything that has to pass before a change is merged
 
 # With the race detector a test on real servers takes five times its time. So `make test` uses it for
-# the client on real servers, and for all else that users import in virtual time; what is skipped
-# there, plain runs.
+# the client on real servers, and for all else that users import in virtual time, but for the long
+# TestContract. What is skipped there, plain runs.
 .PHONY: virtual
 virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
 	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
@@ -73,11 +73,15 @@ ifneq ($(ZK_RACE_PATCH),)
 endif
 	$(go_test) -race $(race_mod) $(PKG)
 
-# What sim and chaos run at length is not repeated. The nested modules are tested here alone.
+# Not repeated: what virtual runs in an embedded world, and what sim and chaos run at length. The
+# nested modules are tested here alone.
 .PHONY: plain
-plain: ## All tests without the race detector, at the speed that users see
-	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $(PKG)
-ifeq ($(PKG),./...)
+plain: ## Without the race detector, at the speed that users see, on real servers; with PKG all tests of it
+ifneq ($(PKG),./...)
+	$(go_test) $(PKG)
+else
+	$(go_test) -p=3 -skip='/^embedded' ./framework/... ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	$(go_test) -p=3 -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
 endif
