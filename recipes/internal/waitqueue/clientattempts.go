@@ -7,14 +7,14 @@ import (
 )
 
 // clientAttempts are the attempts of one client that have a node and no grant, by the node's name,
-// which is unique. An attempt behind another one of its client learns from that one's grant what a
-// listing would show: no contender is left ahead but its predecessor.
+// which is unique. If an attempt's predecessor is one of them, its grant shows what a listing would
+// show: no other contender is left ahead.
 //
 // This is an optimisation: without it, an attempt would watch the node ahead of its predecessor,
 // and list when that is deleted.
 type clientAttempts struct {
 	mu      sync.Mutex
-	granted map[string]chan struct{} // closed at the grant; nil until the attempt behind asks for it
+	granted map[string]chan struct{} // closed at the grant; nil until the successor asks for it
 }
 
 type clientAttemptsKey struct{}
@@ -31,7 +31,7 @@ func (as *clientAttempts) add(name string) {
 	as.granted[name] = nil
 }
 
-// remove removes the attempt, and notifies the one behind it if it was granted.
+// remove removes the attempt. If it was granted, its successor is notified.
 func (as *clientAttempts) remove(name string, granted bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
