@@ -60,11 +60,11 @@ check: lint test ## Everything that has to pass before a change is merged
 
 # With the race detector a test on real servers takes five times its time. So `make test` uses it for
 # the client on real servers, and for all else that users import in virtual time, but for the long
-# TestContract. What is skipped there, plain runs.
+# TestContract. What is skipped there, plain runs. The longest package comes first.
 .PHONY: virtual
 virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
 	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
@@ -80,7 +80,7 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	$(go_test) -p=3 -skip='/^embedded' ./framework/... ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	$(go_test) -p=3 -skip='/^embedded' ./recipes/lock ./framework/... ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	$(go_test) -p=3 -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
