@@ -73,15 +73,16 @@ ifneq ($(ZK_RACE_PATCH),)
 endif
 	$(go_test) -race $(race_mod) $(PKG)
 
-# Not repeated: what virtual runs in an embedded world, and what sim and chaos run at length. The
-# nested modules are tested here alone.
+# Not repeated: what virtual runs in an embedded world or on real servers, and what sim and chaos run
+# at length. TestContract meets a real ensemble in make race alone. The nested modules are tested here.
 .PHONY: plain
 plain: ## Without the race detector, at the speed that users see, on real servers; with PKG all tests of it
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	$(go_test) -p=3 -skip='/^embedded' ./recipes/lock ./framework/... ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
-	$(go_test) -p=3 -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
+	$(go_test) -skip='/^embedded|^TestContract$$/./^ensemble$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	$(go_test) -run="^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' framework/{footprint,promptness,telemetrycost}_test.go | paste -sd '|'))$$" ./framework
+	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
 endif
