@@ -80,7 +80,7 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	$(go_test) -skip='/^embedded|^TestContract$$/./^ensemble$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	$(go_test) -skip='/^embedded|^TestContract$$/././^ensemble$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	$(go_test) -run="^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' framework/{footprint,promptness,telemetrycost}_test.go | paste -sd '|'))$$" ./framework
 	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
