@@ -39,7 +39,7 @@ type loop struct {
 }
 
 func newLoop(c *Cache) *loop {
-	over, cancel := context.WithCancel(context.Background())
+	over, cancel := context.WithCancel(context.Background()) // ended at once: drain does not wait
 	cancel()
 	return &loop{cache: c, refused: make(map[string]struct{}), over: over}
 }
