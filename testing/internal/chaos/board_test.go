@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,16 @@ type board struct {
 	losses  map[string]int64          // when each client last observed one
 	lost    map[string]int            // how many of each model
 	wanted  []*want
+	counts  map[string]int // what workers have counted
+	found   []string       // violations that workers have found
 }
+
+// The kinds of records in which a worker reports what it checks by itself: it counts that it has
+// done what the note says, or it has found a violation. Neither is a part of a history.
+const (
+	did   history.Kind = "did"
+	found history.Kind = "found"
+)
 
 // A want is somebody who waits for a worker that gets a lock and lingers with it.
 type want struct {
@@ -32,7 +42,7 @@ func newBoard() *board {
 	return &board{
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
-		lost: make(map[string]int),
+		lost: make(map[string]int), counts: make(map[string]int),
 	}
 }
 
@@ -40,6 +50,12 @@ func (b *board) add(r history.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch r.Kind {
+	case did:
+		b.counts[r.Note]++
+		return
+	case found:
+		b.found = append(b.found, r.Client+": "+r.Note)
+		return
 	case history.Standing: // only the last one matters, and there are many
 		b.alive[r.Lease] = r
 		return
@@ -110,6 +126,13 @@ func (b *board) all() []history.Record {
 		alive = append(alive, r)
 	}
 	return append(slices.Clip(b.records), alive...)
+}
+
+// reports returns what workers have counted and found so far.
+func (b *board) reports() (counts map[string]int, found []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.counts), slices.Clone(b.found)
 }
 
 func (b *board) hasEnded(lease string) bool {

@@ -9,6 +9,10 @@ import (
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
+func (w *worker) campaigns() []errand {
+	return []errand{{"candidate 1", w.candidate, shortRest}, {"candidate 2", w.candidate, shortRest}}
+}
+
 // A candidate is an election as a lock: its leader has the lock.
 type candidate struct{ *leader.Election }
 

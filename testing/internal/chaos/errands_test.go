@@ -7,6 +7,25 @@ import (
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
+// locks returns the errands with locks of all kinds.
+func (w *worker) locks() []errand {
+	pair := lock.NewOwner(w.Name + "/pair")
+	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
+	return []errand{
+		{"guarded", w.guarded, shortRest},
+		{"exclusive", w.exclusive, shortRest},
+		{"semaphore", w.semaphore, shortRest},
+		{"reentrant", w.reentrant, shortRest},
+		{"pair", paired, longRest},
+		{"pair", paired, longRest},
+		{"writer", w.writer, shortRest},
+		{"reader 1", w.reader, shortRest},
+		{"reader 2", w.reader, shortRest},
+		{"multi 1", w.multi, shortRest},
+		{"multi 2", w.multi, shortRest},
+	}
+}
+
 // once takes a lock that is not re-entered, holds and releases it.
 func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locker, err error) {
 	if err != nil {

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/docent-go/docent/recipes/lock"
@@ -11,6 +12,14 @@ import (
 // steadyLocks is how many locks always have a holder: mostly one of these is connected to the
 // leader.
 const steadyLocks = 3
+
+func (w *worker) steadies() (all []errand) {
+	for n := range steadyLocks {
+		name := strconv.Itoa(n)
+		all = append(all, errand{"steady " + name, w.steady(name), longRest})
+	}
+	return all
+}
 
 // steady holds a lock for longer than a session lasts, and sends no request meanwhile: only the
 // client's own heartbeats say whether the session exists.

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +19,10 @@ func TestAVacuousRunIsFound(t *testing.T) {
 		}
 		for _, m := range allModels() {
 			s.models[m.Name] = &tally{handovers: 1, losses: 1}
+		}
+		s.counts = make(map[string]int)
+		for _, what := range mustHaveDone() {
+			s.counts[what] = 1
 		}
 		return s
 	}
@@ -53,6 +58,35 @@ func TestAVacuousRunIsFound(t *testing.T) {
 			t.Errorf("without %s: %q; want %d complaints", c.lacks, got, c.want)
 		}
 	}
+}
+
+// What workers find by themselves is a violation of the run, whatever they have counted.
+func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	w := worker{workerConfig: workerConfig{Name: "w1.1"}, out: boardWriter{b}}
+	w.did("looked")
+	w.did("looked")
+	w.found("truth", "%s is wrong", "/a")
+	counts, found := b.reports()
+	if counts["looked"] != 2 || !slices.Equal(found, []string{"w1.1: truth: /a is wrong"}) {
+		t.Errorf("the board has %v and %q", counts, found)
+	}
+	if len(b.all()) != 0 {
+		t.Errorf("the history has %v", b.all())
+	}
+}
+
+// A boardWriter is a worker's output that goes to the board at once.
+type boardWriter struct{ board *board }
+
+func (w boardWriter) Write(line []byte) (int, error) {
+	var r history.Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return 0, err
+	}
+	w.board.add(r)
+	return len(line), nil
 }
 
 func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }

@@ -20,7 +20,8 @@ type summary struct {
 	models     map[string]*tally
 	succession history.Succession
 	registers  history.Registers
-	stops      int // of workers while they held
+	stops      int            // of workers while they held
+	counts     map[string]int // what workers have counted
 	violations []string
 	took       time.Duration // by porcupine
 }
@@ -50,6 +51,8 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 		s.violations = append(s.violations, err.Error())
 	}
 	r.mu.Unlock()
+	counts, found := r.board.reports()
+	s.counts, s.violations = counts, append(s.violations, found...)
 	s.violations = append(s.violations, s.succession.Faults...)
 	s.violations = append(s.violations, s.registers.Faults...)
 	for _, m := range allModels() {
@@ -133,6 +136,9 @@ func (s summary) vacuity() []string {
 	}
 	want(losses > 0, "no lock was ever lost")
 	want(s.succession.Succeeded > 0, "nobody ever succeeded a worker that had lost its session")
+	for _, what := range mustHaveDone() {
+		want(s.counts[what] > 0, "no worker %s", what)
+	}
 	want(s.stops > 0, "no holder was stopped")
 	want(s.registers.Accepted > 0, "nothing was written to the registers")
 	byFence, byGuard := s.late()
@@ -140,6 +146,10 @@ func (s summary) vacuity() []string {
 	want(byGuard > 0, "no late write of a stopped holder was refused for its guard")
 	return missing
 }
+
+// mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
+// add its counts here.
+func mustHaveDone() []string { return nil }
 
 // late returns how many late writes of stopped holders were refused, by the store that
 // heeds fences and by the lease's guard.
@@ -190,6 +200,9 @@ func (s summary) String() string {
 	byFence, byGuard := s.late()
 	fmt.Fprintf(&b, "registers: %d writes accepted, %d refused; late ones of holders that were stopped: %d by fence, %d by guard\n",
 		s.registers.Accepted, s.registers.Refused, byFence, byGuard)
+	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
+		fmt.Fprintf(&b, "  %6d  times a worker %s\n", s.counts[what], what)
+	}
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
 }

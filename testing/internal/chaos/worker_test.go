@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -102,36 +103,35 @@ type task struct {
 	rand  *rand.Rand
 }
 
+// did counts that the worker has done something that it checks by itself.
+func (w *worker) did(what string) { w.emit(history.Record{Kind: did, Client: w.Name, Note: what}) }
+
+// found reports that something is not as the guarantee with the name says.
+func (w *worker) found(guarantee, format string, args ...any) {
+	note := guarantee + ": " + fmt.Sprintf(format, args...)
+	w.emit(history.Record{Kind: found, Client: w.Name, Note: note})
+}
+
+// An errand is what one goroutine of a worker does again and again.
+type errand struct {
+	owner string // its name in the history, after the worker's
+	run   func(context.Context, task)
+	rest  time.Duration // the longest pause after it
+}
+
+// The pauses after errands. The long one is for errands that may keep others waiting for ever.
+const shortRest, longRest = 25 * time.Millisecond, 250 * time.Millisecond
+
+// errands returns all that a worker does. To add a recipe, write a file like election_test.go, and
+// add its errands here.
+func (w *worker) errands() []errand {
+	return slices.Concat(w.locks(), w.steadies(), w.campaigns())
+}
+
 // work runs all errands until ctx ends.
 func (w *worker) work(ctx context.Context) {
-	pair := lock.NewOwner(w.Name + "/pair")
-	const short, long = 25 * time.Millisecond, 250 * time.Millisecond
-	paired := func(ctx context.Context, t task) { w.paired(ctx, t, pair) }
 	var all sync.WaitGroup
-	type errand struct {
-		owner string
-		run   func(context.Context, task)
-		rest  time.Duration
-	}
-	errands := []errand{
-		{"guarded", w.guarded, short},
-		{"exclusive", w.exclusive, short},
-		{"semaphore", w.semaphore, short},
-		{"reentrant", w.reentrant, short},
-		{"pair", paired, long}, // together they may keep others waiting for ever
-		{"pair", paired, long},
-		{"writer", w.writer, short},
-		{"reader 1", w.reader, short},
-		{"reader 2", w.reader, short},
-		{"multi 1", w.multi, short},
-		{"multi 2", w.multi, short},
-	}
-	for n := range steadyLocks {
-		name := strconv.Itoa(n)
-		errands = append(errands, errand{"steady " + name, w.steady(name), long})
-	}
-	errands = append(errands, errand{"candidate 1", w.candidate, short}, errand{"candidate 2", w.candidate, short})
-	for i, errand := range errands {
+	for i, errand := range w.errands() {
 		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
 		all.Go(func() {
 			for ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -52,7 +53,11 @@ const seedsToFind = 60
 // TestEveryValidatorFindsItsBug breaks something for each validator: a check that
 // can't fail is no check.
 func TestEveryValidatorFindsItsBug(t *testing.T) {
-	for _, g := range guarantees() {
+	bugs, all := allBugs(), guarantees()
+	for _, x := range recipes() {
+		all = append(all, x.guarantees...)
+	}
+	for _, g := range all {
 		if !slices.ContainsFunc(bugs, func(b deliberate) bool { return b.guarantee == g }) {
 			t.Errorf("there is no bug for the validator of %s", g)
 		}
@@ -73,6 +78,27 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 			t.Errorf("%d schedules, and no validator of %s reports that something %s", seedsToFind, b.guarantee, b.says)
 		})
 	}
+}
+
+// allBugs returns the bugs of locks and those of recipes, whose schedules have the recipe.
+func allBugs() []deliberate {
+	all := slices.Clone(bugs)
+	for _, x := range recipes() {
+		for _, b := range x.bugs {
+			all = append(all, deliberate{b.guarantee, b.what, b.says, func() bug {
+				made := b.make()
+				further := made.plan
+				made.plan = func(p *plan) {
+					p.have(x, rand.New(rand.NewPCG(uint64(p.horizon), 7)))
+					if further != nil {
+						further(p)
+					}
+				}
+				return made
+			}})
+		}
+	}
+	return all
 }
 
 // insist adds fates of the kind with the name to the plan, at regular intervals.
@@ -102,7 +128,7 @@ func TestThePageNamesTheBugs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range bugs {
+	for _, b := range allBugs() {
 		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
 			t.Errorf("docs/simulation.md lacks the row %q", row)
 		}

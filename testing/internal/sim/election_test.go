@@ -18,11 +18,15 @@ import (
 // electionKind is the kind of the target.
 const electionKind = "election"
 
-// elect adds an election to some schedules, with a candidate or two of each client.
-func (p *plan) elect(r *rand.Rand) {
-	if r.IntN(3) > 0 {
-		return
+func election() *recipe {
+	return &recipe{
+		name: electionKind, plan: (*plan).elect, met: []string{"grants election", "terms of Run"},
+		lockers: map[string]lockerOf{electionKind: campaigns},
 	}
+}
+
+// elect adds an election, with a candidate or two of each client.
+func (p *plan) elect(r *rand.Rand) {
 	t := newTarget("/sim/election", electionKind)
 	p.targets = append(p.targets, t)
 	for i := range p.clients {
@@ -38,8 +42,9 @@ type candidate struct{ *leader.Election }
 func (c candidate) Lock(ctx context.Context) (*lock.Lease, error)    { return c.Campaign(ctx) }
 func (c candidate) TryLock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
 
-// election makes the election at a path, with the client's options.
-func (c *client) election(f *framework.Client, at string) (*leader.Election, error) {
+// campaigns makes the election at a path, with the client's options.
+func campaigns(k *worker, f *framework.Client, at string, h *handle) error {
+	c := k.c
 	opts := []leader.Option{leader.WithID(canary)}
 	if c.plan.onLoss {
 		opts = append(opts, leader.WithLossPolicy(lease.OnSuspend))
@@ -47,7 +52,11 @@ func (c *client) election(f *framework.Client, at string) (*leader.Election, err
 	if c.plan.revoked {
 		opts = append(opts, leader.WithRevocation(c.asked))
 	}
-	return leader.New(f, at, opts...)
+	e, err := leader.New(f, at, opts...)
+	if err == nil {
+		h.locker, h.list, h.run = candidate{e}, e.Participants, e.Run
+	}
+	return err
 }
 
 // errStepDown ends a Run.

@@ -29,11 +29,14 @@ type keeping struct {
 	all  sync.WaitGroup
 }
 
-// keep has each client keep znodes, in some schedules, until end is called.
-func (w *world) keep() (end func()) {
-	if !w.plan.keeps {
-		return func() {}
+func kept() *recipe {
+	return &recipe{
+		name: "kept", live: (*world).keep, met: []string{"kept Made", "kept Away", "kept Taken", "kept at the end"},
 	}
+}
+
+// keep has each client keep znodes until end is called.
+func (w *world) keep() (end func()) {
 	k := &keeping{w: w, over: make(chan struct{})}
 	for i, c := range w.clients {
 		pass(apart)

@@ -18,7 +18,7 @@ type plan struct {
 	targets   []*target
 	clients   []clientPlan
 	fates     []fate
-	keeps     bool // the clients keep znodes, too
+	recipes   []*recipe
 }
 
 type clientPlan struct {
@@ -76,8 +76,7 @@ func newPlan(seed uint64) *plan {
 	}
 	p.fates = newFates(r, p)
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
-	p.elect(rand.New(rand.NewPCG(seed, 7)))
-	p.keeps = rand.New(rand.NewPCG(seed, 8)).IntN(3) == 0
+	p.choose(seed)
 	return p
 }
 

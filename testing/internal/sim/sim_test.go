@@ -41,8 +41,10 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	needed := []string{
 		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired", "passed on",
 		"closes with a connection", "leases at a close",
-		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi", "grants election", "terms of Run",
-		"kept Made", "kept Away", "kept Taken", "kept at the end",
+		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
+	}
+	for _, x := range recipes() {
+		needed = append(needed, x.met...)
 	}
 	for _, kind := range fateKinds() {
 		needed = append(needed, "fault "+kind.name)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -140,13 +139,10 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 		if m, err = lock.NewUnfairMutex(f, at, k.c.options(false)...); err == nil {
 			h.locker, h.list = m, m.Participants
 		}
-	case electionKind:
-		var e *leader.Election
-		if e, err = k.c.election(f, at); err == nil {
-			h.locker, h.list, h.run = candidate{e}, e.Participants, e.Run
-		}
 	case "multi":
 		err = k.multi(f, h)
+	default:
+		err = k.w.plan.lockerOf(kind)(k, f, at, h)
 	}
 	if err == nil && k.w.bug.locker != nil {
 		sound := *h

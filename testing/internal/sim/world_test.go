@@ -86,14 +86,14 @@ func (w *world) live() {
 	if w.bug.harm != nil {
 		w.tasks.Go(func() { w.bug.harm(w) })
 	}
-	endKeeping := w.keep()
+	endRecipes := w.liveRecipes()
 	over := make(chan struct{})
 	go w.watchWaits(over) // ends when the workers have
 	w.befall()
 	w.tasks.Wait()
 	w.finish(&working)
 	close(over)
-	endKeeping()
+	endRecipes()
 }
 
 // start starts the server, makes what is to be there, and starts the clients.

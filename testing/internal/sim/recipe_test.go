@@ -1,0 +1,71 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A recipe is what some schedules have beside the locks. To add a recipe, write a file like
+// election_test.go or kept_test.go, and add a row to recipes.
+type recipe struct {
+	name       string
+	guarantees []guarantee                 // that only this recipe has; a deliberate bug breaks each
+	plan       func(p *plan, r *rand.Rand) // adds targets and workers to a plan; nil if there are none
+	live       func(w *world) (end func()) // starts other work; end ends it, when all is well; nil if there is none
+	met        []string                    // counts that must not be 0 after many schedules
+	bugs       []deliberate                // for the guarantees
+	lockers    map[string]lockerOf         // by the kinds of the targets
+}
+
+// A lockerOf sets how a worker acquires a target of a recipe at a path: see handle.
+type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
+
+// recipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
+func recipes() []*recipe { return []*recipe{election(), kept()} }
+
+// choose gives every recipe to a third of the plans.
+func (p *plan) choose(seed uint64) {
+	for i, x := range recipes() {
+		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(3) == 0 {
+			p.have(x, r)
+		}
+	}
+}
+
+// have gives a recipe to the plan, unless the plan has it.
+func (p *plan) have(x *recipe, r *rand.Rand) {
+	if slices.ContainsFunc(p.recipes, func(other *recipe) bool { return other.name == x.name }) {
+		return
+	}
+	p.recipes = append(p.recipes, x)
+	if x.plan != nil {
+		x.plan(p, r)
+	}
+}
+
+// liveRecipes starts the work of the plan's recipes until end is called.
+func (w *world) liveRecipes() (end func()) {
+	var ends []func()
+	for _, x := range w.plan.recipes {
+		if x.live != nil {
+			ends = append(ends, x.live(w))
+		}
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// lockerOf returns how to acquire targets of the kind, nil if no recipe has such targets.
+func (p *plan) lockerOf(kind string) lockerOf {
+	for _, x := range p.recipes {
+		if l := x.lockers[kind]; l != nil {
+			return l
+		}
+	}
+	return nil
+}
