@@ -73,8 +73,8 @@ ifneq ($(ZK_RACE_PATCH),)
 endif
 	$(go_test) -race $(race_mod) $(PKG)
 
-# Not repeated: what virtual runs in an embedded world or on real servers, and what sim and chaos run
-# at length. TestContract meets a real ensemble in make race alone. The nested modules are tested here.
+# Not repeated: what virtual runs in an embedded environment or on real servers, and what sim and
+# chaos run at length. TestContract meets a real ensemble in make race alone. The nested modules are tested here.
 .PHONY: plain
 plain: ## Without the race detector, at the speed that users see, on real servers; with PKG all tests of it
 ifneq ($(PKG),./...)

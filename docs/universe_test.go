@@ -36,7 +36,7 @@ func known() []string {
 	}
 	for _, own := range []string{
 		"framework", "kerberos", "listeners", "recipes/cache", "recipes/group", "recipes/leader", "recipes/lock", "recipes/node", "retry", "testing/fault", "testing/locktest",
-		"testing/worlds", "testing/zkproxy", "testing/zkserver", "testing/zktest",
+		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
 		list = append(list, module+"/"+own)
 	}

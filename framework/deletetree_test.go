@@ -5,14 +5,14 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A server reaps a container once its last child is gone, which DeleteTree sees to.
 func TestDeleteTreeOfWhatSomebodyElseDeletesInTheMeantimeIsNoError(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		tr, way, other, path := newTraces(), w.Way(t), w.Client(t), fresh(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		tr, way, other, path := newTraces(), w.Route(t), w.Client(t), fresh(t)
 		c := way.Client(t, framework.WithTracerProvider(tr.provider))
 		mustCreate(t, other, path+"/leaf", "")
 		last := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest, Skip: 1})

@@ -15,19 +15,19 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestEachChangeOfStateIsLoggedOnceAtALevelThatSaysHowBadItIs(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		for _, tc := range []struct {
 			lost  zapcore.Level // the level of Lost
 			holds any           // the field of the holds
 		}{{zap.WarnLevel, nil}, {zap.ErrorLevel, int64(1)}} {
 			core, logs := observer.New(zap.InfoLevel)
 			var states trail
-			way := w.Way(t)
+			way := w.Route(t)
 			c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
 			if tc.holds != nil {
 				mustHold(t, c)
@@ -70,9 +70,9 @@ func TestEachChangeOfStateIsLoggedOnceAtALevelThatSaysHowBadItIs(t *testing.T) {
 
 func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		core, logs := observer.New(zap.DebugLevel)
-		tr, way := newTraces(), w.Way(t)
+		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {
@@ -111,13 +111,13 @@ func (h *spanHandler) Handle(ctx context.Context, r slog.Record) error {
 
 func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		var out record
 		handler := &spanHandler{
 			Handler: slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}),
 			spans:   make(map[string]trace.SpanID),
 		}
-		tr, way := newTraces(), w.Way(t)
+		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithSlog(slog.New(handler)), framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {

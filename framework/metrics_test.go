@@ -18,7 +18,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // wantMetric fails the test unless the metric is as wanted, times and exemplars aside.
@@ -63,8 +63,8 @@ func durations(n uint64, d time.Duration, attributes ...attribute.KeyValue) metr
 
 func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		ms, way := newMeters(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		ms, way := newMeters(), w.Route(t)
 		mustCreate(t, w.Client(t), "/app", "")
 		c := way.Client(t, framework.WithMeterProvider(ms.provider), framework.WithNamespace("app"))
 		host, _, _ := net.SplitHostPort(c.Servers()[0])
@@ -84,8 +84,8 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 			return append(more, attribute.String(zktel.AttrDBOperation, name),
 				attribute.String(zktel.AttrDBNamespace, "/app"), attribute.String(zktel.AttrServerAddress, host))
 		}
-		syncs := durations(2, worlds.Latency, operation("sync")...)
-		slow := (3*time.Second + worlds.Latency).Seconds()
+		syncs := durations(2, zkenv.Latency, operation("sync")...)
+		slow := (3*time.Second + zkenv.Latency).Seconds()
 		syncs.Count++
 		syncs.Sum += slow
 		syncs.Max = metricdata.NewExtrema(slow)
@@ -94,7 +94,7 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 			Name: zktel.MetricOperationDuration, Unit: "s",
 			Data: metricdata.Histogram[float64]{
 				Temporality: metricdata.CumulativeTemporality,
-				DataPoints: []metricdata.HistogramDataPoint[float64]{syncs, durations(1, worlds.Latency, operation("getData",
+				DataPoints: []metricdata.HistogramDataPoint[float64]{syncs, durations(1, zkenv.Latency, operation("getData",
 					attribute.String(zktel.AttrErrorType, "no_node"), attribute.String(zktel.AttrDBStatusCode, "-101"))...)},
 			},
 		})
@@ -103,8 +103,8 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 
 func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		ms, way := newMeters(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		ms, way := newMeters(), w.Route(t)
 		c := way.Client(t, framework.WithMeterProvider(ms.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 		if _, _, err := c.Get(t.Context(), "/"); err != nil {
@@ -129,8 +129,8 @@ func states(counts map[string]int64) metricdata.Metrics {
 
 func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		ms, way := newMeters(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		ms, way := newMeters(), w.Route(t)
 		provider := framework.WithMeterProvider(ms.provider)
 		var tr trail
 		first, second := w.Client(t, provider), way.Client(t, provider, framework.WithStateListener(tr.add))
@@ -138,7 +138,7 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 
 		way.Expire(t)
 		tr.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
-		w.Settle() // the listeners are told first
+		w.Quiesce() // the listeners are told first
 		transitions := map[string]int64{"connected": 3, "suspended": 1, "lost": 1}
 		all := ms.collect(t)
 		wantMetric(t, all, states(map[string]int64{"connected": 2}))
@@ -160,8 +160,8 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 
 func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		ms, way := newMeters(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		ms, way := newMeters(), w.Route(t)
 		c := way.Client(t, framework.WithMeterProvider(ms.provider))
 		want := func(watches, deletes int64) {
 			t.Helper()
@@ -181,7 +181,7 @@ func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
 		await(t, held.Hit(), "the first deletion")
 		want(2, 2)
 		held.Release()
-		w.Settle()
+		w.Quiesce()
 		want(0, 0)
 	})
 }

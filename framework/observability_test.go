@@ -19,7 +19,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 const observability = "../docs/observability.md"
@@ -63,9 +63,9 @@ type output struct {
 }
 
 // observedLife has a client do everything that telemetry tells of.
-func observedLife(t *testing.T, w *worlds.World) output {
+func observedLife(t *testing.T, w *zkenv.Env) output {
 	t.Helper()
-	tr, ms, way := newTraces(), newMeters(), w.Way(t)
+	tr, ms, way := newTraces(), newMeters(), w.Route(t)
 	core, logs := observer.New(zap.DebugLevel)
 	mustCreate(t, w.Client(t), "/app", "")
 	var states trail
@@ -88,12 +88,12 @@ func observedLife(t *testing.T, w *worlds.World) output {
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
 		framework.Suspended, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 	c.OnState(func(framework.StateChange) { panic("a listener's") })
-	w.Settle()
+	w.Quiesce()
 	return output{tr, ms.collect(t), logs.All()}
 }
 
 // otherPort returns a client of a server that has not the default port.
-func otherPort(t testing.TB, way *worlds.Way, opts ...framework.Option) *framework.Client {
+func otherPort(t testing.TB, way *zkenv.Route, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return way.Dial(ctx, network, way.Addr())
@@ -103,7 +103,7 @@ func otherPort(t testing.TB, way *worlds.Way, opts ...framework.Option) *framewo
 
 func TestTheDocumentationNamesWhatTheClientEmits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		out := observedLife(t, w)
 		checkSpanTables(t, out)
 		checkMetricTable(t, out)

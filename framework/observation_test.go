@@ -10,13 +10,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // inBubble runs a test in virtual time, in which retries are as many as the policy says.
-func inBubble(t *testing.T, test func(t *testing.T, w *worlds.World)) {
+func inBubble(t *testing.T, test func(t *testing.T, w *zkenv.Env)) {
 	t.Helper()
-	worlds.Each(t, test, worlds.Only("durations and retries are exact in virtual time alone", worlds.Embedded))
+	zkenv.ForEach(t, test, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))
 }
 
 func wantSpans(t testing.TB, got, want string) {
@@ -28,8 +28,8 @@ func wantSpans(t testing.TB, got, want string) {
 
 func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		tr, way := newTraces(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 		ctx := tr.caller(t)
@@ -42,8 +42,8 @@ func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 
 func TestASpanTellsOfTheLastAttemptWhereRetriesWereInVain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		tr, way := newTraces(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
 		way.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DropReply, Times: fault.Forever})
 		ctx := tr.caller(t)
@@ -66,8 +66,8 @@ func reason(t testing.TB, err error) string {
 
 func TestASpanEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
-		tr, way := newTraces(), w.Way(t)
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithTracerProvider(tr.provider))
 		for _, of := range []struct{ errorType, text string }{
 			{"deadline_exceeded", "outcome unknown: context deadline exceeded"},
@@ -103,7 +103,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, w *worlds.World) {
+			inBubble(t, func(t *testing.T, w *zkenv.Env) {
 				tr := newTraces()
 				c := w.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
 				sampled := tr.caller(t)
@@ -124,15 +124,15 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 
 func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		tr := newTraces()
 		c := w.Client(t, framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
 		mustCreate(t, c, "/x", "")
 		tr.spans.Reset()
 		c.Discard("/x")
-		w.Settle() // deletions are done in no fixed order
+		w.Quiesce() // deletions are done in no fixed order
 		c.Discard("/none")
-		w.Settle()
+		w.Quiesce()
 		wantSpans(t, tr.take(t, t.Context(), c), "delete (root, unset) zookeeper.node.path=/x\n"+
 			"delete (root, unset) db.response.status_code=-101 zookeeper.node.path=/none\n")
 	})
@@ -140,7 +140,7 @@ func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
 
 func TestAnOperationOfAClosedClientHasASpan(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *worlds.World) {
+	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		tr := newTraces()
 		c := w.Client(t, framework.WithTracerProvider(tr.provider))
 		if err := c.Close(); err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		tr, ms, way, root := newTraces(), newMeters(), w.Way(t), fresh(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		tr, ms, way, root := newTraces(), newMeters(), w.Route(t), fresh(t)
 		var rec record
 		mustCreate(t, w.Client(t), root, "")
 		observed := []framework.Option{

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // An observedCall is a call of an operation and the spans that it has.
@@ -145,7 +145,7 @@ func failures() []observedCall {
 // spansOf runs a test in a namespace of its own, with a client that makes spans.
 func spansOf(t *testing.T, test func(t *testing.T, tr *traces, c *framework.Client)) {
 	t.Helper()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		tr, namespace := newTraces(), fresh(t)
 		mustCreate(t, w.Client(t), namespace, "")
 		test(t, tr, w.Client(t, framework.WithTracerProvider(tr.provider), framework.WithNamespace(namespace[1:])))

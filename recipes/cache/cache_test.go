@@ -160,7 +160,7 @@ func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
 			}
 		}
 		mustSync(t, made)
-		s.Settle()
+		s.Quiesce()
 		cancel()
 		if settled := <-done; settled < 2 {
 			t.Errorf("%d settled snapshots were seen", settled)
@@ -170,7 +170,7 @@ func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
 
 func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Way(t)
+		other, way := s.Client(t), s.Route(t)
 		s.create(t, other, "/a/b", "old")
 		s.create(t, other, "/gone", "")
 		s.create(t, other, "/same/x", "")
@@ -201,7 +201,7 @@ func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 
 func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Way(t)
+		other, way := s.Client(t), s.Route(t)
 		s.create(t, other, "/a", "1")
 		start := time.Now()
 		made := s.open(t, way.Client(t), s.path)
@@ -250,7 +250,7 @@ func TestStartsWithoutAServer(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		other := s.Client(t)
 		s.create(t, other, "/a", "1")
-		srv := s.Way(t)
+		srv := s.Route(t)
 		client := srv.Client(t)
 		srv.Refuse()
 		srv.Cut()

@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -50,14 +50,14 @@ func TestReadyWaitsForAServerThatLags(t *testing.T) {
 		if n, _ := made.Get(s.path + "/a"); string(n.Data) != "2" {
 			t.Errorf("the cache has %q, want what was committed before New", n.Data)
 		}
-	}, worlds.Breakable(), worlds.Only("a server has to lag", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Breakable(), zkenv.Only("a server has to lag", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
 // The path is deleted and created again between the watch and the reads: what was committed before the
 // fill's transaction is there when Ready returns, without Sync.
 func TestReadyHasWhatCameBeforeTheFill(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Way(t)
+		other, way := s.Client(t), s.Route(t)
 		s.create(t, other, "", "old")
 		asked := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
 		made := s.open(t, way.Client(t), s.path)
@@ -87,12 +87,12 @@ func TestReadyAndSyncOnEachMember(t *testing.T) {
 			s.set(t, other, "", data)
 			s.want(t, all[i%len(all)], map[string]string{"": data})
 		}
-	}, worlds.Only("members differ", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Only("members differ", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
 func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Way(t)
+		other, way := s.Client(t), s.Route(t)
 		for i := range 5 {
 			s.create(t, other, fmt.Sprintf("/%d/x", i), "")
 		}
@@ -112,7 +112,7 @@ func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 
 // wchp is what a real server tells of its watches.
 func TestCloseRemovesTheWatch(t *testing.T) {
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		s := &scene{w, cache.New, "/cache-closed"}
 		server := zktest.Shared(t)
 		c, err := framework.NewClient(server.Addr())
@@ -136,7 +136,7 @@ func TestCloseRemovesTheWatch(t *testing.T) {
 			t.Error(err)
 		}
 		zktest.Eventually(t, generous, "the watch is gone", func() bool { return !watched() })
-	}, worlds.Only("a server that lists watches", worlds.Standalone))
+	}, zkenv.Only("a server that lists watches", zkenv.Standalone))
 }
 
 // An old server does not know addWatch, and ends the connection.
@@ -214,9 +214,9 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 
 // Requests are counted at the server.
 func TestRequestsOfACache(t *testing.T) {
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		s := &scene{w, cache.New, "/cache-requests"}
-		other, way := w.Client(t), w.Way(t)
+		other, way := w.Client(t), w.Route(t)
 		for i := range 20 { // 26 znodes, of which 6 have children
 			s.create(t, other, fmt.Sprintf("/%d/%d", i/4, i), "")
 		}
@@ -228,7 +228,7 @@ func TestRequestsOfACache(t *testing.T) {
 				before[op] = way.Count(op)
 			}
 			fn()
-			w.Settle()
+			w.Quiesce()
 			for op := fault.Create; op < fault.Connect; op++ {
 				if got := way.Count(op) - before[op]; op != fault.Ping && got != want[op] {
 					t.Errorf("%s: %d requests of %v, want %d", what, got, op, want[op])
@@ -269,5 +269,5 @@ func TestRequestsOfACache(t *testing.T) {
 		if changes := j.Count("changed /0/1=x"); changes != 1 {
 			t.Errorf("%d events of one change", changes)
 		}
-	}, worlds.Only("one server counts them all", worlds.Embedded, worlds.Standalone))
+	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
@@ -25,17 +25,17 @@ func makers() map[string]maker {
 
 // A scene is one run of a test.
 type scene struct {
-	*worlds.World
+	*zkenv.Env
 	make maker
 	path string // unique
 }
 
-// each runs body in each world, with a recursive watch and with two watches for each znode.
-func each(t *testing.T, body func(t *testing.T, s *scene), opts ...worlds.Option) {
+// each runs body in each environment, with a recursive watch and with two watches for each znode.
+func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option) {
 	t.Helper()
 	for name, make := range makers() {
 		t.Run(name, func(t *testing.T) {
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				body(t, &scene{w, make, "/cache-" + rand.Text()})
 			}, opts...)
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -110,8 +110,8 @@ func (d *diary) String() string {
 
 func TestMembershipFollowsTheTree(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		path, operator, way := fresh(), w.Client(t), w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, operator, way := fresh(), w.Client(t), w.Route(t)
 		looking, other := newGroup(t, w.Client(t), path), newGroup(t, way.Client(t), path)
 		if got := members(looking); got != "" {
 			t.Errorf("members %q of a group without a znode, want none", got)
@@ -148,7 +148,7 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 // Curator lets both in: they share one znode, which is gone with the first.
 func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := fresh()
 		first, second := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path)
 		n := mustJoin(t, first, "a", "first")
@@ -169,7 +169,7 @@ func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 
 func TestJoinRefuses(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		g := newGroup(t, w.Client(t), fresh())
 		n := mustJoin(t, g, "a", "")
 		for id, want := range map[string]string{
@@ -199,26 +199,26 @@ func TestJoinRefuses(t *testing.T) {
 		if err := g.Close(t.Context()); err != nil {
 			t.Errorf("Close again: %v, want nil", err)
 		}
-	}, worlds.Only("nothing of it depends on the server", worlds.Embedded, worlds.Standalone))
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }
 
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		_, err := group.New(w.Client(t), "members", nil, group.WithSettle(-1), group.WithACL())
 		for _, want := range []string{"group: new members: ", "option 0: must not be nil", "settle -1ns: must not be negative", "ACL: must have at least one entry"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New: %v, want an error with %q", err, want)
 			}
 		}
-	}, worlds.Only("nothing is sent", worlds.Embedded))
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
 // The members restart one after another, while a watcher looks.
 func TestSettleEndsARollingRestart(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := fresh()
 		joining := newGroup(t, w.Client(t), path)
 		nodes := make(map[string]*node.Node)
@@ -247,7 +247,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 func TestSettleIsBounded(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := fresh()
 		joining, looking := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path, group.WithSettle(settle))
 		n := mustJoin(t, joining, "a", "0")
@@ -267,14 +267,14 @@ func TestSettleIsBounded(t *testing.T) {
 		if took := time.Since(began); took < 9*settle {
 			t.Errorf("a change after %v, although changes went on; want 10 settle times", took)
 		}
-	}, worlds.Only("the times are exact in virtual time", worlds.Embedded, worlds.EmbeddedEnsemble))
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // A member that begins to join is not listed before its znode exists.
 func TestSelfIsNotListedBeforeItStands(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		path, way := fresh(), w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, way := fresh(), w.Route(t)
 		g := newGroup(t, way.Client(t), path)
 		stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
 		n, err := g.Join("a", []byte("1"))
@@ -296,7 +296,7 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 	for _, settle := range []time.Duration{0, time.Minute} {
 		t.Run(settle.String(), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				g := newGroup(t, w.Client(t), fresh(), group.WithSettle(settle))
 				ended := make(chan int, 1)
 				go func() {
@@ -306,14 +306,14 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 					}
 					ended <- n
 				}()
-				w.Settle()
+				w.Quiesce()
 				if err := g.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if n := <-ended; n != 1 {
 					t.Errorf("%d changes, want the members at first", n)
 				}
-			}, worlds.Only("nothing of it depends on the server", worlds.Embedded, worlds.Standalone))
+			}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 		})
 	}
 }
@@ -321,8 +321,8 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 // A group keeps what it has during an outage, and says that it may be behind.
 func TestStaleDuringAnOutage(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		path, way := fresh(), w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, way := fresh(), w.Route(t)
 		g, other := newGroup(t, way.Client(t), path), newGroup(t, w.Client(t), path)
 		mustJoin(t, other, "a", "1")
 		awaitMembers(t, g, "a=1")

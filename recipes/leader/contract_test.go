@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // TestContract checks what every lock promises, since a leader holds a lease as a lock's holder does.
@@ -16,7 +16,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	formats := map[leader.Format][]locktest.Option{
 		leader.Latch:    nil,
-		leader.Selector: {locktest.In(worlds.Only("it differs from Latch in names alone", worlds.Embedded))},
+		leader.Selector: {locktest.In(zkenv.Only("it differs from Latch in names alone", zkenv.Embedded))},
 	}
 	for format, opts := range formats {
 		t.Run(format.String(), func(t *testing.T) {
@@ -32,10 +32,10 @@ func TestContract(t *testing.T) {
 // leader. The server goes on answering reads and pings, which prove nothing.
 func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		follower, path := members[0], pathOf(t)
-		first := newElection(t, follower.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
+		first := newElection(t, follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
 		c := members[len(members)-1].Client(t)
 		term := mustLead(t, first)
 		lost := make(chan time.Time, 1)
@@ -58,21 +58,21 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 			t.Errorf("term %d after term %d: must grow", next.term.Fence(), term.Fence())
 		}
 		mustResign(t, next.term)
-	}, worlds.Breakable(), worlds.Only("it takes a follower and its leader", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Breakable(), zkenv.Only("it takes a follower and its leader", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
 // TestLeadershipOutlivesAShortOutage: one znode and one term, before and after (FLINK-10052).
 func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, way.Client(t), path))
 		behind := campaignLater(t.Context(), newElection(t, way.Client(t), path))
 		awaitCandidates(t, observer, path, 2)
 		before := candidates(t, observer, path)
 		for range 3 {
 			way.Cut()
-			w.Settle()
+			w.Quiesce()
 		}
 		if err := term.Err(); err != nil {
 			t.Errorf("term after the outages: %v", err)

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // ops returns the kinds of the requests on the way that are about the path, or what is below it,
 // since the log was reset. Heartbeats, which the clock sends, are not.
-func ops(way *worlds.Way, path string) []fault.Op {
+func ops(way *zkenv.Route, path string) []fault.Op {
 	about := func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") }
 	var all []fault.Op
 	for _, rq := range way.Requests() {
@@ -26,8 +26,8 @@ func ops(way *worlds.Way, path string) []fault.Op {
 // TestRequestsOfAnElection counts, at the server's door, what the page of the recipe promises.
 func TestRequestsOfAnElection(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
 		other := newElection(t, w.Client(t), path)
 		e := newElection(t, way.Client(t), path)
 		mustResign(t, mustLead(t, other)) // the directory exists
@@ -45,7 +45,7 @@ func TestRequestsOfAnElection(t *testing.T) {
 		term := mustLead(t, other)
 		done := campaignLater(t.Context(), e)
 		awaitCandidates(t, w.Client(t), path, 2)
-		w.Settle()
+		w.Quiesce()
 		expect("Campaign behind one candidate", fault.Create, fault.GetChildren, fault.GetData, fault.GetData)
 		mustResign(t, term)
 		term = receive(t, done, "the hand-off").term

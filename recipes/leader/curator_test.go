@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // Curator's own tests of LeaderLatch and LeaderSelector, as far as no other test of this package has
@@ -17,14 +17,14 @@ import (
 // testNoServerAtStart: candidates that began before there is a server lead when there is one.
 func TestCampaignBeforeThereIsAServer(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
 		c := way.Client(t)
 		way.Refuse()
 		way.Cut()
 		done := campaignLater(t.Context(), newElection(t, c, path))
 		r := run(t, newElection(t, c, path))
-		w.Settle()
+		w.Quiesce()
 		way.Heal()
 		select {
 		case got := <-done:
@@ -44,8 +44,8 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 // testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
 func TestLossPolicyOfATerm(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
 		c := way.Client(t)
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
 		hasty := mustLead(t, newElection(t, c, path, leader.WithLossPolicy(lease.OnSuspend)))
@@ -66,7 +66,7 @@ func TestLossPolicyOfATerm(t *testing.T) {
 // leader and a waiting candidate. The leader loses its term, and both are candidates again.
 func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		operator, path := w.Client(t), pathOf(t)
 		first, second := run(t, newElection(t, w.Client(t), path)), run(t, newElection(t, w.Client(t), path))
 		var term *lease.Lease
@@ -75,7 +75,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 		case term = <-second.terms:
 		}
 		awaitCandidates(t, operator, path, 2)
-		w.Settle()
+		w.Quiesce()
 		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 // LeaderSelector: NoAuth ends the election for a candidate that may not take part, with the error.
 func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)

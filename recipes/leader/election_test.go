@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func revoke(t testing.TB, c *framework.Client, node string) {
@@ -64,7 +64,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 		{"selector", "-lock-", address, []leader.Option{leader.WithFormat(leader.Selector)}},
 		{"selector with an id", "-lock-", "anna", []leader.Option{leader.WithFormat(leader.Selector), leader.WithID("anna")}},
 	}
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		for _, tc := range cases {
 			path := pathOf(t)
@@ -94,7 +94,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 
 func TestLeaderAndParticipants(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		e := newElection(t, c, path)
 		if p, ok, err := e.Leader(t.Context()); ok || err != nil {
@@ -130,8 +130,8 @@ func TestLeaderAndParticipants(t *testing.T) {
 // Leader does not fail where the leader leaves while it is asked: CURATOR-358.
 func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, c, path := w.Route(t), w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
 		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
 		awaitCandidates(t, c, path, 2)
@@ -162,7 +162,7 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 // format.
 func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		formats := []leader.Format{leader.Latch, leader.Selector}
 		for i, format := range formats {
@@ -211,18 +211,18 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 // A candidate of the other format that comes later ends no wait of those that were there before.
 func TestWaitingCandidateIsNotRefused(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
 		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
 		awaitCandidates(t, c, path, 2)
-		w.Settle()
+		w.Quiesce()
 		stranger, err := c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(), framework.Sequential())
 		if err != nil {
 			t.Fatal(err)
 		}
 		revoke(t, c, term.Node()) // its successor lists again
-		w.Settle()
+		w.Quiesce()
 		mustResign(t, term)
 		next := receive(t, done, "the next term")
 		if next.err != nil {
@@ -237,7 +237,7 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 
 func TestRevocationReachesTheLeader(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		asked := make(chan *lease.Lease, 2)
 		e := newElection(t, w.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
@@ -256,13 +256,13 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 // A Campaign that its context ends says behind whom it waited.
 func TestCampaignsWaitError(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := campaignLater(ctx, newElection(t, w.Client(t), path))
 		awaitCandidates(t, c, path, 2)
-		w.Settle()
+		w.Quiesce()
 		cancel()
 		var wait *lease.WaitError
 		err := receive(t, done, "the end of Campaign").err
@@ -279,7 +279,7 @@ func TestCampaignsWaitError(t *testing.T) {
 
 func TestACLOfCandidates(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		want := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
 		term := mustLead(t, newElection(t, c, path, leader.WithACL(want...)))

@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -56,8 +56,8 @@ func awaitSight(t testing.TB, sights <-chan sight, node string) {
 
 func TestObserveSeesNobody(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
 		sights := observe(t, newElection(t, way.Client(t), path))
 		awaitSight(t, sights, "") // there is not even a directory
 		c := w.Client(t)
@@ -84,13 +84,13 @@ func TestObserveSeesNobody(t *testing.T) {
 // Faults of the observer's requests and of its session delay what it shows, and no more.
 func TestObserveConvergesUnderFaults(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		rounds := 12
 		if !w.Kind().Virtual() {
 			rounds = 4
 		}
-		way := w.Way(t)
+		way := w.Route(t)
 		sights := observe(t, newElection(t, way.Client(t, framework.WithSessionTimeout(sessionAtStake)), path))
 		awaitSight(t, sights, "")
 		for n := range rounds {
@@ -117,8 +117,8 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 // at once.
 func TestObserveMissesNoFirstCandidate(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, c, path := w.Route(t), w.Client(t), pathOf(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 		released := time.Now()
 		watch.Release()
 		awaitSight(t, sights, term.Node())
-		if took := time.Since(released); took > worlds.SessionTimeout/2 {
+		if took := time.Since(released); took > zkenv.SessionTimeout/2 {
 			t.Errorf("shown after %v", took)
 		}
 		mustResign(t, term)
@@ -139,19 +139,19 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, c, path := w.Way(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, c, path := w.Route(t), w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, way.Client(t), path))
 		awaitSight(t, sights, term.Node())
-		w.Settle()
+		w.Quiesce()
 		way.ResetRequests()
 		var behind []<-chan result
 		for n := range 3 {
 			behind = append(behind, campaignLater(t.Context(), newElection(t, w.Client(t), path)))
 			awaitCandidates(t, c, path, n+2)
 		}
-		w.Settle()
+		w.Quiesce()
 		if n := way.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
 			t.Errorf("%d requests of the observer when candidates joined, want none", n)
 		}
@@ -171,7 +171,7 @@ func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 // The latest alone: who looks away for long sees no leader of the past.
 func TestObserveShowsTheLatestAlone(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		e := newElection(t, c, path)
 		term := mustLead(t, e)
@@ -196,7 +196,7 @@ func TestObserveShowsTheLatestAlone(t *testing.T) {
 // Observe ends with its client.
 func TestObserveEndsWithTheClient(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		done := make(chan struct{})
 		shown := make(chan struct{}, 100)
@@ -217,7 +217,7 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 // A leader that is asked to resign is shown again, as revoked.
 func TestObserveShowsARevocation(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, w.Client(t), path))

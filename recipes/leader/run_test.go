@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -59,21 +59,21 @@ func (r *runner) stop(t testing.TB) {
 }
 
 // A calamity ends a term, or keeps a candidate from leading.
-var calamities = map[string]func(t *testing.T, w *worlds.World, way *worlds.Way, term *lease.Lease){
-	"session expires": func(t *testing.T, _ *worlds.World, way *worlds.Way, _ *lease.Lease) { way.Expire(t) },
-	"session expires twice": func(t *testing.T, w *worlds.World, way *worlds.Way, _ *lease.Lease) {
+var calamities = map[string]func(t *testing.T, w *zkenv.Env, way *zkenv.Route, term *lease.Lease){
+	"session expires": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, _ *lease.Lease) { way.Expire(t) },
+	"session expires twice": func(t *testing.T, w *zkenv.Env, way *zkenv.Route, _ *lease.Lease) {
 		way.Expire(t)
-		w.Settle()
+		w.Quiesce()
 		if len(way.Sessions()) > 0 {
 			way.Expire(t)
 		}
 	},
-	"znode is deleted": func(t *testing.T, w *worlds.World, _ *worlds.Way, term *lease.Lease) {
+	"znode is deleted": func(t *testing.T, w *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
 		if err := w.Client(t).Delete(t.Context(), term.Node()); err != nil {
 			t.Error(err)
 		}
 	},
-	"leader is revoked twice": func(t *testing.T, w *worlds.World, _ *worlds.Way, term *lease.Lease) {
+	"leader is revoked twice": func(t *testing.T, w *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
 		c := w.Client(t)
 		for range 2 {
 			if err := lock.Revoke(t.Context(), c, term.Node()); err != nil {
@@ -81,7 +81,7 @@ var calamities = map[string]func(t *testing.T, w *worlds.World, way *worlds.Way,
 			}
 		}
 	},
-	"outage lasts beyond the deadline": func(t *testing.T, _ *worlds.World, way *worlds.Way, term *lease.Lease) {
+	"outage lasts beyond the deadline": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, term *lease.Lease) {
 		way.Refuse()
 		way.Cut()
 		receive(t, term.Lost(), "the loss of the term")
@@ -95,8 +95,8 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 	for name, strike := range calamities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				way, path := w.Way(t), pathOf(t)
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				way, path := w.Route(t), pathOf(t)
 				c := way.Client(t, framework.WithSessionTimeout(sessionAtStake))
 				r := run(t, newElection(t, c, path, leader.WithRevocation(func(term *lease.Lease) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
@@ -115,18 +115,18 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
 		t.Run(fmt.Sprintf("%v of each request, without retries", action), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) { leadsDespite(t, w, action) })
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { leadsDespite(t, w, action) })
 		})
 	}
 }
 
 // leadsDespite has the action meet each request of a campaign and a resignation, of a client that
 // retries nothing: what fails reaches Run.
-func leadsDespite(t *testing.T, w *worlds.World, action fault.Action) {
+func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 	t.Helper()
 	met := 0
 	for n := range 8 {
-		way, path := w.Way(t), pathOf(t)
+		way, path := w.Route(t), pathOf(t)
 		c := way.Client(t, framework.WithRetry(retry.Never()))
 		rule := way.Rules().Add(fault.Rule{Action: action, Skip: n})
 		r := run(t, newElection(t, c, path))
@@ -155,7 +155,7 @@ func leadsDespite(t *testing.T, w *worlds.World, action fault.Action) {
 func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		r := run(t, newElection(t, c, path))
 		receive(t, r.terms, "the first term")
@@ -195,8 +195,8 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way := w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way := w.Route(t)
 		err := newElection(t, way.Client(t), pathOf(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
 			way.Expire(t)
 			<-ctx.Done()
@@ -210,7 +210,7 @@ func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 
 func TestRunResignsWhenLeadPanics(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		func() {
 			defer func() {
@@ -228,20 +228,20 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 
 func TestRunPanicsWithoutAFunction(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		defer func() {
 			if recover() == nil {
 				t.Error("Run with a nil function does not panic")
 			}
 		}()
 		_ = newElection(t, w.Client(t), pathOf(t)).Run(t.Context(), nil)
-	}, worlds.Only("it sends nothing", worlds.Embedded))
+	}, zkenv.Only("it sends nothing", zkenv.Embedded))
 }
 
 // While another candidate leads, a Run that stepped down is behind it.
 func TestRunStepsBehindAllOthers(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		observer, path := w.Client(t), pathOf(t)
 		var runners []*runner
 		for n := range 3 {
@@ -280,8 +280,8 @@ const outage = time.Minute
 // Campaigns that fail at once follow one another with pauses.
 func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
 		c := way.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
 		rule := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
 		r := run(t, newElection(t, c, path))
@@ -292,5 +292,5 @@ func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 		way.Rules().Clear()
 		receive(t, r.terms, "a term once the outage is over")
 		r.stop(t)
-	}, worlds.Only("time is virtual", worlds.Embedded))
+	}, zkenv.Only("time is virtual", zkenv.Embedded))
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A term has the spans and metrics of a lock, of the type "leader".
 func TestTelemetryOfATerm(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
 		c := w.Client(t,
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
@@ -56,5 +56,5 @@ func TestTelemetryOfATerm(t *testing.T) {
 		if !found {
 			t.Errorf("no %s of type leader", locktel.MetricAcquireDuration)
 		}
-	}, worlds.Only("telemetry is the same in all", worlds.Embedded, worlds.Standalone))
+	}, zkenv.Only("telemetry is the same in all", zkenv.Embedded, zkenv.Standalone))
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A goneContext ends without waking anybody, as one does that ends at the very
@@ -27,10 +27,10 @@ func (c goneContext) Err() error {
 // lock and the return: there is no lease then, and no ghost.
 func TestNoLeaseForWhoHasGone(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		observer := w.Client(t)
 		for _, try := range []bool{false, true} {
-			c, way := onWay(t, w)
+			c, way := onRoute(t, w)
 			l := k.lock(t, c, path)
 			mustRelease(t, mustLock(t, l)) // an unfair mutex has its epoch from then on
 			way.ResetRequests()

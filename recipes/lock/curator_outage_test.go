@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -53,7 +53,7 @@ func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
 // As testContainerCleanup: goroutines come and go, and then the server removes the directory.
 func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator-directory/lock"
 		c := w.Client(t)
 		m := newMutex(t, c, path)
@@ -77,9 +77,9 @@ func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 // znode nothing is left.
 func TestCuratorWriterIsKilled(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator/writer"
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		writing := mustLock(t, newReadWrite(t, c, path).Write())
 		other := w.Client(t)
 		reading := lockLater(t.Context(), newReadWrite(t, other, path).Read())

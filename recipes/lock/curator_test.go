@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -21,9 +21,9 @@ import (
 // Other than there, the holder is told.
 func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator/killed"
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		m := newMutex(t, c, path)
 		held := mustLock(t, m)
 		waiter := lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter"))
@@ -52,7 +52,7 @@ func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 // As testWithNamespace, and the znodes are where others look for them.
 func TestCuratorNamespace(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		spaced, err := c.Namespace("curator-namespace")
 		if err != nil {
@@ -75,7 +75,7 @@ func TestCuratorNamespace(t *testing.T) {
 // ACL that is given to it, and each parent that of the client's provider otherwise.
 func TestCuratorACLs(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		open := []framework.ACL{{Perms: framework.PermAll, Scheme: "world", ID: "anyone"}}
 		some := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
 		provider := func(path string) []framework.ACL {
@@ -113,9 +113,9 @@ func TestCuratorACLs(t *testing.T) {
 // the attempt's znode goes.
 func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator/failed"
-		c, way := onWay(t, w, framework.WithRetry(retry.Never()))
+		c, way := onRoute(t, w, framework.WithRetry(retry.Never()))
 		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
@@ -133,7 +133,7 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 // As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good.
 func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator-unreadable"
 		c := w.Client(t)
 		blind := framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}
@@ -166,7 +166,7 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 // As testSetNodeData: the lock has a copy of its data.
 func TestCuratorDataIsCopied(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		data := []byte("first")
 		rw, err := lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata())

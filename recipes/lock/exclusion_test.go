@@ -8,7 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // visits are of what one lock guards. The counter shared has no other guard, so that the race
@@ -46,7 +46,7 @@ func (v *visits) visit(lease *lock.Lease) {
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 5
-	eachKindAndWorld(t, kindsThat(kind.exclusive), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		var wg sync.WaitGroup
 		guarded := newVisits(t, k)
 		for range clients {
@@ -77,7 +77,7 @@ func TestExclusion(t *testing.T) {
 func TestTryLockExclusion(t *testing.T) {
 	t.Parallel()
 	const contenders, tries = 6, 30
-	eachKindAndWorld(t, kindsThat(kind.exclusive), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		observer := w.Client(t)
 		var wg sync.WaitGroup
 		guarded := newVisits(t, k)
@@ -118,7 +118,7 @@ func TestOrder(t *testing.T) {
 	const waiters = 9
 	queues := map[string]string{"mutex": "", "write side": "", "semaphore mutex": "/locks"}
 	ordered := kindsThat(func(k kind) bool { _, ok := queues[k.name]; return ok })
-	eachKindAndWorld(t, ordered, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, ordered, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		holder := w.Client(t)
 		clients := []*framework.Client{w.Client(t), w.Client(t), holder}
 		held := mustLock(t, k.lock(t, holder, path))

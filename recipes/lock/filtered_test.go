@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -27,7 +27,7 @@ func closeTo(t *testing.T, operator *framework.Client, path string) {
 	}
 }
 
-func newOperator(t *testing.T, w *worlds.World) *framework.Client {
+func newOperator(t *testing.T, w *zkenv.Env) *framework.Client {
 	t.Helper()
 	return w.Client(t, framework.WithAuth("digest", []byte("operator:secret")))
 }
@@ -40,7 +40,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := anyPath("/replaced-unseen")
 				client, operator := w.Client(t), newOperator(t, w)
 				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
@@ -68,7 +68,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 // TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
 func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := anyPath("/unfair-unseen")
 		client := w.Client(t, framework.WithSessionTimeout(4*time.Second))
 		operator := newOperator(t, w)
@@ -87,7 +87,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := anyPath("/deleted-unseen")
 				client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
 				held := mustLock(t, k.lock(t, operator, path))
@@ -104,7 +104,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 // TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
 func TestPredecessorThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := anyPath("/closed")
 		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
 		held := mustLock(t, newMutex(t, operator, path))
@@ -124,7 +124,7 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 // leases may not be read by the next one.
 func TestChangeOfTheLeasesUnseen(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := anyPath("/leases-unseen")
 		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))

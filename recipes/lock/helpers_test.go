@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -49,10 +49,10 @@ func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Optio
 	return m
 }
 
-// onWay returns a client that has a way of its own to a server of the world.
-func onWay(t testing.TB, w *worlds.World, opts ...framework.Option) (*framework.Client, *worlds.Way) {
+// onRoute returns a client that has a way of its own to a server of the environment.
+func onRoute(t testing.TB, w *zkenv.Env, opts ...framework.Option) (*framework.Client, *zkenv.Route) {
 	t.Helper()
-	way := w.Way(t)
+	way := w.Route(t)
 	return way.Client(t, opts...), way
 }
 

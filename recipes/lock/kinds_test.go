@@ -7,7 +7,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A kind is one kind of lock. Tests of what all kinds promise run over kinds.
@@ -107,18 +107,18 @@ func eachKind(t *testing.T, of []kind, test func(t *testing.T, k kind)) {
 	}
 }
 
-// eachKindAndWorld runs test for each of the kinds in each world, at a path that no other test uses.
-func eachKindAndWorld(
-	t *testing.T, of []kind, test func(t *testing.T, w *worlds.World, k kind, path string), opts ...worlds.Option,
+// eachKindAndEnv runs test for each of the kinds in each environment, at a path that no other test uses.
+func eachKindAndEnv(
+	t *testing.T, of []kind, test func(t *testing.T, w *zkenv.Env, k kind, path string), opts ...zkenv.Option,
 ) {
 	t.Helper()
 	eachKind(t, of, func(t *testing.T, k kind) {
-		worlds.Each(t, func(t *testing.T, w *worlds.World) { test(t, w, k, anyPath("/"+t.Name())) }, opts...)
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { test(t, w, k, anyPath("/"+t.Name())) }, opts...)
 	})
 }
 
-// oneOfEach is for tests that run over all kinds, each in a virtual and in a real world. TestContract
-// has every kind in the other worlds, too.
-func oneOfEach() worlds.Option {
-	return worlds.Only("a virtual and a real world for each kind", worlds.EmbeddedEnsemble, worlds.Standalone)
+// oneOfEach is for tests that run over all kinds, each in a virtual and in a real environment. TestContract
+// has every kind in the other environments, too.
+func oneOfEach() zkenv.Option {
+	return zkenv.Only("a virtual and a real world for each kind", zkenv.EmbeddedEnsemble, zkenv.Standalone)
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestParticipants(t *testing.T) {
 	t.Parallel()
 	const path = "/participants"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		holder := newMutex(t, c, path, lock.WithData([]byte("first")))
 		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {

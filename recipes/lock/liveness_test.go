@@ -9,7 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestBoundedCalls(t *testing.T) {
 	t.Parallel()
 	const wait = 200 * time.Millisecond
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		held := mustLock(t, k.lock(t, c, path+"/held"))
 		free := k.lock(t, c, path+"/free")
@@ -45,7 +45,7 @@ func TestBoundedCalls(t *testing.T) {
 			member.Thaw(t)
 		}
 		awaitEphemerals(t, c, path, 0)
-	}, worlds.Breakable(), worlds.Only("the contract has real servers that are silent", worlds.Embedded, worlds.EmbeddedEnsemble))
+	}, zkenv.Breakable(), zkenv.Only("the contract has real servers that are silent", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // A participator is a lock that tells who holds it and who waits.
@@ -56,12 +56,12 @@ type participator interface {
 // TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
 func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kindsThat(kind.exclusive), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		l := k.lock(t, c, path)
 		lease := mustLock(t, l)
 		waiting := lockLater(t.Context(), l)
-		w.Settle()
+		w.Quiesce()
 		if err := c.Close(); err != nil { // again at the end of the test
 			t.Error(err)
 		}
@@ -85,7 +85,7 @@ func TestForeignChildren(t *testing.T) {
 		"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000",
 		"__READ__", "__WRIT__12", "_c_x-lock-0000000000",
 	}
-	eachKindAndWorld(t, kindsThat(inQueue), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(inQueue), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		for _, name := range foreign {
 			if k.name == "mutex" && name == "_c_x-lock-0000000000" {
@@ -107,7 +107,7 @@ func TestForeignChildren(t *testing.T) {
 func TestOtherLibrariesContend(t *testing.T) {
 	t.Parallel()
 	const path = "/others"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		for i, prefix := range []string{"lock-", "_c_0123456789abcdef0123456789abcdef-lock-"} {
 			path := fmt.Sprint(path, i)
@@ -133,7 +133,7 @@ func TestOtherLibrariesContend(t *testing.T) {
 // that of the one that waits).
 func TestOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kindsThat(withParticipants), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		operator := w.Client(t)
 		held := mustLock(t, k.rivalOf(t, operator, path))
 		waiter := k.lock(t, w.Client(t), path)
@@ -156,7 +156,7 @@ func TestOperatorDeletesAWaiter(t *testing.T) {
 // and lets the holder notice that by its watch, or by its release.
 func TestOperatorDeletesTheHolder(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		operator, c := w.Client(t), w.Client(t)
 		l := k.lock(t, c, path)
 		for _, waited := range []bool{false, true} {
@@ -165,7 +165,7 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 				if waited {
 					held := mustLock(t, k.rivalOf(t, operator, path))
 					done := lockLater(t.Context(), l)
-					w.Settle()
+					w.Quiesce()
 					mustRelease(t, held)
 					lease = granted(t, done, "the lock")
 				} else {

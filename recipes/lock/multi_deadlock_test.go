@@ -10,7 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A ward is what one lock of a trial guards: the lock alone keeps its fields from
@@ -98,7 +98,7 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, acquisitions = 2, 4, 2000
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		wards := newWards(numbered("/multi/trial", 6))
 		ctx := context.Background()
 		var wg sync.WaitGroup
@@ -129,7 +129,7 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 		if visits < acquisitions {
 			t.Errorf("%d visits in %d acquisitions", visits, acquisitions)
 		}
-	}, worlds.Only("hundreds of thousands of requests: once in virtual time, once for real", worlds.EmbeddedEnsemble, worlds.Standalone))
+	}, zkenv.Only("hundreds of thousands of requests: once in virtual time, once for real", zkenv.EmbeddedEnsemble, zkenv.Standalone))
 }
 
 // TestNoDeadlockOfMultisWithOppositeOrders has two clients lock the same locks in
@@ -137,7 +137,7 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 	t.Parallel()
 	const rounds = 50
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		wards := newWards(numbered("/multi/opposite", 4))
 		var wg sync.WaitGroup
 		for range 2 {
@@ -162,7 +162,7 @@ func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 // try and give up at once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/tries", 4)
 		done := make(chan struct{})
 		var wg sync.WaitGroup

@@ -11,16 +11,16 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/lost", 4)
 		observer := w.Client(t)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		keepDirectories(t, observer, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
@@ -49,7 +49,7 @@ func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 // (redisson/redisson#5484, #4031).
 func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/deleted", 4)
 		c, operator := w.Client(t), w.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -77,9 +77,9 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 // somebody deleted a moment ago: one transaction of all can't succeed then.
 func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/gone", 4)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		operator := w.Client(t)
 		lease := mustLock(t, newMulti(t, newMutexes(t, c, paths...)...))
 		node := lease.Members()[2].Node()
@@ -98,10 +98,10 @@ func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 
 func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/session", 4)
 		holder := w.Client(t)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
 		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
 		awaitEach(t, holder, paths, 1, 1, 2, 0)
@@ -116,15 +116,15 @@ func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
 		awaitEach(t, holder, paths, 1)
 		mustRelease(t, lease)
 		awaitEach(t, holder, paths, 0)
-	}, worlds.Breakable())
+	}, zkenv.Breakable())
 }
 
 func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/anew", 4)
 		holder := w.Client(t)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
 		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
 		awaitEach(t, holder, paths, 1, 1, 2, 0)
@@ -133,7 +133,7 @@ func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
 		})
 		deleteNode(t, holder, framework.JoinPath(paths[0], contenders(t, holder, paths[0])[0]))
 		zktest.Eventually(t, generous, "the look for what fired", func() bool { return way.Count(fault.GetData) == 5 })
-		w.Settle()
+		w.Quiesce()
 		mustRelease(t, held)
 		lease := granted(t, done, "the grant of all")
 		awaitEach(t, holder, paths, 1)
@@ -145,9 +145,9 @@ func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
 // itself: the order of the deletions is the reverse of the order of locking.
 func TestMultiUndoesInReverse(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/reverse", 4)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		refusal := errors.New("refusal")
 		var mu sync.Mutex
 		var told []string
@@ -190,10 +190,10 @@ func TestMultiUndoesInReverse(t *testing.T) {
 // not keep anybody waiting: it goes on in the background.
 func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/unreachable", 4)
 		observer := w.Client(t)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		held := mustLock(t, newMutex(t, observer, paths[3]))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

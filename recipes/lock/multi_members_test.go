@@ -7,12 +7,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/reenter", 3)
 		c := w.Client(t)
 		ctx := asOwner(t, "party")
@@ -39,7 +39,7 @@ func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 
 func TestMultiOfEveryKindOfLock(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		one, two := w.Client(t), w.Client(t)
 		view, err := one.Namespace("kinds")
 		if err != nil {
@@ -81,7 +81,7 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 
 func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		ctx := asOwner(t, "reader")
 		rw := newReadWrite(t, c, "/multi/upgrade/b")
@@ -97,7 +97,7 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 
 func TestMultiFencesAndGuards(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/fence", 3)
 		c := w.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -142,7 +142,7 @@ func TestMultiFencesAndGuards(t *testing.T) {
 
 func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/party", 4)
 		c := w.Client(t)
 		ctx := asOwner(t, "party")

@@ -12,13 +12,13 @@ import (
 
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestNewMultiNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		view, err := c.Namespace("view")
 		if err != nil {
@@ -47,12 +47,12 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 		}
 		// One path in two ensembles, for all that can be known, is two locks.
 		newMulti(t, newMutex(t, c, "/a"), newMutex(t, w.Client(t), "/a"))
-	}, worlds.Only("nothing is sent", worlds.Embedded))
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
 func TestMultiOrdersItsMembersByPath(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		view, err := c.Namespace("b")
 		if err != nil {
@@ -68,13 +68,13 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 		if want := strings.Join(want, ", "); m.Path() != want {
 			t.Errorf("path %q, want %q", m.Path(), want)
 		}
-	}, worlds.Only("nothing is sent", worlds.Embedded))
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
 func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		paths := numbered("/multi/ten", 10)
 		keepDirectories(t, c, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -94,9 +94,9 @@ func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
 // transaction.
 func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const roundTrip = 10 * time.Millisecond
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		paths := numbered("/multi/trips", 10)
 		keepDirectories(t, c, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -109,15 +109,15 @@ func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 		if released := time.Since(begun); locked >= 3*roundTrip/2 || released >= 3*roundTrip/2 {
 			t.Errorf("locked in %v, released in %v; want a round trip of %v each", locked, released, roundTrip)
 		}
-	}, worlds.Only("the time is exact", worlds.Embedded))
+	}, zkenv.Only("the time is exact", zkenv.Embedded))
 }
 
 func TestMultiIsAllOrNone(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/none", 4)
 		holder := w.Client(t)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		keepDirectories(t, holder, paths)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
@@ -158,7 +158,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 
 func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/wait", 5)
 		holder, c := w.Client(t), w.Client(t)
 		first := mustLock(t, newMutex(t, holder, paths[1]))
@@ -179,9 +179,9 @@ func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
 
 func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/large", 5)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		var locks []lock.Locker
 		for _, path := range paths {
 			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithoutMetadata()))
@@ -200,8 +200,8 @@ func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
 
 func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -218,8 +218,8 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 
 func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		var paths []string
 		for i := range 250 {
 			paths = append(paths, fmt.Sprintf("/multi/many/%03d", i))
@@ -236,14 +236,14 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)
-	}, worlds.Only("numbers are the same everywhere", worlds.Embedded, worlds.Standalone))
+	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
 }
 
 // TestMultiTellsQueuePositions has each member's callback told as it is by the
 // member's own Lock, and by no attempt that only tries.
 func TestMultiTellsQueuePositions(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/position", 3)
 		holder, c := w.Client(t), w.Client(t)
 		var mu sync.Mutex

@@ -10,14 +10,14 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // TestNonReentrantLocks lock twice as one owner.
 func TestNonReentrantLocks(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kindsThat(func(k kind) bool { return !k.reentrant }), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(func(k kind) bool { return !k.reentrant }), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		l := k.lock(t, c, path)
 		owned := asOwner(t, "one")
@@ -46,7 +46,7 @@ func singleNode(k kind) bool { return k.name == "semaphore mutex" || k.name == "
 
 func TestParticipantsWithoutAQueue(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kindsThat(singleNode), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		l := k.lock(t, c, path)
 		if found := participantsOf(t, l); len(found) != 0 {
@@ -77,7 +77,7 @@ func TestParticipantsWithoutAQueue(t *testing.T) {
 // acquire, as the server does with directories that are not used.
 func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kindsThat(singleNode), func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		operator := w.Client(t)
 		creates := 1
 		dirs := []string{path}
@@ -86,7 +86,7 @@ func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 		}
 		for n := range creates {
 			createDirs(t, operator, dirs...)
-			c, way := onWay(t, w)
+			c, way := onRoute(t, w)
 			stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.HoldRequest, Skip: n})
 			done := lockLater(t.Context(), k.lock(t, c, path))
 			receive(t, stuck.Hit(), "the create")
@@ -124,7 +124,7 @@ func deleteEmpty(t testing.TB, c *framework.Client, dirs ...string) {
 // epoch, and nothing else, behind.
 func TestDirectoriesAreContainers(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		c := w.Client(t)
 		l := k.lock(t, c, path)
 		for range 2 {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestReentrancy(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/mutex"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		other := newMutex(t, w.Client(t), path)
 		owners := map[string]context.Context{
 			"a goroutine":       t.Context(),
@@ -73,7 +73,7 @@ func TestReentrancy(t *testing.T) {
 // goroutine's ownership, the lease's own context included.
 func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		m := newMutex(t, w.Client(t), "/reentrant/goroutines")
 		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			var wg sync.WaitGroup
@@ -99,7 +99,7 @@ func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 
 func TestExplicitOwnerTravels(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		m := newMutex(t, w.Client(t), "/reentrant/owner")
 		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("workers"))
 		if o, ok := lock.OwnerFromContext(ctx); !ok || o.String() != "workers" {
@@ -141,7 +141,7 @@ func TestExplicitOwnerTravels(t *testing.T) {
 func TestOwnersJoinOneAttempt(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/join"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		holder := w.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, w.Client(t), path)
@@ -158,7 +158,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		if _, err := m.TryLock(owned); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock while the owner waits: %v, want ErrHeld", err)
 		}
-		w.Settle() // the rest have joined
+		w.Quiesce() // the rest have joined
 		giveUp()
 		if got := receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the one that gave up: %v, want Canceled", got.err)
@@ -198,7 +198,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 func TestAllJoinersGiveUp(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/give-up"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		holder := w.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, w.Client(t), path)
@@ -220,7 +220,7 @@ func TestAllJoinersGiveUp(t *testing.T) {
 
 func TestUnlock(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		m := newMutex(t, w.Client(t), "/reentrant/unlock")
 		if err := m.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
 			t.Errorf("Unlock without a lease: %v, want ErrNotOwner", err)

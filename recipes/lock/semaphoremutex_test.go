@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // awaitQueued waits until n contenders stand in the semaphore mutex's queue.
@@ -23,8 +23,8 @@ func awaitQueued(t testing.TB, c *framework.Client, path string, n int) {
 // TestSemaphoreMutexRequests counts what a semaphore mutex asks of the server.
 func TestSemaphoreMutexRequests(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, proxy := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, proxy := onRoute(t, w)
 		m := newSemaphoreMutex(t, c, "/semaphore/requests")
 		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
 		proxy.ResetRequests()
@@ -41,9 +41,9 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 // counted by the time they take.
 func TestSemaphoreMutexRoundTrips(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const roundTrip = 400 * time.Millisecond
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		m := newSemaphoreMutex(t, c, "/semaphore/round-trips")
 		createDirs(t, c, "/semaphore/round-trips/locks", "/semaphore/round-trips/leases")
 		proxy.SetLatency(roundTrip)
@@ -55,14 +55,14 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 			t.Errorf("Lock took %v with round trips of %v, want two of them", took, roundTrip)
 		}
 		mustRelease(t, lease)
-	}, worlds.Only("a busy machine takes its time between them", worlds.Embedded, worlds.EmbeddedEnsemble))
+	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // TestSemaphoreMutexLayout looks at the znodes while somebody holds and somebody
 // waits: they are what Curator's InterProcessSemaphoreMutex has.
 func TestSemaphoreMutexLayout(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore-layout/lock"
 		c := w.Client(t)
 		m := newSemaphoreMutex(t, c, path)
@@ -104,7 +104,7 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 // in its way, one after the other.
 func TestSemaphoreMutexBesideCurator(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/curator"
 		const id = "_c_01234567-89ab-cdef-0123-456789abcdef-"
 		curator := w.Client(t)
@@ -150,7 +150,7 @@ func TestSemaphoreMutexBesideCurator(t *testing.T) {
 // Curator counts, and one in the queue, which nobody waits for.
 func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path := anyPath("/semaphore/foreign")
 		c := w.Client(t)
 		for _, node := range []string{"/locks/foreign", "/leases/foreign"} {
@@ -175,7 +175,7 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 // wait for each other's leases.
 func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/operator"
 		operator := w.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
@@ -210,7 +210,7 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 // next goes on at once (Curator 462: an interrupted waiter leaves no lease).
 func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/gives-up"
 		c := w.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, c, path))
@@ -237,9 +237,9 @@ func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
 // stand for longer than its lease: nobody is granted twice, and nobody is forgotten.
 func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/late"
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		m := newSemaphoreMutex(t, c, path)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
 		lease := mustLock(t, m) // it does not wait for the deletion
@@ -260,7 +260,7 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 
 func TestSemaphoreMutexQueuePosition(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/position"
 		c := w.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, c, path))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -15,8 +15,8 @@ import (
 // back. No znode of the old session that still exists, or was listed, may be granted (CURATOR-604).
 func TestOwnSessionOnly(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
-		c, way := onWay(t, w)
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
+		c, way := onRoute(t, w)
 		l := k.lock(t, c, path)
 		mustRelease(t, mustLock(t, l))
 		before := c.Session().ID
@@ -41,8 +41,8 @@ func TestOwnSessionOnly(t *testing.T) {
 func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 	t.Parallel()
 	const path = "/own/old"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		other := w.Client(t)
 		cut := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
 		hang := way.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
@@ -118,10 +118,10 @@ func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framew
 
 func TestWaiterContinuesInTheNextSession(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		holder := w.Client(t)
 		held := mustLock(t, k.rivalOf(t, holder, path))
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		done := lockLater(t.Context(), k.lock(t, c, path))
 		awaitWait(t, way, path)
 		way.ResetRequests()
@@ -136,7 +136,7 @@ func TestWaiterContinuesInTheNextSession(t *testing.T) {
 }
 
 // awaitWait waits until a client on the way has begun to watch the lock's znodes.
-func awaitWait(t testing.TB, way *worlds.Way, path string) {
+func awaitWait(t testing.TB, way *zkenv.Route, path string) {
 	t.Helper()
 	zktest.Eventually(t, generous, "it waits", func() bool { return waits(way, path) })
 }
@@ -145,13 +145,13 @@ func awaitWait(t testing.TB, way *worlds.Way, path string) {
 // released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
 func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		holder := w.Client(t)
 		held := mustLock(t, k.rivalOf(t, holder, path))
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		first := lockLater(t.Context(), k.lock(t, c, path))
 		awaitWait(t, way, path)
-		next, nextWay := onWay(t, w)
+		next, nextWay := onRoute(t, w)
 		second := lockLater(t.Context(), k.lock(t, next, path))
 		awaitWait(t, nextWay, path)
 		for range 5 {

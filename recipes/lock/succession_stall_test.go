@@ -7,7 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // TestLossBeforeSuccessionOnStalledWay stalls the way from the holder to its follower while a
@@ -20,10 +20,10 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 		timeout = 20 * time.Second
 		stall   = 2400 * time.Millisecond // longer than the lead of the read, which is 2.25 s
 	)
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		follower := members[0]
-		way := follower.Way(t)
+		way := follower.Route(t)
 		holder := way.Client(t, framework.WithSessionTimeout(timeout))
 		next := members[len(members)-1].Client(t)
 		lost, granted := lossAndSuccession(t, holder, next, anyPath("/succession/stall"), func() {
@@ -35,7 +35,7 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 			<-time.After(stall)
 			synctest.Wait()
 			read.Release()
-			<-time.After(worlds.Latency)
+			<-time.After(zkenv.Latency)
 			synctest.Wait()
 			follower.Isolate(t)
 			if way.Count(fault.Multi) != before+1 {
@@ -46,5 +46,5 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
 		}
 		t.Logf("lost %v before the next was granted", granted.Sub(lost))
-	}, worlds.Breakable(), worlds.Only("the follower has to be isolated between two of its reports", worlds.EmbeddedEnsemble))
+	}, zkenv.Breakable(), zkenv.Only("the follower has to be isolated between two of its reports", zkenv.EmbeddedEnsemble))
 }

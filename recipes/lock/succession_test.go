@@ -10,7 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -58,9 +58,9 @@ func TestLossBeforeSuccession(t *testing.T) {
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				next := w.Client(t)
-				holder, proxy := onWay(t, w, framework.WithSessionTimeout(sessionAtStake))
+				holder, proxy := onRoute(t, w, framework.WithSessionTimeout(sessionAtStake))
 				lost, granted := lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
 					phase := time.NewTimer(time.Duration(i) * 100 * time.Millisecond)
 					<-phase.C
@@ -83,10 +83,10 @@ func TestLossBeforeSuccession(t *testing.T) {
 // the session lasts. Where it is the only one it expires the session when it goes on.
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		server := members[0]
-		holder := server.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
+		holder := server.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t, framework.WithSessionTimeout(20*time.Second))
 		lost, granted := lossAndSuccession(t, holder, next, "/succession/frozen", func() {
 			server.Freeze(t)
@@ -97,24 +97,24 @@ func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
 		}
 		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
-	}, worlds.Breakable())
+	}, zkenv.Breakable())
 }
 
 // TestLossBeforeSuccessionOnIsolatedFollower cuts the holder's server off from
 // its leader: it goes on answering reads and pings, which prove nothing.
 func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		follower := members[0]
-		holder := follower.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
+		holder := follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t)
 		lost, granted := lossAndSuccession(t, holder, next, "/succession/follower", func() { follower.Isolate(t) })
 		if !lost.Before(granted) {
 			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
 		}
 		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
-	}, worlds.Breakable(), worlds.Only("it takes a follower and its leader", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Breakable(), zkenv.Only("it takes a follower and its leader", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
 // TestLossBeforeSuccessionOnIsolatedLeader cuts the holder's server, the leader, off from
@@ -126,10 +126,10 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				members := w.Members()
 				followers, leader := members[:len(members)-1], members[len(members)-1]
-				holder := leader.Way(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
+				holder := leader.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
 					framework.WithLeaseMargin(zktest.DefaultTickTime))
 				next := followers[0].Client(t, framework.WithSessionTimeout(20*time.Second))
 				var restarts sync.WaitGroup
@@ -146,7 +146,7 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 					t.Errorf("lost %v after the next was granted", lost.Sub(granted))
 				}
 				t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
-			}, worlds.Breakable(), worlds.Only("it takes a leader and its followers", worlds.Ensemble))
+			}, zkenv.Breakable(), zkenv.Only("it takes a leader and its followers", zkenv.Ensemble))
 		})
 	}
 }
@@ -155,13 +155,13 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 // a connection again.
 func TestOnSuspend(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
-		holder, way := onWay(t, w)
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
+		holder, way := onRoute(t, w)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
 		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lock.OnSuspend)))
 		next := w.Client(t)
 		done := lockLater(t.Context(), k.rivalOf(t, next, path))
-		w.Settle()
+		w.Quiesce()
 		way.Cut()
 		receive(t, lease.Lost(), "the loss by suspension")
 		if err := lease.Err(); !errors.Is(err, errSuspended) {

@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 const observability = "../../docs/observability.md"
@@ -70,7 +70,7 @@ func asSet(keys []string) map[string]bool {
 // everything, and compares what they told with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		var services []*service
 		for _, k := range observedKinds() {
 			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
@@ -86,7 +86,7 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 		checkSpanTables(t, services)
 		checkMetricTable(t, services)
 		checkLogTable(t, services)
-	}, worlds.Only("what is told is the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("what is told is the same in all worlds", zkenv.Embedded))
 }
 
 // upgradeInVain has a lock fail with an error.
@@ -105,15 +105,15 @@ func (s *service) upgradeInVain(t *testing.T) {
 }
 
 // shareParty has two goroutines of one owner wait for a lock that other has.
-func (s *service) shareParty(t *testing.T, w *worlds.World, other *service) {
+func (s *service) shareParty(t *testing.T, w *zkenv.Env, other *service) {
 	t.Helper()
 	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
 	m := newMutex(t, s.client, "/shared")
 	first := lockLater(owner, m)
-	w.Settle()
+	w.Quiesce()
 	second := lockLater(owner, m)
-	w.Settle()
+	w.Quiesce()
 	mustRelease(t, theirs)
 	one, two := receive(t, first, "the lock"), receive(t, second, "the lock")
 	mustRelease(t, one.lease)

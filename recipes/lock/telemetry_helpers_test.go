@@ -20,7 +20,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A service is one process's client with all its telemetry.
@@ -46,8 +46,8 @@ func newService(name string, connect func(...framework.Option) *framework.Client
 	return s
 }
 
-// serviceIn returns a service of the world.
-func serviceIn(t testing.TB, w *worlds.World, name string) *service {
+// serviceIn returns a service of the environment.
+func serviceIn(t testing.TB, w *zkenv.Env, name string) *service {
 	t.Helper()
 	return newService(name, func(opts ...framework.Option) *framework.Client { return w.Client(t, opts...) })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // spansNamed returns the spans of a service that ended, by the name.
@@ -31,10 +31,10 @@ func attr(s tracetest.SpanStub, key string) string {
 }
 
 // TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in
-// all worlds, and for nothing where it is not wanted or nobody records it.
+// all environments, and for nothing where it is not wanted or nobody records it.
 func TestTraceparentInTheNode(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		cases := map[string]struct {
 			client *framework.Client
@@ -74,7 +74,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 // often it lists the queue is another matter, and may differ.
 func TestLinkCostsNoRequest(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		var names [2][]string
 		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
 			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
@@ -83,9 +83,9 @@ func TestLinkCostsNoRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.Settle() // so that the holder's own watch is set
+			w.Quiesce() // so that the holder's own watch is set
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
-			w.Settle()
+			w.Quiesce()
 			mustRelease(t, theirs)
 			mustRelease(t, receive(t, waiting, "the lock").lease)
 			request.End()
@@ -101,13 +101,13 @@ func TestLinkCostsNoRequest(t *testing.T) {
 		if len(names[0]) == 0 || !slices.Equal(names[0], names[1]) {
 			t.Errorf("reads without a link %v, with one %v: want some, and the same", names[0], names[1])
 		}
-	}, worlds.Only("in virtual time every run sends the same", worlds.Embedded))
+	}, zkenv.Only("in virtual time every run sends the same", zkenv.Embedded))
 }
 
 // TestOperationsNestInTheirStep looks where the spans of the client's operations are.
 func TestOperationsNestInTheirStep(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		ctx, request := a.request(t.Context())
 		mustDo(t, ctx, newMutex(t, a.client, "/nest"))
@@ -119,7 +119,7 @@ func TestOperationsNestInTheirStep(t *testing.T) {
 				t.Errorf("%s: %d spans, want at least one, and all below %s", operation, len(found), step)
 			}
 		}
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
 func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
@@ -133,7 +133,7 @@ func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive 
 // trace, or of none, carry the hold, and those of another trace stay there.
 func TestContextStaysInItsTrace(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		acquiring, first := a.request(t.Context())
 		lease, err := newMutex(t, a.client, "/context").Lock(acquiring)
@@ -157,22 +157,22 @@ func TestContextStaysInItsTrace(t *testing.T) {
 		if !other.Equal(second.SpanContext()) {
 			t.Errorf("span %v in a context of another trace, want its own, %v", other, second.SpanContext())
 		}
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
 // TestOneHoldSpanForAParty has two goroutines of one owner lock at once, behind
 // somebody else: one waits in the queue, the other for the first.
 func TestOneHoldSpanForAParty(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/party"))
 		m := newMutex(t, a.client, "/party")
 		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("two"))
 		first := lockLater(owner, m)
-		w.Settle()
+		w.Quiesce()
 		second := lockLater(owner, m)
-		w.Settle()
+		w.Quiesce()
 		mustRelease(t, theirs)
 		for _, done := range []<-chan result{first, second} {
 			got := receive(t, done, "the lock")
@@ -180,7 +180,7 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 				t.Fatal(got.err)
 			}
 			defer mustRelease(t, got.lease)
-			w.Settle()
+			w.Quiesce()
 		}
 		var outcomes []string
 		for _, s := range spansNamed(a, "lock.acquire") {
@@ -195,14 +195,14 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 				t.Errorf("holds %v, want one, with two leases", holds)
 			}
 		})
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
 // TestUnfairMutexBlockedInTheProcess has two calls of one client contend: they wait
 // for each other without a request, and are linked all the same.
 func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		e := newUnfairMutex(t, a.client, "/one-process")
 		holding, request := a.request(t.Context())
@@ -211,7 +211,7 @@ func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting := lockLater(t.Context(), e)
-		w.Settle()
+		w.Quiesce()
 		mustRelease(t, lease)
 		mustRelease(t, receive(t, waiting, "the lock").lease)
 		request.End()
@@ -220,5 +220,5 @@ func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 			waits[0].Links[0].SpanContext.TraceID() != request.SpanContext().TraceID() {
 			t.Errorf("waits %+v, want one that is linked to the holder's trace", waits)
 		}
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }

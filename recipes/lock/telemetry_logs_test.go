@@ -19,7 +19,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // lockLogs returns the lines of the logger of locks.
@@ -40,7 +40,7 @@ func spanOf(e observer.LoggedEntry) trace.SpanContext {
 // TestLogs holds the lines of a lock's moments against what they have to be.
 func TestLogs(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		kind := observedKinds()[0]
 		queued(t, w, kind, a, b)
@@ -76,7 +76,7 @@ func TestLogs(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("lines:\n%v\nwant:\n%v", got, want)
 		}
-	}, worlds.Only("the lines are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the lines are the same in all worlds", zkenv.Embedded))
 }
 
 // TestNoSecrets lives through everything with a digest credential and node data,
@@ -84,7 +84,7 @@ func TestLogs(t *testing.T) {
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()
 	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		for _, k := range observedKinds() {
 			secretive := func(name string) *service {
 				return newService(name, func(opts ...framework.Option) *framework.Client {
@@ -114,7 +114,7 @@ func TestNoSecrets(t *testing.T) {
 				}
 			}
 		}
-	}, worlds.Only("what is told is the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("what is told is the same in all worlds", zkenv.Embedded))
 }
 
 // everythingToldBy returns all spans, metrics and log lines of a service as text.

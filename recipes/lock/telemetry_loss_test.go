@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -23,15 +23,15 @@ func TestLossReasons(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		opts []lock.Option
-		lose func(*testing.T, *worlds.Way, *service)
+		lose func(*testing.T, *zkenv.Route, *service)
 	}{
-		"session_expired": {nil, func(t *testing.T, way *worlds.Way, _ *service) { way.Expire(t) }},
-		"lease_deadline":  {nil, func(_ *testing.T, way *worlds.Way, _ *service) { way.Blackhole(zkproxy.Both) }},
+		"session_expired": {nil, func(t *testing.T, way *zkenv.Route, _ *service) { way.Expire(t) }},
+		"lease_deadline":  {nil, func(_ *testing.T, way *zkenv.Route, _ *service) { way.Blackhole(zkproxy.Both) }},
 		"suspended": {
 			[]lock.Option{lock.WithLossPolicy(lock.OnSuspend)},
-			func(_ *testing.T, way *worlds.Way, _ *service) { way.Cut() },
+			func(_ *testing.T, way *zkenv.Route, _ *service) { way.Cut() },
 		},
-		"client_closed": {nil, func(t *testing.T, _ *worlds.Way, s *service) {
+		"client_closed": {nil, func(t *testing.T, _ *zkenv.Route, s *service) {
 			if err := s.client.Close(); err != nil {
 				t.Error(err)
 			}
@@ -40,18 +40,18 @@ func TestLossReasons(t *testing.T) {
 	for reason, c := range cases {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				way := w.Way(t)
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				way := w.Route(t)
 				s := newService("s", func(opts ...framework.Option) *framework.Client { return way.Client(t, opts...) })
 				lease := mustLock(t, newMutex(t, s.client, "/loss", c.opts...))
 				c.lose(t, way, s)
 				receive(t, lease.Lost(), "the loss")
-				w.Settle()
+				w.Quiesce()
 				hold := spansNamed(s, "lock.hold")
 				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], zktel.AttrErrorType) != "lock_lost" {
 					t.Errorf("holds %+v, want one that was lost for the reason %s", hold, reason)
 				}
-			}, worlds.Only("the reasons are the same in all worlds, the times are not", worlds.Embedded))
+			}, zkenv.Only("the reasons are the same in all worlds, the times are not", zkenv.Embedded))
 		})
 	}
 }
@@ -60,7 +60,7 @@ func TestLossReasons(t *testing.T) {
 // has failed as far as it knows, and the lock was not lost.
 func TestReleaseThatIsNotConfirmed(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		lease := mustLock(t, newMutex(t, a.client, "/unconfirmed"))
 		ended, cancel := context.WithCancel(t.Context())
@@ -75,14 +75,14 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 		if attr(hold, zktel.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
 			t.Errorf("hold %+v, want it to have ended well", hold)
 		}
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return:
 // nobody waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
 		m := newMutex(t, a.client, "/panic", lock.WithQueuePosition(func(position int) {
@@ -95,7 +95,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 			defer func() { recovered <- recover() }()
 			_, _ = m.Lock(t.Context()) // it does not return
 		}()
-		w.Settle()
+		w.Quiesce()
 		mustRelease(t, theirs)
 		if got := receive(t, recovered, "the panic"); got != "the user's" {
 			t.Errorf("recovered %v, want the user's panic", got)
@@ -111,7 +111,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 				}
 			}
 		}
-	}, worlds.Only("the spans are the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
 // A stuck is a processor of spans that does not come back from the end of a hold.
@@ -129,8 +129,8 @@ func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
 // TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
 func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, until := w.Way(t), make(chan struct{})
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, until := w.Route(t), make(chan struct{})
 		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))
 		c := way.Client(t, framework.WithTracerProvider(slow))
 		t.Cleanup(func() { close(until) }) // before the client is closed
@@ -143,5 +143,5 @@ func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 		for _, lease := range leases {
 			receive(t, lease.Lost(), "the loss of "+lease.Path())
 		}
-	}, worlds.Only("the order of things is the same in all worlds", worlds.Embedded))
+	}, zkenv.Only("the order of things is the same in all worlds", zkenv.Embedded))
 }

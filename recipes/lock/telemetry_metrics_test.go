@@ -12,7 +12,7 @@ import (
 
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // TestMetrics holds the metrics of all kinds of locks, after each has been through
@@ -22,12 +22,12 @@ func TestMetrics(t *testing.T) {
 	for _, kind := range observedKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 				checkMetrics(t, "before anything", nil, measuredOf(t, a, kind.name))
 				liveThroughAll(t, w, kind, a, b)
 				checkMetrics(t, "after all", wantMetrics(kind), measuredOf(t, a, kind.name))
-			}, worlds.Only("in virtual time every run takes the same time", worlds.Embedded))
+			}, zkenv.Only("in virtual time every run takes the same time", zkenv.Embedded))
 		})
 	}
 }
@@ -37,7 +37,7 @@ const long = 2 * time.Second
 
 // liveThroughAll gets a's lock when it is free, after a wait, not in time, not by
 // a try, again while it has it, and loses it.
-func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func liveThroughAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
 	lease := mustLock(t, l)
@@ -48,7 +48,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 	mustRelease(t, lease)
 
 	theirs := mustLock(t, blocker)
-	w.Settle() // a semaphore mutex leaves its queue after the grant
+	w.Quiesce() // a semaphore mutex leaves its queue after the grant
 	if _, err := l.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
 	}
@@ -75,7 +75,7 @@ func liveThroughAll(t *testing.T, w *worlds.World, k observedKind, a, b *service
 		t.Fatal(err)
 	}
 	receive(t, got.lease.Lost(), "the loss")
-	w.Settle()
+	w.Quiesce()
 }
 
 // wantMetrics returns the metrics of a after liveThroughAll. Those of a Multi are

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 var update = flag.Bool("update", false, "write the golden files of telemetry anew; then read the difference")
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files of telemetry ane
 type moment struct {
 	name   string
 	only   func(observedKind) bool // nil for all kinds
-	happen func(t *testing.T, w *worlds.World, k observedKind, a, b *service)
+	happen func(t *testing.T, w *zkenv.Env, k observedKind, a, b *service)
 }
 
 func moments() []moment {
@@ -49,12 +49,12 @@ func TestSpans(t *testing.T) {
 			}
 			t.Run(kind.name+" "+m.name, func(t *testing.T) {
 				t.Parallel()
-				worlds.Each(t, func(t *testing.T, w *worlds.World) {
+				zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 					a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 					m.happen(t, w, kind, a, b)
 					checkGolden(t, filepath.Join("testdata", "spans", kind.name, strings.ReplaceAll(m.name, " ", "-")+".txt"),
 						ended(a, b).String())
-				}, worlds.Only("in virtual time every run has the same spans", worlds.Embedded))
+				}, zkenv.Only("in virtual time every run has the same spans", zkenv.Embedded))
 			})
 		}
 	}
@@ -80,7 +80,7 @@ func checkGolden(t testing.TB, file, got string) {
 func named(kind observedKind) lock.Option { return lock.WithName("orders-" + kind.name) }
 
 // acquired: a gets a free lock, works under it and releases it.
-func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
 	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context, _ *lock.Lease) error {
@@ -94,17 +94,17 @@ func acquired(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 }
 
 // queued: a waits until b releases the lock.
-func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func queued(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	holding, theirs := b.request(t.Context())
 	blocker, err := k.block(t, b.client).Lock(holding)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Settle() // a semaphore mutex leaves its queue after the grant
+	w.Quiesce() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
-	w.Settle()
+	w.Quiesce()
 	mustRelease(t, blocker)
 	theirs.End()
 	mustRelease(t, granted(t, waiting, "the lock"))
@@ -112,14 +112,14 @@ func queued(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 // waitInVain has a wait for b's lock with a context that ends first.
-func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
+func waitInVain(t *testing.T, w *zkenv.Env, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
 	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
-	w.Settle()
+	w.Quiesce()
 	ctx, request := a.request(t.Context())
 	ctx, stop := end(ctx)
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
-	w.Settle()
+	w.Quiesce()
 	stop()
 	if got := receive(t, waiting, "the end of the wait"); got.err == nil {
 		t.Error("got a lock that somebody else has")
@@ -128,7 +128,7 @@ func waitInVain(t *testing.T, w *worlds.World, k observedKind, a, b *service, en
 	mustRelease(t, blocker)
 }
 
-func timedOut(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func timedOut(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -139,7 +139,7 @@ func timedOut(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	})
 }
 
-func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func cancelled(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -148,10 +148,10 @@ func cancelled(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 // refused: a tries what b has.
-func refused(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func refused(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
-	w.Settle()
+	w.Quiesce()
 	ctx, request := a.request(t.Context())
 	if _, err := k.newLocker(t, a.client).TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
@@ -161,19 +161,19 @@ func refused(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 // lost: b, an operator, deletes the znode of a's lock.
-func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func lost(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
 	lease, err := k.newLocker(t, a.client, named(k)).Lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Settle() // the watch on the znode is set after a while
+	w.Quiesce() // the watch on the znode is set after a while
 	if err := b.client.Delete(t.Context(), firstOf(lease).Node()); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, lease.Lost(), "the loss")
-	w.Settle()
+	w.Quiesce()
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
@@ -181,7 +181,7 @@ func lost(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 }
 
 // lostUnnoticed: a's release finds that its znode is gone.
-func lostUnnoticed(t *testing.T, _ *worlds.World, k observedKind, a, b *service) {
+func lostUnnoticed(t *testing.T, _ *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
 	lease, err := k.newLocker(t, a.client).Lock(ctx)
@@ -198,7 +198,7 @@ func lostUnnoticed(t *testing.T, _ *worlds.World, k observedKind, a, b *service)
 }
 
 // reentered: a takes the lock a second and a third time while it has it.
-func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
+func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 	t.Helper()
 	l := k.newLocker(t, a.client)
 	ctx, request := a.request(t.Context())
@@ -220,7 +220,7 @@ func reentered(t *testing.T, _ *worlds.World, k observedKind, a, _ *service) {
 }
 
 // revoked: b asks a to let go, and a does.
-func revoked(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
+func revoked(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	released := make(chan error, 1)
 	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
@@ -229,7 +229,7 @@ func revoked(t *testing.T, w *worlds.World, k observedKind, a, b *service) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Settle()
+	w.Quiesce()
 	if err := lock.Revoke(t.Context(), b.client, firstOf(lease).Node()); err != nil {
 		t.Fatal(err)
 	}

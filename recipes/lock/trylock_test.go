@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -21,8 +21,8 @@ import (
 // A free lock is had without a sync: that is for who would be refused otherwise.
 func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		c, way := onWay(t, w)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, way := onRoute(t, w)
 		m := newMutex(t, c, "/try/free")
 		way.ResetRequests()
 		lease, err := m.TryLock(t.Context())
@@ -72,12 +72,12 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 // TestTryLockOfAHeldLock is refused by a look, as often as it is asked, and leaves nothing behind.
 func TestTryLockOfAHeldLock(t *testing.T) {
 	t.Parallel()
-	eachKindAndWorld(t, kinds, func(t *testing.T, w *worlds.World, k kind, path string) {
+	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		holder := w.Client(t)
 		held := mustTry(t, k.rivalOf(t, holder, path))
 		awaitEphemerals(t, holder, path, max(1, len(held.Members())))
 		before := ephemerals(t, holder, path)
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		l := k.lock(t, c, path)
 		way.ResetRequests()
 		for range 20 {
@@ -109,16 +109,16 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 // operator or with its session.
 func TestTryLockThatComesSecond(t *testing.T) {
 	t.Parallel()
-	for name, meddle := range map[string]func(*testing.T, *worlds.World, *worlds.Way, string){
-		"nobody meddles":                  func(*testing.T, *worlds.World, *worlds.Way, string) {},
+	for name, meddle := range map[string]func(*testing.T, *zkenv.Env, *zkenv.Route, string){
+		"nobody meddles":                  func(*testing.T, *zkenv.Env, *zkenv.Route, string) {},
 		"an operator deletes its znode":   deleteSecond,
-		"its session ends before it asks": func(t *testing.T, _ *worlds.World, way *worlds.Way, _ string) { way.Expire(t) },
+		"its session ends before it asks": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, _ string) { way.Expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := "/try/second/" + name
-				c, way := onWay(t, w)
+				c, way := onRoute(t, w)
 				late := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
 				gone := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
 				defer gone.Release()
@@ -153,7 +153,7 @@ func TestTryLockThatComesSecond(t *testing.T) {
 }
 
 // deleteSecond deletes the last contender's znode.
-func deleteSecond(t *testing.T, w *worlds.World, _ *worlds.Way, path string) {
+func deleteSecond(t *testing.T, w *zkenv.Env, _ *zkenv.Route, path string) {
 	t.Helper()
 	operator := w.Client(t)
 	awaitContenders(t, operator, path, 2)

@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -17,9 +17,9 @@ import (
 // has deleted the holder's znode and another client has locked.
 func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/operator"
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		lease := mustLock(t, newUnfairMutex(t, c, path))
 		stuck := []*fault.Handle{
 			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
@@ -51,9 +51,9 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 // clean-up's deletion up, until an operator has deleted the znode and another client has locked.
 func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/operator-clean-up"
-		c, way := onWay(t, w)
+		c, way := onRoute(t, w)
 		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e))
 		lost := []*fault.Handle{
@@ -109,7 +109,7 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := "/unfair/epoch/" + name
 				c := w.Client(t)
 				e := newUnfairMutex(t, c, path)
@@ -131,7 +131,7 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 // when another client has the lock.
 func TestUnfairMutexGuard(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/guard"
 		c, other := w.Client(t), w.Client(t)
 		createDirs(t, c, "/unfair/guarded")
@@ -168,7 +168,7 @@ func TestUnfairMutexGuard(t *testing.T) {
 // the lock of its only member.
 func TestUnfairMutexGuardInAMulti(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/multi-guard"
 		c, other := w.Client(t), w.Client(t)
 		lease := mustLock(t, newMulti(t, newUnfairMutex(t, c, path)))
@@ -192,7 +192,7 @@ func TestUnfairMutexGuardInAMulti(t *testing.T) {
 // TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
 func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		createDirs(t, c, "/unfair-readonly")
 		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(framework.ReadOnlyACL()...))

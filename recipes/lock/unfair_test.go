@@ -11,16 +11,16 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // TestUnfairMutexRequests counts what an unfair mutex asks of the server.
 func TestUnfairMutexRequests(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/requests/lock"
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e)) // makes the epoch
 		count := func(what string, want ...fault.Op) {
@@ -51,9 +51,9 @@ func TestUnfairMutexRequests(t *testing.T) {
 // that their own client has.
 func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const waiters = 16
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		e := newUnfairMutex(t, c, "/unfair/local")
 		held := mustLock(t, e)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the own znode's watch is read later
@@ -81,14 +81,14 @@ func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	t.Parallel()
 	const path, waiters = "/unfair/stampede", 16
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		held := mustLock(t, newUnfairMutex(t, w.Client(t), path))
 		ctx, cancel := context.WithCancel(t.Context())
-		var ways []*worlds.Way
+		var ways []*zkenv.Route
 		grants := make(chan *lock.Lease, waiters)
 		var wg sync.WaitGroup
 		for range waiters {
-			c, way := onWay(t, w)
+			c, way := onRoute(t, w)
 			ways = append(ways, way)
 			e := newUnfairMutex(t, c, path)
 			wg.Go(func() {
@@ -107,7 +107,7 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 		for _, way := range ways { // each looks once more: the winner finds it free, the others taken
 			zktest.Eventually(t, generous, "it has looked", func() bool { return waits(way, path) })
 		}
-		w.Settle()
+		w.Quiesce()
 		for _, way := range ways {
 			creates += way.Count(fault.Multi)
 		}
@@ -118,7 +118,7 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 		cancel()
 		wg.Wait()
 		mustRelease(t, lease)
-	}, worlds.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", worlds.Embedded))
+	}, zkenv.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", zkenv.Embedded))
 }
 
 // TestUnfairMutexReleaseTakesNothingFromTheSuccessor loses the reply to the
@@ -128,9 +128,9 @@ func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := "/unfair/successor/" + name
-				c, way := onWay(t, w)
+				c, way := onRoute(t, w)
 				lease := mustLock(t, newUnfairMutex(t, c, path))
 				lost := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
 				released := make(chan error, 1)
@@ -169,9 +169,9 @@ func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 // way, before which somebody else gets the lock.
 func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/clean-up"
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
@@ -198,9 +198,9 @@ func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := "/unfair/next/" + action.String()
-				c, way := onWay(t, w)
+				c, way := onRoute(t, w)
 				createDirs(t, c, "/unfair/next")
 				e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
 				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
@@ -229,7 +229,7 @@ func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 // holder's znode and somebody else lock, before and after the loss is noticed.
 func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/lost"
 		c := w.Client(t)
 		lease := mustLock(t, newUnfairMutex(t, c, path))
@@ -259,9 +259,9 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 // lets somebody else have the lock before it is tried again.
 func TestUnfairMutexIsNobodyElsesCreate(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/doubt"
-		c, proxy := onWay(t, w)
+		c, proxy := onRoute(t, w)
 		other := w.Client(t)
 		same := []lock.Option{lock.WithoutMetadata(), lock.WithData([]byte("same"))}
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
@@ -288,7 +288,7 @@ func TestUnfairMutexIsNobodyElsesCreate(t *testing.T) {
 // will ever take away.
 func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/foreign"
 		c := w.Client(t)
 		if _, err := c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()); err != nil {

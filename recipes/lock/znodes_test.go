@@ -9,13 +9,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // waits reports whether a client has begun to watch the lock's znodes.
-func waits(way *worlds.Way, path string) bool {
+func waits(way *zkenv.Route, path string) bool {
 	return slices.ContainsFunc(way.Requests(), func(rq zkproxy.Request) bool {
 		return rq.Op == fault.GetData && strings.HasPrefix(rq.Path, path)
 	})
@@ -132,7 +132,7 @@ func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
 
 // operations returns what the client asked of the server, but for what keeps
 // the session alive.
-func operations(proxy *worlds.Way) []fault.Op {
+func operations(proxy *zkenv.Route) []fault.Op {
 	var ops []fault.Op
 	for _, rq := range proxy.Requests() {
 		switch rq.Op {
@@ -157,7 +157,7 @@ func keepsAlive(rq zkproxy.Request) bool {
 
 // count returns how many requests of some kinds the client sent, without those that keep
 // the session alive.
-func count(proxy *worlds.Way, ops ...fault.Op) int {
+func count(proxy *zkenv.Route, ops ...fault.Op) int {
 	n := 0
 	for _, op := range operations(proxy) {
 		if slices.Contains(ops, op) {

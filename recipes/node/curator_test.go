@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/node"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // As TestPersistentNode.testEphemeralSequentialWithProtectionReconnection.
 func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "alive", node.Sequential())
 		mustAwait(t, n)
@@ -35,7 +35,7 @@ func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
 func TestCuratorTouchIsDeletedByForce(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -124,7 +124,7 @@ func (j *journal) awaitKinds(t testing.TB, want string) {
 }
 
 // requests returns the kinds of the requests that went by the way, but those of the client's own.
-func requests(way *worlds.Way) []fault.Op {
+func requests(way *zkenv.Route) []fault.Op {
 	var ops []fault.Op
 	for _, r := range way.Requests() {
 		if !slices.Contains([]fault.Op{fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession}, r.Op) {

@@ -10,15 +10,15 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // A sequential Node gets a number at each creation, and leaves none of its znodes behind.
 func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path+"-", "alive", node.Sequential())
 		mustAwait(t, n)
@@ -54,7 +54,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 // What others write is left alone, and told.
 func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, other, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "ours")
 		mustAwait(t, n)
@@ -63,7 +63,7 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen.awaitKinds(t, "Made Overwritten")
-		w.Settle()
+		w.Quiesce()
 		mustHold(t, other, c, path, "theirs")
 		if !n.Stands() {
 			t.Error("Stands returns false, although the znode exists")
@@ -72,7 +72,7 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustHold(t, other, c, path, "ours again")
-		w.Settle()
+		w.Quiesce()
 		if got := seen.kinds(); got != "Made Overwritten" {
 			t.Errorf("changes %q, want no other than Made and Overwritten", got)
 		}
@@ -85,8 +85,8 @@ func TestSetWithALostReply(t *testing.T) {
 	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				way, observer, path := w.Way(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				way, observer, path := w.Route(t), w.Client(t), fresh()
 				c := way.Client(t)
 				n := kept(t, c, path, "old")
 				mustAwait(t, n)
@@ -106,7 +106,7 @@ func TestSetWithALostReply(t *testing.T) {
 // A client that may not create the znode goes on trying, and Await says why it fails.
 func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
 		mustParents(t, operator, path)
 		dir, _ := framework.SplitPath(path)
@@ -129,7 +129,7 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		for name, tt := range map[string]struct {
 			path string
@@ -153,13 +153,13 @@ func TestNewReportsAllFaults(t *testing.T) {
 				}
 			}
 		}
-	}, worlds.Only("nothing is sent", worlds.Embedded))
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
 // Data that is too large takes nothing away from what the Node has.
 func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
@@ -177,7 +177,7 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 // After the client's end the Node's methods return ErrClosed, and its Close has nothing to do.
 func TestTheClientIsClosedFirst(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, observer, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -207,8 +207,8 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 // The errors of a wait that ends say what it waited for.
 func TestAwaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), fresh()
 		c := way.Client(t)
 		mustParents(t, c, path)
 		way.Refuse()

@@ -8,14 +8,14 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "first", node.Persistent())
 		mustAwait(t, n)
@@ -45,7 +45,7 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				c, observer, path := w.Client(t), w.Client(t), fresh()
 				if _, err := observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()); err != nil {
 					t.Fatal(err)
@@ -63,7 +63,7 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 	for name, opt := range map[string]node.Option{"persistent": node.Persistent(), "TTL": node.WithTTL(time.Minute)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				c, other, path := w.Client(t), w.Client(t), fresh()
 				if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 					t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 func TestTTLEndsWithTheNode(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, observer, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
@@ -116,8 +116,8 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		way.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
 		n, err := node.New(c, path, []byte("alive"), node.WithTTL(ttl))
@@ -143,8 +143,8 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 // An outage outlasts the TTL.
 func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		n := kept(t, way.Client(t), path, "alive", node.WithTTL(time.Second))
 		mustAwait(t, n)
 		way.Refuse()

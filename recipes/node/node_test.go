@@ -9,14 +9,14 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -39,7 +39,7 @@ func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 
 func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -65,8 +65,8 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 // The data that is set while the client has no connection is what the next session's znode has.
 func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t, framework.WithSessionTimeout(2*time.Second))
 		n := kept(t, c, path, "old")
 		mustAwait(t, n)
@@ -88,8 +88,8 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 
 func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -116,8 +116,8 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 // The client takes its session for over while the ensemble still has it.
 func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -150,8 +150,8 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 // A create of the former session's, whose reply was lost, is known by that session.
 func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		mustParents(t, c, path)
 		former := c.Session().ID
@@ -169,7 +169,7 @@ func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 
 func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, other, path := w.Client(t), w.Client(t), fresh()
 		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 			t.Fatal(err)
@@ -199,8 +199,8 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 // Nothing is left of a Node that is closed at each moment of its beginning.
 func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer := w.Way(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer := w.Route(t), w.Client(t)
 		c := way.Client(t)
 		for i := range 20 {
 			path := fresh()
@@ -227,8 +227,8 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				way, observer, path := w.Way(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				way, observer, path := w.Route(t), w.Client(t), fresh()
 				c := way.Client(t)
 				mustParents(t, c, path)
 				stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
@@ -251,8 +251,8 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 
 func TestCloseWithoutAServer(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, observer, path := w.Way(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, observer, path := w.Route(t), w.Client(t), fresh()
 		c := way.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)

@@ -7,15 +7,15 @@ import (
 
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // TestNodeRequests counts what a Node asks of the server.
 func TestNodeRequests(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), fresh()
 		c := way.Client(t)
 		mustParents(t, c, path)
 		way.ResetRequests()
@@ -29,7 +29,7 @@ func TestNodeRequests(t *testing.T) {
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		check("made", fault.Create, fault.Exists)
-		w.Settle()
+		w.Quiesce()
 		check("kept")
 		if err := n.Set(patient(t), []byte("changed")); err != nil {
 			t.Fatal(err)
@@ -45,8 +45,8 @@ func TestNodeRequests(t *testing.T) {
 // The watch is on its way before the reply to the create.
 func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), fresh()
 		c := way.Client(t)
 		mustParents(t, c, path)
 		way.ResetRequests()
@@ -62,8 +62,8 @@ func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 // A Node with a TTL costs a request per half TTL.
 func TestTTLRequests(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way, path := w.Way(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), fresh()
 		c := way.Client(t)
 		mustParents(t, c, path)
 		way.ResetRequests()
@@ -78,5 +78,5 @@ func TestTTLRequests(t *testing.T) {
 		if got := requests(way); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
 			t.Errorf("kept for three times its TTL: requests %v, want 6 writes", got)
 		}
-	}, worlds.Only("half a minute has to pass", worlds.Embedded, worlds.EmbeddedEnsemble))
+	}, zkenv.Only("half a minute has to pass", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -46,7 +46,7 @@ func sums(t testing.TB, reader sdkmetric.Reader, name string) map[string]int64 {
 
 func TestTelemetryOfNodes(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		reader := sdkmetric.NewManualReader()
 		core, logs := observer.New(zap.WarnLevel)
 		c, other, path := w.Client(t,

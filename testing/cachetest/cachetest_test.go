@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 func TestACacheIsNoProofOfTheSession(t *testing.T) {
 	t.Parallel()
 	const path = "/cachetest-proof"
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		follower, leader := members[0], members[len(members)-1]
 		holder := follower.Client(t, framework.WithSessionTimeout(4*time.Second))
@@ -72,5 +72,5 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 		if err := second.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}, worlds.Breakable(), worlds.Only("a follower has to be isolated", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Breakable(), zkenv.Only("a follower has to be isolated", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }

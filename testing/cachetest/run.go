@@ -11,22 +11,22 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // rounds is how many faults a cache meets in one run.
 const rounds = 12
 
-// Run checks the caches that make makes, as [cache.New] does, in all worlds of package worlds. It may
+// Run checks the caches that make makes, as [cache.New] does, in all environments of package zkenv. It may
 // return before its subtests have run, because they are parallel.
 func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)) {
 	t.Helper()
 	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				t.Helper()
 				path := "/cachetest-" + rand.Text()
-				way := w.Way(t)
+				way := w.Route(t)
 				writer := newWriter(w.Client(t), path, seed)
 				made, err := make(way.Client(t), path)
 				if err != nil {
@@ -43,7 +43,7 @@ func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache
 	}
 }
 
-func run(t *testing.T, w *worlds.World, way *worlds.Way, writer *writer, made *cache.Cache) {
+func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cache.Cache) {
 	t.Helper()
 	journal := Record(made)
 	observer := &observer{writer: writer, seen: make(map[string]int)}
@@ -61,7 +61,7 @@ func run(t *testing.T, w *worlds.World, way *worlds.Way, writer *writer, made *c
 		for range 20 {
 			writer.write(ctx, t)
 			if writer.random.IntN(8) == 0 {
-				w.Settle()
+				w.Quiesce()
 			}
 		}
 		heal()
@@ -81,7 +81,7 @@ func run(t *testing.T, w *worlds.World, way *worlds.Way, writer *writer, made *c
 }
 
 // strike has a fault meet the cache's client, and returns what ends it.
-func strike(t testing.TB, writer *writer, way *worlds.Way) (heal func()) {
+func strike(t testing.TB, writer *writer, way *zkenv.Route) (heal func()) {
 	t.Helper()
 	none := func() {}
 	switch writer.random.IntN(8) {

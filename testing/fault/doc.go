@@ -18,16 +18,16 @@
 // # Carrying out rules
 //
 // This part is for whoever writes such a server or proxy. Each [Frame] goes
-// through [Rules.Match] once, on its arrival; a [Strike] that comes back is the
-// claim of one rule on this one frame. The carrier does what [Strike.Action]
+// through [Rules.Match] once, on its arrival; a [Injection] that comes back is the
+// claim of one rule on this one frame. The carrier does what [Injection.Action]
 // documents when the frame's turn comes ([Action.OnReply] tells whether it is the
-// request's turn or its reply's) and calls [Strike.Land] at the moment it takes
+// request's turn or its reply's) and calls [Injection.Commit] at the moment it takes
 // effect. A strike whose connection ends first is given back by
-// [Strike.Abandon], so that it befalls a later frame instead.
+// [Injection.Cancel], so that it befalls a later frame instead.
 //
 // # Concurrency
 //
 // Everything in this package may be called concurrently. No function blocks but
-// [Strike.Wait]. In a testing/synctest bubble, rules must be added inside it: their
+// [Injection.Wait]. In a testing/synctest bubble, rules must be added inside it: their
 // handles hold channels.
 package fault

@@ -19,7 +19,7 @@ func Example() {
 			continue
 		}
 		fmt.Println(path, "suffers", strike.Action())
-		strike.Land()
+		strike.Commit()
 	}
 	<-lost.Hit()
 	fmt.Println("hits:", lost.Hits())
@@ -52,7 +52,7 @@ func ExampleHandle_Release() {
 	var rules fault.Rules
 	held := rules.Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply, Times: fault.Forever})
 	strike := rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"})
-	strike.Land()
+	strike.Commit()
 	held.Release()
 	<-strike.Released()
 	fmt.Println("in force:", rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"}) != nil)

@@ -59,12 +59,12 @@ func (h *Handle) retireLocked() {
 }
 
 // claimLocked takes one of the claims that are left.
-func (h *Handle) claimLocked() *Strike {
+func (h *Handle) claimLocked() *Injection {
 	if h.left != Forever {
 		h.left--
 	}
 	h.pending++
-	return &Strike{handle: h}
+	return &Injection{handle: h}
 }
 
 // spentLocked reports whether the rule can neither claim a frame, get a claim back

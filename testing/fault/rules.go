@@ -50,8 +50,8 @@ func (r *Rules) Clear() {
 
 // Match returns the claim of the first rule that names f on f, and nil if no rule
 // does. It is to be called once for each frame, in the order of arrival on a
-// connection; the claim must end in [Strike.Land] or [Strike.Abandon].
-func (r *Rules) Match(f Frame) *Strike {
+// connection; the claim must end in [Injection.Commit] or [Injection.Cancel].
+func (r *Rules) Match(f Frame) *Injection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.handles {
@@ -66,7 +66,7 @@ func (r *Rules) Match(f Frame) *Strike {
 		if h.rule.Action != Pass {
 			return s
 		}
-		s.landLocked()
+		s.commitLocked()
 	}
 	return nil
 }

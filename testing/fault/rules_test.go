@@ -51,8 +51,8 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 				if isHit(h) != (hits > 0) {
 					t.Error("a claim counts as a hit before it has landed")
 				}
-				s.Land()
-				s.Land() // counts once
+				s.Commit()
+				s.Commit() // counts once
 				hits++
 				if h.Hits() != hits || !isHit(h) {
 					t.Errorf("Hits() = %d, hit %v; want %d", h.Hits(), isHit(h), hits)
@@ -100,8 +100,8 @@ func TestAbandonGivesTheClaimBack(t *testing.T) {
 	var rules fault.Rules
 	h := rules.Add(fault.Rule{Action: fault.DropReply})
 	s := rules.Match(create("/a"))
-	s.Abandon()
-	s.Land() // too late
+	s.Cancel()
+	s.Commit() // too late
 	if h.Hits() != 0 || isHit(h) {
 		t.Errorf("Hits() = %d of an abandoned claim; want 0", h.Hits())
 	}
@@ -109,13 +109,13 @@ func TestAbandonGivesTheClaimBack(t *testing.T) {
 	if again == nil {
 		t.Fatal("the claim did not come back")
 	}
-	again.Land()
-	again.Abandon() // too late
-	s.Abandon()     // a second time
+	again.Commit()
+	again.Cancel() // too late
+	s.Cancel()     // a second time
 	if rules.Match(create("/a")) != nil {
 		t.Error("a claim came back twice")
 	}
-	(*fault.Strike)(nil).Abandon()
+	(*fault.Injection)(nil).Cancel()
 }
 
 func TestAClaimComesBackWhateverHappenedMeanwhile(t *testing.T) {
@@ -125,17 +125,17 @@ func TestAClaimComesBackWhateverHappenedMeanwhile(t *testing.T) {
 	once := rules.Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
 	other := rules.Add(fault.Rule{Op: fault.Delete, Action: fault.DropReply})
 
-	claims := []*fault.Strike{rules.Match(fault.Frame{Op: fault.Sync}), rules.Match(create("/a"))}
-	rules.Match(fault.Frame{Op: fault.Delete}).Land()
+	claims := []*fault.Injection{rules.Match(fault.Frame{Op: fault.Sync}), rules.Match(create("/a"))}
+	rules.Match(fault.Frame{Op: fault.Delete}).Commit()
 	for _, s := range claims {
-		s.Abandon()
+		s.Cancel()
 	}
 	for _, op := range []fault.Op{fault.Sync, fault.Create, fault.Sync} {
 		s := rules.Match(fault.Frame{Op: op})
 		if s == nil {
 			t.Fatalf("the rule on %v claims no frame any more", op)
 		}
-		s.Land()
+		s.Commit()
 	}
 	if forever.Hits() != 2 || once.Hits() != 1 || other.Hits() != 1 {
 		t.Errorf("hits %d, %d, %d; want 2, 1, 1", forever.Hits(), once.Hits(), other.Hits())
@@ -155,7 +155,7 @@ func TestRemoveEndsARule(t *testing.T) {
 	if rules.Match(create("/a")) != nil {
 		t.Error("a removed rule has claimed a frame")
 	}
-	s.Land()
+	s.Commit()
 	if h.Hits() != 1 {
 		t.Errorf("Hits() = %d; want 1, the frame was claimed before", h.Hits())
 	}
@@ -167,7 +167,7 @@ func TestRemoveEndsARule(t *testing.T) {
 	other := rules.Add(fault.Rule{Action: fault.HoldReply})
 	s = rules.Match(create("/a"))
 	other.Remove()
-	s.Abandon()
+	s.Cancel()
 	if rules.Match(create("/a")) != nil {
 		t.Error("a removed rule got its claim back")
 	}
@@ -235,7 +235,7 @@ func TestWait(t *testing.T) {
 				var rules fault.Rules
 				h := rules.Add(c.rule)
 				s := rules.Match(fault.Frame{Op: max(c.rule.Op, fault.Create)})
-				s.Land()
+				s.Commit()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				start := time.Now()
@@ -275,16 +275,16 @@ func TestConcurrentMatches(t *testing.T) {
 				for range times {
 					s := rules.Match(create("/a"))
 					if i%2 == 0 {
-						s.Abandon()
+						s.Cancel()
 					} else if s != nil {
-						s.Land()
+						s.Commit()
 					}
 				}
 			}()
 		}
 		synctest.Wait()
 		for s := rules.Match(create("/a")); s != nil; s = rules.Match(create("/a")) {
-			s.Land()
+			s.Commit()
 		}
 		if h.Hits() != times {
 			t.Errorf("Hits() = %d; want %d: no claim lost, none made twice", h.Hits(), times)

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A broken lock is a mutex with a fault, by its Lock and TryLock.
@@ -83,7 +83,7 @@ func breaches() []breach {
 			return lease, errors.Join(err, errors.New("late"))
 		}}), nil, []string{"Lock_waits", "Two_owners"}},
 		{"TryLock waits", with(broken{onTry: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
-			ctx, cancel := context.WithTimeout(ctx, worlds.SessionTimeout)
+			ctx, cancel := context.WithTimeout(ctx, zkenv.SessionTimeout)
 			defer cancel()
 			lease, err := l.Lock(ctx)
 			if err != nil {
@@ -119,7 +119,7 @@ const breachVariable = "LOCKTEST_BREACH"
 func TestBreach(t *testing.T) {
 	for _, b := range breaches() {
 		if b.name == os.Getenv(breachVariable) {
-			locktest.Run(t, b.newLocker, append(b.opts, locktest.In(worlds.Only("it is to be quick", worlds.Embedded)))...)
+			locktest.Run(t, b.newLocker, append(b.opts, locktest.In(zkenv.Only("it is to be quick", zkenv.Embedded)))...)
 		}
 	}
 }

@@ -10,7 +10,7 @@
 //	}
 //
 // [Run] has one subtest per promise, named by its sentence, and each runs in all
-// worlds of package worlds: an embedded server in virtual time, and real ZooKeeper
+// environments of package zkenv: an embedded server in virtual time, and real ZooKeeper
 // servers as ZK_TEST says. Some promises are checked for every request that
 // an acquire and a release make, against every fault that can meet it.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A lock of one's own is tested by one call. Here it is a mutex below a directory.
@@ -27,7 +27,7 @@ func ExampleRun() {
 // its locks go through.
 func ExampleOracle() {
 	test := func(t *testing.T) { // func TestTakesTurns
-		worlds.Each(t, func(t *testing.T, w *worlds.World) {
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 			oracle := locktest.NewOracle(t)
 			for range 3 {
 				lease := mustLock(t, w.Client(t), "/turns")

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // An Option tells [Run] what the lock under test promises beyond [lock.Locker].
@@ -21,7 +21,7 @@ type config struct {
 	reentrant bool
 	noTry     bool
 	faults    bool // only
-	worlds    []worlds.Option
+	envs      []zkenv.Option
 }
 
 // Fair says that grants go in the order in which the lock was asked for.
@@ -52,9 +52,9 @@ func Behind(rival NewLocker) Option {
 // release. It is for variants of a lock whose other promises have been checked.
 func FaultsOnly() Option { return optionFunc(func(cfg *config) { cfg.faults = true }) }
 
-// In restricts the worlds in which the tests run, by [worlds.Only]. The default is all.
-func In(opts ...worlds.Option) Option {
-	return optionFunc(func(cfg *config) { cfg.worlds = append(cfg.worlds, opts...) })
+// In restricts the environments in which the tests run, by [zkenv.Only]. The default is all.
+func In(opts ...zkenv.Option) Option {
+	return optionFunc(func(cfg *config) { cfg.envs = append(cfg.envs, opts...) })
 }
 
 // newConfig returns the configuration, or all that is wrong with Run's arguments.

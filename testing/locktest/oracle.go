@@ -20,14 +20,14 @@ type Oracle struct {
 	t testing.TB
 
 	mu        sync.Mutex // guards following
-	holders   map[*lock.Lease]stake
+	holders   map[*lock.Lease]holder
 	grants    int
 	highest   int64 // fence of all holders so far
 	exclusive int64 // highest fence of those that were to be alone
 }
 
 // A stake is one holder's.
-type stake struct {
+type holder struct {
 	node   string
 	fence  int64
 	shared bool
@@ -36,7 +36,7 @@ type stake struct {
 // NewOracle returns an oracle for one lock, which reports to t.
 func NewOracle(t testing.TB) *Oracle {
 	t.Helper()
-	return &Oracle{t: t, holders: make(map[*lock.Lease]stake)}
+	return &Oracle{t: t, holders: make(map[*lock.Lease]holder)}
 }
 
 // Enter takes note that l was granted to an owner that is to be alone with the lock. A
@@ -77,7 +77,7 @@ func (o *Oracle) Holders() int {
 func (o *Oracle) enter(l *lock.Lease, shared bool) {
 	o.t.Helper()
 	first := firstOf(l)
-	s := stake{first.Node(), first.Fence(), shared}
+	s := holder{first.Node(), first.Fence(), shared}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.grants++
@@ -100,7 +100,7 @@ func (o *Oracle) enter(l *lock.Lease, shared bool) {
 }
 
 // checkFenceLocked holds a new holder's fence against those before it. It needs mu.
-func (o *Oracle) checkFenceLocked(s stake) {
+func (o *Oracle) checkFenceLocked(s holder) {
 	o.t.Helper()
 	floor := o.highest
 	if s.shared { // those that share may enter in any order

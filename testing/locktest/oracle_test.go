@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A record is a test that only takes note of what is reported to it.
@@ -64,8 +64,8 @@ func TestOracle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
-				way := w.Way(t)
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				way := w.Route(t)
 				c, other := way.Client(t), w.Client(t)
 				leases := []*lock.Lease{nil, mustLock(t, c, "/oracle/1"), mustLock(t, c, "/oracle/2"), mustLock(t, other, "/oracle/3"), mustLock(t, c, "/oracle/1")}
 				r := &record{TB: t}
@@ -89,15 +89,15 @@ func TestOracle(t *testing.T) {
 				case tc.want != "" && (len(r.errors) != 1 || !strings.Contains(r.errors[0], tc.want)):
 					t.Errorf("reported %q, want one that says %q", r.errors, tc.want)
 				}
-			}, worlds.Only("no server has a part in it", worlds.Embedded))
+			}, zkenv.Only("no server has a part in it", zkenv.Embedded))
 		})
 	}
 }
 
 func TestOracleCounts(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way := w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way := w.Route(t)
 		first, second := mustLock(t, way.Client(t), "/oracle/1"), mustLock(t, w.Client(t), "/oracle/2")
 		oracle := locktest.NewOracle(t)
 		oracle.EnterShared(first)
@@ -117,5 +117,5 @@ func TestOracleCounts(t *testing.T) {
 		if err := errors.Join(first.Err(), second.Err()); !errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrReleased) {
 			t.Errorf("leases: %v, want one lost and none released: the oracle does not touch them", err)
 		}
-	}, worlds.Only("no server has a part in it", worlds.Embedded))
+	}, zkenv.Only("no server has a part in it", zkenv.Embedded))
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // A NewLocker makes the lock at path for a client. All that are made for one path, also
@@ -13,8 +13,8 @@ import (
 type NewLocker func(t testing.TB, c *framework.Client, path string) lock.Locker
 
 // Run checks all promises of the lock that newLocker makes, each as a parallel subtest by
-// the sentence that is checked, with a subtest for each world. As with
-// [worlds.Each], it may return before they have run. It fails the test if
+// the sentence that is checked, with a subtest for each environment. As with
+// [zkenv.ForEach], it may return before they have run. It fails the test if
 // an argument is faulty.
 func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	t.Helper()
@@ -25,46 +25,46 @@ func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	if cfg.noTry {
 		newLocker = patient(newLocker)
 	}
-	for _, p := range promises(cfg) {
+	for _, p := range contractCases(cfg) {
 		t.Run(p.sentence, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				t.Helper()
-				p.check(newScene(t, w, newLocker, cfg))
-			}, append(p.worlds, cfg.worlds...)...)
+				p.check(newFixture(t, w, newLocker, cfg))
+			}, append(p.envs, cfg.envs...)...)
 		})
 	}
 }
 
 // A promise is a sentence of a lock's documentation, and what finds out whether it is kept.
-type promise struct {
+type contractCase struct {
 	sentence string
-	check    func(s *scene)
-	worlds   []worlds.Option
+	check    func(s *fixture)
+	envs     []zkenv.Option
 }
 
-// promises returns those that a lock of the configuration makes.
-func promises(cfg config) []promise {
+// contractCases returns those that a lock of the configuration makes.
+func contractCases(cfg config) []contractCase {
 	if cfg.faults {
-		return requestPromises()
+		return requestCases()
 	}
-	var all []promise
-	all = append(all, lockPromises()...)
+	var all []contractCase
+	all = append(all, lockCases()...)
 	if !cfg.noTry {
-		all = append(all, tryPromises()...)
+		all = append(all, tryCases()...)
 	}
-	all = append(all, leasePromises()...)
-	all = append(all, lossPromises()...)
-	all = append(all, doPromises()...)
-	all = append(all, requestPromises()...)
+	all = append(all, leaseCases()...)
+	all = append(all, lossCases()...)
+	all = append(all, doCases()...)
+	all = append(all, requestCases()...)
 	if cfg.fair {
-		all = append(all, fairPromise())
+		all = append(all, fairCase())
 	}
 	if cfg.reentrant {
-		all = append(all, reentrantPromises()...)
+		all = append(all, reentrantCases()...)
 	}
 	if cfg.shared {
-		all = append(all, sharedPromise())
+		all = append(all, sharedCase())
 	}
 	return all
 }

@@ -16,9 +16,9 @@ const queueLength = 1024
 // A parcel is a piece under way, or the end of the stream.
 type parcel struct {
 	piece
-	due    time.Time     // when it may be delivered at the earliest
-	strike *fault.Strike // what is to befall it, or nil
-	end    bool          // the sender has closed the connection; no bytes
+	due    time.Time        // when it may be delivered at the earliest
+	strike *fault.Injection // what is to befall it, or nil
+	end    bool             // the sender has closed the connection; no bytes
 }
 
 // A flow is one direction of a link. Its two loops pass parcels through the queue,
@@ -34,8 +34,8 @@ type flow struct {
 	quit  context.CancelFunc
 	queue chan parcel // closed by readLoop
 
-	inspect func(p *piece) *fault.Strike // what befalls the frame, or nil; it may replace it
-	finish  func()                       // passes on the end of the stream
+	inspect func(p *piece) *fault.Injection // what befalls the frame, or nil; it may replace it
+	finish  func()                          // passes on the end of the stream
 }
 
 // readLoop is started and waited for by link.carry. It ends when the connection it
@@ -45,7 +45,7 @@ func (f *flow) readLoop() {
 	for {
 		p, err := f.from.next()
 		if len(p.bytes) > 0 {
-			var strike *fault.Strike
+			var strike *fault.Injection
 			if p.head {
 				strike = f.inspect(&p)
 			}
@@ -64,7 +64,7 @@ func (f *flow) send(p parcel) {
 	select {
 	case f.queue <- p:
 	case <-f.ctx.Done():
-		p.strike.Abandon()
+		p.strike.Cancel()
 	}
 }
 
@@ -74,7 +74,7 @@ func (f *flow) writeLoop() {
 		if f.ctx.Err() == nil && f.deliver(p) != nil {
 			f.quit()
 		}
-		p.strike.Abandon() // unless it has landed
+		p.strike.Cancel() // unless it has landed
 	}
 }
 
@@ -103,10 +103,10 @@ func (f *flow) suffer(p parcel) error {
 	switch p.strike.Action() {
 	case fault.CutBefore, fault.DropReply:
 		f.link.cut()
-		p.strike.Land()
+		p.strike.Commit()
 		return net.ErrClosed
 	case fault.DropEvent:
-		p.strike.Land()
+		p.strike.Commit()
 		return nil
 	case fault.HalfAnswer:
 		half := lengthSize + len(p.body())/2
@@ -122,7 +122,7 @@ func (f *flow) suffer(p parcel) error {
 	case fault.Refuse:
 		return f.refuse(p)
 	}
-	p.strike.Land()
+	p.strike.Commit()
 	if err := p.strike.Wait(f.ctx, p.due); err != nil {
 		return err
 	}

@@ -40,23 +40,23 @@ func (l *link) receiveHandshake(from *source) (parcel, bool) {
 
 // sufferHandshake does to a handshake that arrived at the given time what strike says.
 // It reports whether the server is to have it.
-func (l *link) sufferHandshake(strike *fault.Strike, arrived time.Time) bool {
-	defer strike.Abandon() // unless it has landed
+func (l *link) sufferHandshake(strike *fault.Injection, arrived time.Time) bool {
+	defer strike.Cancel() // unless it has landed
 	switch strike.Action() {
 	case fault.CutBefore:
 		l.cut()
-		strike.Land()
+		strike.Commit()
 		return false
 	case fault.Garbage:
 		l.answerGarbage(strike, arrived)
 		return false
 	}
-	strike.Land()
+	strike.Commit()
 	return strike.Wait(l.ctx, arrived) == nil
 }
 
 // answerGarbage answers the handshake, and returns when the client has had enough.
-func (l *link) answerGarbage(strike *fault.Strike, arrived time.Time) {
+func (l *link) answerGarbage(strike *fault.Injection, arrived time.Time) {
 	if l.proxy.transport.sleepUntil(l.ctx, arrived.Add(2*l.proxy.halfTrip())) != nil {
 		return
 	}
@@ -66,12 +66,12 @@ func (l *link) answerGarbage(strike *fault.Strike, arrived time.Time) {
 	if _, err := io.WriteString(l.client, garbage); err != nil {
 		return
 	}
-	strike.Land()
+	strike.Commit()
 	_, _ = io.Copy(io.Discard, l.client) // the end that matters, not how it came
 }
 
 // inspectAnswer learns the session from the answer to the handshake.
-func (l *link) inspectAnswer(body []byte) *fault.Strike {
+func (l *link) inspectAnswer(body []byte) *fault.Injection {
 	if s, ok := decodeAnswer(body); ok {
 		l.session.Store(&s)
 	}

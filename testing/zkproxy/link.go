@@ -20,7 +20,7 @@ type link struct {
 	session atomic.Pointer[Session] // nil until the server has answered the handshake
 
 	// The claims on replies to come. answer is set before the flows start.
-	answer  *fault.Strike // on the handshake's
+	answer  *fault.Injection // on the handshake's
 	replies replies
 
 	mu      sync.Mutex // guards following
@@ -79,7 +79,7 @@ func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
 	down := l.newFlow(newSource(server), l.client, l.proxy.toClient)
 	down.from.raw = fromClient.raw
 
-	up.inspect = func(p *piece) *fault.Strike { return l.inspectRequest(fromClient, p) }
+	up.inspect = func(p *piece) *fault.Injection { return l.inspectRequest(fromClient, p) }
 	up.finish = func() {
 		closeWrite(server)
 		// A ZooKeeper client that closes is gone. Others may only have
@@ -89,7 +89,7 @@ func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
 		}
 	}
 	answered := false
-	down.inspect = func(p *piece) *fault.Strike {
+	down.inspect = func(p *piece) *fault.Injection {
 		if !answered {
 			answered = true
 			return l.inspectAnswer(p.body())
@@ -116,7 +116,7 @@ func (l *link) newFlow(from *source, to net.Conn, g *gate) *flow {
 
 // inspectRequest logs a request and returns the claim on it. A claim on its reply is
 // kept for then. A request that is to be refused doesn't reach the server.
-func (l *link) inspectRequest(from *source, p *piece) *fault.Strike {
+func (l *link) inspectRequest(from *source, p *piece) *fault.Injection {
 	frame, ok := decodeRequest(p.body(), l.sessionID())
 	if !ok {
 		return nil
@@ -136,7 +136,7 @@ func (l *link) inspectRequest(from *source, p *piece) *fault.Strike {
 }
 
 // inspectReply returns the claim on a reply or an event.
-func (l *link) inspectReply(body []byte) *fault.Strike {
+func (l *link) inspectReply(body []byte) *fault.Injection {
 	frame, ok := decodeReply(body, l.sessionID())
 	switch {
 	case !ok:
@@ -149,7 +149,7 @@ func (l *link) inspectReply(body []byte) *fault.Strike {
 
 // abandon gives back the claims on replies that haven't come.
 func (l *link) abandon() {
-	l.answer.Abandon()
+	l.answer.Cancel()
 	l.replies.abandon()
 }
 

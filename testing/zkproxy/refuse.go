@@ -21,7 +21,7 @@ func (f *flow) refuse(p parcel) error {
 	head := d.ReplyHead()
 	reply := proto.NewEncoder()
 	reply.ReplyHead(head.Xid, code.Zxid(head.Zxid), proto.Code(code))
-	p.strike.Land()
+	p.strike.Commit()
 	if err := f.write(reply.Frame()); err != nil || !code.Closes() {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 // way. The zero value is ready to use.
 type replies struct {
 	mu    sync.Mutex
-	byXid map[int32][]*fault.Strike // in the order of the requests
+	byXid map[int32][]*fault.Injection // in the order of the requests
 }
 
 // expect adds the reply to request xid, with the claim on it, if any.
-func (r *replies) expect(xid int32, strike *fault.Strike) {
+func (r *replies) expect(xid int32, strike *fault.Injection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byXid == nil {
-		r.byXid = make(map[int32][]*fault.Strike)
+		r.byXid = make(map[int32][]*fault.Injection)
 	}
 	r.byXid[xid] = append(r.byXid[xid], strike)
 }
 
 // take removes the first reply to a request xid and returns the claim on it.
-func (r *replies) take(xid int32) *fault.Strike {
+func (r *replies) take(xid int32) *fault.Injection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	waiting := r.byXid[xid]
@@ -46,7 +46,7 @@ func (r *replies) abandon() {
 	defer r.mu.Unlock()
 	for _, waiting := range r.byXid {
 		for _, strike := range waiting {
-			strike.Abandon()
+			strike.Cancel()
 		}
 	}
 	r.byXid = nil

@@ -35,15 +35,15 @@ type conn struct {
 	// Guarded by Server.mu.
 	session *session // nil before the handshake
 	ids     []authID
-	strike  *fault.Strike // what is to befall the next reply
-	pending []*commit     // what its requests have led to and the front end has yet to apply
+	strike  *fault.Injection // what is to befall the next reply
+	pending []*commit        // what its requests have led to and the front end has yet to apply
 }
 
 // An arrival is a frame that a client has sent.
 type arrival struct {
 	connect *proto.ConnectRequest // nil for a request
 	req     request
-	strike  *fault.Strike
+	strike  *fault.Injection
 	at      time.Time
 	silent  bool // it came while the server was frozen and was no sign of life yet
 }
@@ -100,7 +100,7 @@ func (c *conn) reply(frame []byte) {
 }
 
 // send sends an answer. It needs Server.mu.
-func (c *conn) send(frame []byte, strike *fault.Strike) {
+func (c *conn) send(frame []byte, strike *fault.Injection) {
 	c.out.push(outgoing{frame: frame, strike: strike, at: time.Now()})
 }
 
@@ -126,7 +126,7 @@ func (c *conn) complete(m *commit, zxid int64) {
 		m.reply = syncReply(m.sync, zxid)
 	}
 	if m.moved {
-		m.strike.Abandon()
+		m.strike.Cancel()
 	} else {
 		c.send(m.reply, m.strike)
 	}

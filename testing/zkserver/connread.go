@@ -96,7 +96,7 @@ func (c *conn) push(a arrival) bool {
 	case c.inbox <- a:
 		return true
 	case <-c.alive.Done():
-		a.strike.Abandon()
+		a.strike.Cancel()
 		return false
 	}
 }

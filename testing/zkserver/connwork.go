@@ -23,7 +23,7 @@ func (c *conn) workLoop() {
 		}
 	}
 	for a := range c.inbox {
-		a.strike.Abandon()
+		a.strike.Cancel()
 	}
 }
 
@@ -34,17 +34,17 @@ func (c *conn) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.front.remove(c)
-	c.strike.Abandon()
+	c.strike.Cancel()
 	c.strike = nil
 	for _, m := range c.pending {
-		m.strike.Abandon()
+		m.strike.Cancel()
 		m.strike = nil
 	}
 }
 
 func (c *conn) work(a arrival) bool {
 	if !c.admit(&a) {
-		a.strike.Abandon()
+		a.strike.Cancel()
 		return false
 	}
 	switch {
@@ -87,7 +87,7 @@ func (c *conn) strikeRequest(a *arrival) bool {
 	switch a.strike.Action() {
 	case fault.CutBefore:
 		c.kill()
-		a.strike.Land()
+		a.strike.Commit()
 		return false
 	case fault.Garbage:
 		c.out.push(outgoing{frame: []byte(garbage), strike: a.strike, at: a.at})
@@ -95,7 +95,7 @@ func (c *conn) strikeRequest(a *arrival) bool {
 		<-c.alive.Done()
 		return false
 	}
-	a.strike.Land()
+	a.strike.Commit()
 	return a.strike.Wait(c.alive, a.at) == nil
 }
 
@@ -244,7 +244,7 @@ func (c *conn) serveHere(r *request) bool {
 func (c *conn) answerByStanding(answer func() []byte) bool {
 	switch c.front.standing(c.session) {
 	case standingLapsed:
-		c.strike.Abandon()
+		c.strike.Cancel()
 		c.strike = nil
 		return true
 	case standingMoved:

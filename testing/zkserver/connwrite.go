@@ -14,7 +14,7 @@ func (c *conn) writeLoop() {
 	var pending []outgoing
 	defer func() {
 		for _, item := range pending {
-			item.strike.Abandon()
+			item.strike.Cancel()
 		}
 		c.out.close()
 	}()
@@ -97,10 +97,10 @@ func (c *conn) writeStruck(item outgoing) bool {
 	switch strike.Action() {
 	case fault.CutBefore, fault.DropReply:
 		c.kill()
-		strike.Land()
+		strike.Commit()
 		return false
 	case fault.DropEvent:
-		strike.Land()
+		strike.Commit()
 		return true
 	case fault.HalfAnswer:
 		half := len(item.frame) / 2
@@ -111,18 +111,18 @@ func (c *conn) writeStruck(item outgoing) bool {
 	case fault.Garbage:
 		return c.writeOdd(strike, item.frame)
 	}
-	strike.Land()
+	strike.Commit()
 	return strike.Wait(c.alive, item.at) == nil && c.write(item.frame)
 }
 
 // writeOdd writes what comes instead of an answer. A client that went away while it
 // read that has been struck; one that read nothing of it has not.
-func (c *conn) writeOdd(strike *fault.Strike, frame []byte) bool {
+func (c *conn) writeOdd(strike *fault.Injection, frame []byte) bool {
 	n, whole := c.writeFrom(frame)
 	if n > 0 {
-		strike.Land()
+		strike.Commit()
 	} else {
-		strike.Abandon()
+		strike.Cancel()
 	}
 	return whole
 }

@@ -13,7 +13,7 @@ type commit struct {
 	answer func(x *txn, after []proto.Stat) []byte // for the client that asked; nil if none did
 	reply  []byte                                  // what answer has returned
 	origin *conn                                   // that client's connection; nil if the server itself decided
-	strike *fault.Strike                           // what is to befall the reply
+	strike *fault.Injection                        // what is to befall the reply
 	moved  bool                                    // the client is to be left without a reply
 
 	opened  *session // the session that this begins

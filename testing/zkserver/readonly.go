@@ -86,7 +86,7 @@ func (c *conn) serveReadOnly(r *request) bool {
 	s.mu.Lock()
 	switch {
 	case c.session == nil: // the handshake was refused
-		c.strike.Abandon()
+		c.strike.Cancel()
 		c.strike = nil
 		s.mu.Unlock()
 		return true

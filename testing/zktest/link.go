@@ -24,8 +24,8 @@ const (
 type link struct {
 	listener    net.Listener
 	target      string
-	forth, back *gate    // to the target and from it
-	greet       greeting // what is done to a connection's first bytes; set by start
+	forth, back *gate     // to the target and from it
+	greet       handshake // what is done to a connection's first bytes; set by start
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
@@ -34,7 +34,7 @@ type link struct {
 
 // A greeting reads the first bytes of a connection and returns what is to be
 // forwarded in their place.
-type greeting func(io.Reader) ([]byte, error)
+type handshake func(io.Reader) ([]byte, error)
 
 // newLink returns a link that listens; it forwards once started.
 func newLink(target string, forth, back *gate) (*link, error) {
@@ -48,7 +48,7 @@ func newLink(target string, forth, back *gate) (*link, error) {
 }
 
 // start begins to forward. The greeting may be nil.
-func (l *link) start(greet greeting) {
+func (l *link) start(greet handshake) {
 	l.greet = greet
 	l.loops.Go(func() { background(l.acceptLoop) })
 }

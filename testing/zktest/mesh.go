@@ -58,7 +58,7 @@ func (m *mesh) connect() error {
 		}
 	}
 	for _, l := range m.links {
-		var greet greeting
+		var greet handshake
 		if l.election {
 			greet = announce(m.members[l.from], m.port(l.to, l.from, true))
 		}

@@ -15,7 +15,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	full := func() summary {
 		s := summary{
 			length: time.Minute, faults: append(many("one", 19), many(deposedName, 1)...), models: make(map[string]*tally), stops: 1,
-			succession: history.Succession{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: map[string]int{storeRegister + "/a": 1, "/registers/a": 1}},
+			succession: history.LossReport{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: map[string]int{storeRegister + "/a": 1, "/registers/a": 1}},
 		}
 		for _, m := range allModels() {
 			s.models[m.Name] = &tally{handovers: 1, losses: 1}

@@ -18,7 +18,7 @@ type summary struct {
 	network    string // how the members reached each other
 	faults     []done
 	models     map[string]*tally
-	succession history.Succession
+	succession history.LossReport
 	registers  history.Registers
 	stops      int            // of workers while they held
 	counts     map[string]int // what workers have counted
@@ -43,7 +43,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	}
 	s := summary{
 		history: h, length: length, network: r.network, models: make(map[string]*tally),
-		succession: h.Succession(), registers: h.Registers(),
+		succession: h.LossReport(), registers: h.Registers(),
 	}
 	r.mu.Lock()
 	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
@@ -79,7 +79,7 @@ func (s *summary) check(t *testing.T) {
 	}
 }
 
-func (n *tally) add(t *history.Tenure, last map[string]string) {
+func (n *tally) add(t *history.LeaseRecord, last map[string]string) {
 	n.grants++
 	switch t.End {
 	case history.Released:
@@ -96,7 +96,7 @@ func (n *tally) add(t *history.Tenure, last map[string]string) {
 }
 
 // judge counts a verdict, and saves the history that porcupine does not accept.
-func (s *summary) judge(t *testing.T, v history.Verdict) {
+func (s *summary) judge(t *testing.T, v history.CheckResult) {
 	t.Helper()
 	n := s.models[v.Model.Name]
 	n.groups++
@@ -216,7 +216,7 @@ const nearest = 5
 func (s summary) explain(b *strings.Builder, g history.Gap) {
 	lost, next := g.Lost, g.Next
 	since := func(at int64) time.Duration { return time.Duration(at - lost.Return).Round(time.Millisecond) }
-	fmt.Fprintf(b, "  %v at %s: %s (seen to stand at %v), then %s: %s\n", g.Length().Round(time.Millisecond), lost.Grant.Stakes[0].Lock,
+	fmt.Fprintf(b, "  %v at %s: %s (seen to stand at %v), then %s: %s\n", g.Length().Round(time.Millisecond), lost.Grant.Locks[0].Lock,
 		lost.Grant.Lease, since(lost.Alive), next.Grant.Lease, lost.Note)
 	for _, f := range s.faults {
 		if f.from < next.Grant.Return && lost.Alive < f.to {

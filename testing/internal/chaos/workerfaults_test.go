@@ -90,7 +90,7 @@ func (r *run) stopHolder(ctx context.Context, _ dice, s *slot, grant history.Rec
 	p := s.current()
 	from := history.Monotonic()
 	r.fail(stop(p.cmd.Process))
-	lock := grant.Stakes[0]
+	lock := grant.Locks[0]
 	await(ctx, successionLimit, func() bool {
 		return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -71,7 +71,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			worlds.Each(t, func(t *testing.T, w *worlds.World) {
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				h := contend(t, w, c.take)
 				verdicts, err := h.Check(checkLimit)
 				if err != nil {
@@ -80,21 +80,21 @@ func TestBrokenLocksAreFound(t *testing.T) {
 				if len(verdicts) != 1 || verdicts[0].OK() != c.wantOK {
 					t.Errorf("%v; want OK %v", verdicts, c.wantOK)
 				}
-				s := h.Succession()
+				s := h.LossReport()
 				if got := len(s.Faults) > 0; got != c.wantLate {
 					t.Errorf("loss before succession: faults %q; want some: %v", s.Faults, c.wantLate)
 				}
 				if c.wantOK && (s.Losses == 0 || s.Succeeded == 0 || s.MinGap <= 0) {
 					t.Errorf("succession %+v; want losses, and successors later", s)
 				}
-			}, worlds.Only("virtual time", worlds.Embedded))
+			}, zkenv.Only("virtual time", zkenv.Embedded))
 		})
 	}
 }
 
 // contend has three clients lock and release for a while. One of them is cut off
 // whenever it has the lock, for longer than its session lasts.
-func contend(t *testing.T, w *worlds.World, take taker) *history.History {
+func contend(t *testing.T, w *zkenv.Env, take taker) *history.History {
 	t.Helper()
 	var mu sync.Mutex
 	var records []history.Record
@@ -113,7 +113,7 @@ func contend(t *testing.T, w *worlds.World, take taker) *history.History {
 		v := visitor{history.NewRecorder(name, clock, emit), e, take(t, c, name), hold, granted}
 		workers.Go(func() { v.work(ctx, t) })
 	}
-	way := w.Way(t)
+	way := w.Route(t)
 	start("cut off", way.Client(t, opts...), 2*brokenSession, func() {
 		way.Blackhole(zkproxy.Both)
 		time.AfterFunc(3*brokenSession/2, way.Heal)

@@ -15,7 +15,7 @@ import (
 )
 
 // A Verdict is what porcupine says of one group of locks.
-type Verdict struct {
+type CheckResult struct {
 	Model      Model
 	Group      string
 	Operations int
@@ -26,19 +26,19 @@ type Verdict struct {
 }
 
 // OK reports whether the locks behaved as the model says.
-func (v Verdict) OK() bool { return v.Result == porcupine.Ok }
+func (v CheckResult) OK() bool { return v.Result == porcupine.Ok }
 
 // Check has porcupine look at each group of the history, for no longer than limit each.
 // A group whose model it does not know is an error.
-func (h *History) Check(limit time.Duration) ([]Verdict, error) {
+func (h *History) Check(limit time.Duration) ([]CheckResult, error) {
 	known := models()
-	var verdicts []Verdict
+	var verdicts []CheckResult
 	for _, g := range h.groups() {
 		m, ok := known[g.model]
 		if !ok {
 			return nil, fmt.Errorf("history: group %s: model %q is not known", g.name, g.model)
 		}
-		v := Verdict{Model: m, Group: g.name, Operations: len(g.ops), history: g.ops}
+		v := CheckResult{Model: m, Group: g.name, Operations: len(g.ops), history: g.ops}
 		v.Result = porcupine.CheckOperationsTimeout(m.porcupine(), g.ops, limit)
 		if v.Result != porcupine.Ok { // once more, for the picture
 			_, v.info = porcupine.CheckOperationsVerbose(m.porcupine(), g.ops, limit)
@@ -50,7 +50,7 @@ func (h *History) Check(limit time.Duration) ([]Verdict, error) {
 
 // Save writes the group's history to the directory, as porcupine's picture (HTML) and as
 // JSON, and returns the picture's path. It is for verdicts that are not OK.
-func (v Verdict) Save(dir string) (string, error) {
+func (v CheckResult) Save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ type line struct {
 	Operation    string
 }
 
-func (v Verdict) describe() []line {
+func (v CheckResult) describe() []line {
 	var lines []line
 	for _, op := range v.history {
 		lines = append(lines, line{op.Call, op.Return, op.Input.(step).String()})
@@ -114,8 +114,8 @@ func (h *History) groups() []*group {
 }
 
 // add adds the two operations of a tenure: it was granted, and it ended.
-func (g *group) add(t *Tenure) {
-	s := step{kind: Granted, lease: t.Grant.Lease, owner: t.Grant.Owner, shared: t.Grant.Shared, stakes: t.Grant.Stakes}
+func (g *group) add(t *LeaseRecord) {
+	s := step{kind: Granted, lease: t.Grant.Lease, owner: t.Grant.Owner, shared: t.Grant.Shared, stakes: t.Grant.Locks}
 	g.append(s, t.Grant.Call, t.Grant.Return)
 	s.kind = t.End
 	from, to := t.span()

@@ -11,7 +11,7 @@
 // [History.Check] asks porcupine whether there is an order of all operations, each at
 // one instant between its call and its return, in which the lock behaves as its
 // [Model] says: [Mutex], [Reentrant], [RWMutex], [Multi]. The models know the
-// fences, too, which have to grow from holder to holder. [History.Succession] checks loss
+// fences, too, which have to grow from holder to holder. [History.LossReport] checks loss
 // before succession by a plain comparison of times. [History.Registers] checks that
 // nothing was written to a register under a lock after its next holder's write.
 //

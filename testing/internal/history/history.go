@@ -11,7 +11,7 @@ import (
 const Forever = math.MaxInt64 / 2
 
 // A Tenure is one lease's life, put together from its records.
-type Tenure struct {
+type LeaseRecord struct {
 	Grant Record
 	End   Kind // Released, Lost, or empty: its process ended before it could tell
 	Alive int64
@@ -26,7 +26,7 @@ type Tenure struct {
 }
 
 // span returns the time within which the tenure ended.
-func (t *Tenure) span() (from, to int64) {
+func (t *LeaseRecord) span() (from, to int64) {
 	switch t.End {
 	case Released:
 		from, to = t.Call, t.Return
@@ -43,31 +43,31 @@ func (t *Tenure) span() (from, to int64) {
 
 // A History is what a number of clients have done, and what was done to them.
 type History struct {
-	Tenures []*Tenure // in the order of their grants
+	Tenures []*LeaseRecord // in the order of their grants
 	Counts  []Record
 	Writes  []Record       // and reads
 	Fails   map[string]int // how many attempts got no lease, by model
 
-	byLease map[string]*Tenure
+	byLease map[string]*LeaseRecord
 }
 
 // Assemble puts records together, those of each client in the order in which they were
 // emitted.
 func Assemble(records []Record) (*History, error) {
-	h := &History{Fails: make(map[string]int), byLease: make(map[string]*Tenure)}
+	h := &History{Fails: make(map[string]int), byLease: make(map[string]*LeaseRecord)}
 	for _, r := range records {
 		if err := h.add(r); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(h.Tenures, func(a, b *Tenure) int { return cmp.Compare(a.Grant.Return, b.Grant.Return) })
+	slices.SortFunc(h.Tenures, func(a, b *LeaseRecord) int { return cmp.Compare(a.Grant.Return, b.Grant.Return) })
 	return h, nil
 }
 
 func (h *History) add(r Record) error {
 	switch r.Kind {
 	case Granted:
-		t := &Tenure{Grant: r, Alive: r.Return}
+		t := &LeaseRecord{Grant: r, Alive: r.Return}
 		h.Tenures, h.byLease[r.Lease] = append(h.Tenures, t), t
 		return nil
 	case Counted:
@@ -120,7 +120,7 @@ func (h *History) Revoke(client string, session, at int64) {
 
 // stillborn reports whether the tenure was granted by re-entry into a hold whose session
 // somebody else had closed.
-func (t *Tenure) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >= t.Revoked }
+func (t *LeaseRecord) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >= t.Revoked }
 
 // Stop takes note that the client's process stood still for a time. What it was granted
 // across that time, by an event that had waited for it, may have been lost by then.

@@ -45,7 +45,7 @@ type step struct {
 	lease  string
 	owner  string
 	shared bool
-	stakes []Stake
+	stakes []LockRef
 	count  int
 }
 
@@ -149,10 +149,10 @@ func (m Model) grant(at state, s step) (bool, state) {
 
 // admits reports whether the lease may be got beside those who have the lock, and
 // whether its owner is one of them.
-func (m Model) admits(at state, s step, st Stake) (again, ok bool) {
+func (m Model) admits(at state, s step, st LockRef) (again, ok bool) {
 	upgrade := !s.shared
 	for _, h := range at.holders {
-		i := slices.IndexFunc(h.stakes, func(other Stake) bool { return other.Lock == st.Lock })
+		i := slices.IndexFunc(h.stakes, func(other LockRef) bool { return other.Lock == st.Lock })
 		switch {
 		case i < 0:
 		case m.reenters && h.owner == s.owner:
@@ -169,7 +169,7 @@ func (m Model) admits(at state, s step, st Stake) (again, ok bool) {
 }
 
 // raise checks a new holder's fence and raises the floor to it.
-func (s *state) raise(st Stake, shared bool) bool {
+func (s *state) raise(st LockRef, shared bool) bool {
 	i, found := slices.BinarySearchFunc(s.floors, st.Lock, func(f floor, lock string) int { return cmp.Compare(f.lock, lock) })
 	if !found {
 		s.floors = slices.Insert(s.floors, i, floor{lock: st.Lock})

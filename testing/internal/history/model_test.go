@@ -45,7 +45,7 @@ func (s story) assemble(t testing.TB) *history.History {
 func grant(lease, owner string, fence, call, ret int64) []history.Record {
 	return []history.Record{{
 		Kind: history.Granted, Client: owner, Lease: lease, Owner: owner, Session: 1,
-		Stakes: []history.Stake{{Lock: "/a", Fence: fence}}, Call: call, Return: ret,
+		Locks: []history.LockRef{{Lock: "/a", Fence: fence}}, Call: call, Return: ret,
 	}}
 }
 
@@ -59,9 +59,9 @@ func shared(lease, owner string, fence, call, ret int64) []history.Record {
 // of is a grant of several locks, all with one fence.
 func of(locks, lease, owner string, fence, call, ret int64) []history.Record {
 	g := grant(lease, owner, fence, call, ret)
-	g[0].Stakes = nil
+	g[0].Locks = nil
 	for l := range strings.SplitSeq(locks, ",") {
-		g[0].Stakes = append(g[0].Stakes, history.Stake{Lock: l, Fence: fence})
+		g[0].Locks = append(g[0].Locks, history.LockRef{Lock: l, Fence: fence})
 	}
 	return g
 }

@@ -17,15 +17,15 @@ const (
 
 // A Record is one line of what a client tells. Which fields are set depends on its kind.
 type Record struct {
-	Kind    Kind    `json:"k"`
-	Client  string  `json:"c,omitempty"` // the process, or what else has one session at a time
-	Lease   string  `json:"id,omitempty"`
-	Model   string  `json:"m,omitempty"`
-	Group   string  `json:"g,omitempty"` // of locks that are checked together
-	Owner   string  `json:"o,omitempty"`
-	Session int64   `json:"s,omitempty"` // that the lease is bound to; 0 if that isn't certain
-	Shared  bool    `json:"sh,omitempty"`
-	Stakes  []Stake `json:"st,omitempty"`
+	Kind    Kind      `json:"k"`
+	Client  string    `json:"c,omitempty"` // the process, or what else has one session at a time
+	Lease   string    `json:"id,omitempty"`
+	Model   string    `json:"m,omitempty"`
+	Group   string    `json:"g,omitempty"` // of locks that are checked together
+	Owner   string    `json:"o,omitempty"`
+	Session int64     `json:"s,omitempty"` // that the lease is bound to; 0 if that isn't certain
+	Shared  bool      `json:"sh,omitempty"`
+	Locks   []LockRef `json:"st,omitempty"`
 
 	Call   int64 `json:"t0,omitempty"` // before the operation
 	Return int64 `json:"t1,omitempty"` // after it
@@ -41,7 +41,7 @@ type Record struct {
 
 // A Stake is one lock that a lease is of, and its fence there. A Multi's lease has
 // several.
-type Stake struct {
+type LockRef struct {
 	Lock  string `json:"l"`
 	Fence int64  `json:"f"`
 }

@@ -74,7 +74,7 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 	h.record = Record{
 		Kind: Granted, Client: r.client, Lease: fmt.Sprintf("%s#%d", r.client, r.leases.Add(1)),
 		Model: e.Model.Name, Group: e.Group, Owner: e.Owner, Session: session, Shared: e.Shared,
-		Stakes: stakesOf(lease), Call: call, Return: granted, Note: e.Note,
+		Locks: stakesOf(lease), Call: call, Return: granted, Note: e.Note,
 	}
 	r.emit(h.record)
 	go h.watchLoop()
@@ -92,14 +92,14 @@ func (r *Recorder) Count(e Entry, held func() int) {
 	})
 }
 
-func stakesOf(lease Lease) []Stake {
+func stakesOf(lease Lease) []LockRef {
 	members := lease.Members()
 	if members == nil {
-		return []Stake{{lease.Path(), lease.Fence()}}
+		return []LockRef{{lease.Path(), lease.Fence()}}
 	}
-	var stakes []Stake
+	var stakes []LockRef
 	for _, m := range members {
-		stakes = append(stakes, Stake{m.Path(), m.Fence()})
+		stakes = append(stakes, LockRef{m.Path(), m.Fence()})
 	}
 	return stakes
 }
@@ -124,7 +124,7 @@ func (h *Hold) ID() string { return h.record.Lease }
 func (h *Hold) Note() string { return h.record.Note }
 
 // Fence returns the fence of the lease's first lock.
-func (h *Hold) Fence() int64 { return h.record.Stakes[0].Fence }
+func (h *Hold) Fence() int64 { return h.record.Locks[0].Fence }
 
 // Guard returns the lease's guard.
 func (h *Hold) Guard() framework.TxnOp { return h.lease.Guard() }

@@ -65,7 +65,7 @@ func (h *History) Registers() Registers {
 	return r
 }
 
-func (r *Registers) refuse(w Record, t *Tenure) {
+func (r *Registers) refuse(w Record, t *LeaseRecord) {
 	r.Refused++
 	if t.Stopped {
 		r.Late[w.Register]++

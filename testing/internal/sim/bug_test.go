@@ -103,14 +103,14 @@ func allBugs() []deliberate {
 
 // insist adds fates of the kind with the name to the plan, at regular intervals.
 func (p *plan) insist(name string, interval, span time.Duration) {
-	i := slices.IndexFunc(fateKinds(), func(k *fateKind) bool { return k.name == name })
+	i := slices.IndexFunc(faultKinds(), func(k *faultKind) bool { return k.name == name })
 	if i < 0 {
 		return
 	}
 	for at := interval / 2; at < p.horizon; at += interval {
-		p.fates = append(p.fates, fate{kind: fateKinds()[i], at: at, span: span, dice: uint64(at)})
+		p.faults = append(p.faults, plannedFault{kind: faultKinds()[i], at: at, span: span, seed: uint64(at)})
 	}
-	slices.SortStableFunc(p.fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(p.faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
 }
 
 // reports returns whether a validator of the guarantee has reported what contains the text.

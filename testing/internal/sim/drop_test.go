@@ -12,7 +12,7 @@ func TestWaitersGoOnAfterDroppedEvents(t *testing.T) {
 	total := map[string]int{}
 	for seed := uint64(1); seed <= schedules; seed++ {
 		p := newPlan(seed)
-		p.fates, p.horizon = nil, 12*p.timeout
+		p.faults, p.horizon = nil, 12*p.timeout
 		p.insist("DropEvent", 6*p.timeout, 2*time.Second)
 		w := simulate(t, newWorld(p, bug{}))
 		addCounts(total, w.counts)

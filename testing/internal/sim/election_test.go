@@ -98,7 +98,7 @@ func (k *worker) run(h *handle) {
 	case errors.Is(err, errStepDown):
 		k.w.inspect(err)
 	default:
-		k.judge("Run", c, err)
+		k.checkResult("Run", c, err)
 		if c.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && k.w.ctx.Err() == nil {
 			k.w.violated(liveness, "Run of %s ended by itself: %v", h.name, err)
 		}

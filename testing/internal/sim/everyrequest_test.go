@@ -142,7 +142,7 @@ func (w *world) meet(m mishap) bool {
 	if m.again && !w.warm(k) {
 		return false
 	}
-	var theirs *tenure
+	var theirs *leaseRecord
 	if m.contended {
 		l, err := other.handles[0].locker.Lock(w.ctx)
 		if err != nil {
@@ -222,7 +222,7 @@ func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 		k.w.mu.Lock()
 		now := c
 		k.w.mu.Unlock()
-		k.judge(op, now, err)
+		k.checkResult(op, now, err)
 	}
 	use := k.handles[0]
 	for _, l := range k.ways(m, use) {

@@ -9,8 +9,8 @@ import (
 )
 
 // leaderKinds are what may happen to the front end that leads.
-func leaderKinds() []*fateKind {
-	kinds := []*fateKind{
+func leaderKinds() []*faultKind {
+	kinds := []*faultKind{
 		always("isolate the leader", 5, func(w *world, _ *rand.Rand, _ time.Duration) func() {
 			return w.isolateLeader()
 		}),
@@ -54,7 +54,7 @@ func (p *plan) depose() {
 	p.frontends, p.leader = 3, 0
 	p.timeout = 6 * time.Second
 	p.horizon = 20 * p.timeout
-	p.fates = nil
+	p.faults = nil
 	p.insist("isolate the leader, and elect another at once", 4*p.timeout, 5*p.timeout/2)
 }
 

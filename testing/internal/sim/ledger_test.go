@@ -12,12 +12,12 @@ import (
 )
 
 // A tenure is what one call of Lock or TryLock returned, until it is released.
-type tenure struct {
+type leaseRecord struct {
 	lease  *lock.Lease
 	client *client
 	f      *framework.Client
 	handle *handle
-	stakes []*stake // one for each member of a multi
+	stakes []*lockRecord // one for each member of a multi
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -27,9 +27,9 @@ type tenure struct {
 }
 
 // A stake is a share in one target.
-type stake struct {
+type lockRecord struct {
 	target  *target
-	tenure  *tenure
+	tenure  *leaseRecord
 	party   string
 	shared  bool
 	lease   *lock.Lease
@@ -40,7 +40,7 @@ type stake struct {
 
 // over reports whether the holder has given the lease up, or has been told that it is
 // lost. It needs w.mu.
-func (w *world) over(s *stake) bool {
+func (w *world) over(s *lockRecord) bool {
 	return s.tenure.left || w.released[s.lease] || closed(s.lease.Lost()) || closed(s.tenure.lease.Lost())
 }
 
@@ -54,9 +54,9 @@ func closed(ch <-chan struct{}) bool {
 }
 
 // enter takes note of a grant and holds it against what is known of everybody else.
-func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *tenure {
+func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *leaseRecord {
 	session := f.Session().ID // before anybody looks whether the lease is lost
-	t := &tenure{lease: l, client: k.c, f: f, handle: h, began: w.now()}
+	t := &leaseRecord{lease: l, client: k.c, f: f, handle: h, began: w.now()}
 	t.ctx, t.cancel = l.Context(w.ctx)
 	leases := l.Members()
 	if leases == nil {
@@ -73,7 +73,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		if at == nil {
 			at = w.target(member.Path())
 		}
-		s := &stake{target: at, tenure: t, party: k.party(), lease: member, session: session}
+		s := &lockRecord{target: at, tenure: t, party: k.party(), lease: member, session: session}
 		kind, _, _ := ranks(member.Node())
 		s.shared = kind == "read"
 		s.node = w.identify(member)
@@ -104,9 +104,9 @@ func (w *world) fenceOf(l *lock.Lease) int64 {
 }
 
 // admitLocked holds a new stake against the guarantees. It needs w.mu.
-func (w *world) admitLocked(s *stake) {
+func (w *world) admitLocked(s *lockRecord) {
 	t := s.target
-	t.stakes = slices.DeleteFunc(t.stakes, func(other *stake) bool { return w.over(other) })
+	t.stakes = slices.DeleteFunc(t.stakes, func(other *lockRecord) bool { return w.over(other) })
 	if w.over(s) {
 		return
 	}
@@ -133,7 +133,7 @@ func (w *world) admitLocked(s *stake) {
 	w.checkFence(s)
 }
 
-func (w *world) conflict(s, other *stake) bool {
+func (w *world) conflict(s, other *lockRecord) bool {
 	switch {
 	case s.shared && other.shared, w.excused(s), w.excused(other):
 		return false
@@ -145,12 +145,12 @@ func (w *world) conflict(s, other *stake) bool {
 
 // excused reports whether somebody has ended the stake's session, or deleted its
 // znode, in a way that its holder can't know of in time.
-func (w *world) excused(s *stake) bool {
+func (w *world) excused(s *lockRecord) bool {
 	return w.doomed[s.node] || w.killed[w.made[s.node.path].owner] || w.killed[s.session]
 }
 
 // checkSession is the validator of "own session only".
-func (w *world) checkSession(s *stake) {
+func (w *world) checkSession(s *lockRecord) {
 	n, stands := w.nodes[s.node.path]
 	switch {
 	case !stands:
@@ -163,7 +163,7 @@ func (w *world) checkSession(s *stake) {
 
 // checkOrder is the validator of "order": nobody who has to be waited for stands ahead
 // when a lock is granted.
-func (w *world) checkOrder(s *stake) {
+func (w *world) checkOrder(s *lockRecord) {
 	kind, own, ok := ranks(s.node.path)
 	if !ok || s.target.kind == "exclusive" {
 		return
@@ -181,7 +181,7 @@ func (w *world) checkOrder(s *stake) {
 }
 
 // checkFence is the validator of "monotonic fence", as far as grants go.
-func (w *world) checkFence(s *stake) {
+func (w *world) checkFence(s *lockRecord) {
 	t := s.target
 	floor, own := t.highest, fence{s.fence, s.party}
 	if s.shared { // those that share may come in any order
@@ -201,7 +201,7 @@ func (w *world) checkFence(s *stake) {
 
 // leave takes note that a tenure is about to be released, and checks that its end was
 // told everywhere if it is lost.
-func (w *world) leave(t *tenure, by string) {
+func (w *world) leave(t *leaseRecord, by string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(by, "gives up "+t.handle.name, nodeOf(t.lease))
@@ -224,7 +224,7 @@ func (w *world) askedToLeave(l *lock.Lease) {
 }
 
 // checkLoss checks that a lease that is lost says so in all ways.
-func (w *world) checkLoss(t *tenure) {
+func (w *world) checkLoss(t *leaseRecord) {
 	if !closed(t.lease.Lost()) {
 		return
 	}
@@ -245,4 +245,4 @@ func (w *world) checkLoss(t *tenure) {
 }
 
 // String tells of a tenure in the trace.
-func (t *tenure) String() string { return fmt.Sprint(t.handle.name, " ", nodeOf(t.lease)) }
+func (t *leaseRecord) String() string { return fmt.Sprint(t.handle.name, " ", nodeOf(t.lease)) }

@@ -10,7 +10,7 @@ import (
 
 // watchLoss looks at the end of a lease at the moment that the lease's context tells of it. It
 // needs w.mu.
-func (w *world) watchLoss(t *tenure) {
+func (w *world) watchLoss(t *leaseRecord) {
 	context.AfterFunc(t.ctx, func() {
 		var lost *lock.LostError
 		if w.ctx.Err() != nil || !errors.As(context.Cause(t.ctx), &lost) {
@@ -25,7 +25,7 @@ func (w *world) watchLoss(t *tenure) {
 }
 
 // freedLocked notes that the lease is in nobody's way any more. It needs w.mu.
-func (w *world) freedLocked(t *tenure) {
+func (w *world) freedLocked(t *leaseRecord) {
 	for _, s := range t.stakes {
 		s.target.freed = w.now()
 	}
@@ -34,7 +34,7 @@ func (w *world) freedLocked(t *tenure) {
 // checkCause is the validator of "loss before succession" for a loss that has no cause: no fault
 // harmed the client's connection, no operator ended its session or deleted its znode, and it was
 // not closed. It needs w.mu.
-func (w *world) checkCause(t *tenure, lost error) {
+func (w *world) checkCause(t *leaseRecord, lost error) {
 	if w.closing[t.f] || w.harmedLocked(t.client, w.now()-w.aftermath()) {
 		return
 	}

@@ -17,7 +17,7 @@ type plan struct {
 	leader    int // the front end that leads; -1 if none does, and a member does that nothing harms
 	targets   []*target
 	clients   []clientPlan
-	fates     []fate
+	faults    []plannedFault
 	recipes   []*recipe
 }
 
@@ -74,7 +74,7 @@ func newPlan(seed uint64) *plan {
 	for range 2 + r.IntN(2) {
 		p.clients = append(p.clients, p.client(r))
 	}
-	p.fates = newFates(r, p)
+	p.faults = newFates(r, p)
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
 	return p

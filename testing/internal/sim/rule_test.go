@@ -8,9 +8,9 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// fateKinds are all of them: what package fault names, what an embedded server can do,
+// faultKinds are all of them: what package fault names, what an embedded server can do,
 // and what befalls clients.
-func fateKinds() []*fateKind {
+func faultKinds() []*faultKind {
 	return slices.Concat(ruleKinds(), serverKinds(), frontKinds(), leaderKinds(), clientKinds(), directoryKinds())
 }
 
@@ -21,13 +21,13 @@ var struck = []fault.Op{
 }
 
 // ruleKinds are the actions of package fault, all but Pass, which does nothing.
-func ruleKinds() []*fateKind {
-	var kinds []*fateKind
+func ruleKinds() []*faultKind {
+	var kinds []*faultKind
 	for _, action := range []fault.Action{
 		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply,
 		fault.Garbage, fault.HalfAnswer, fault.OtherSession,
 	} {
-		kind := &fateKind{name: action.String(), weight: 5}
+		kind := &faultKind{name: action.String(), weight: 5}
 		ops := struck
 		switch action {
 		case fault.DropReply:
@@ -38,10 +38,10 @@ func ruleKinds() []*fateKind {
 		case fault.CutBefore, fault.HoldReply, fault.DelayReply:
 			ops = append(slices.Clone(struck), fault.Event, fault.Event, fault.Connect)
 		}
-		kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.strike(r, action, ops, span) }
+		kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.addRule(r, action, ops, span) }
 		kinds = append(kinds, kind)
 	}
-	return append(kinds, &fateKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
+	return append(kinds, &faultKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
 }
 
 // dropEvents adds a rule by which servers drop events of one lock's znodes, as they do if a session
@@ -64,9 +64,9 @@ func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
 	}
 }
 
-// strike adds a rule and returns what takes it away. A handshake that is struck needs
+// addRule adds a rule and returns what takes it away. A handshake that is struck needs
 // somebody who connects.
-func (w *world) strike(r *rand.Rand, action fault.Action, ops []fault.Op, span time.Duration) func() {
+func (w *world) addRule(r *rand.Rand, action fault.Action, ops []fault.Op, span time.Duration) func() {
 	rule := fault.Rule{Op: pick(r, ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
 	if action == fault.DelayRequest || action == fault.DelayReply {
 		rule.Delay = 1 + span

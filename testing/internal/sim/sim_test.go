@@ -46,7 +46,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, x := range recipes() {
 		needed = append(needed, x.met...)
 	}
-	for _, kind := range fateKinds() {
+	for _, kind := range faultKinds() {
 		needed = append(needed, "fault "+kind.name)
 	}
 	for _, what := range needed {

@@ -17,7 +17,7 @@ type target struct {
 	path, kind string // immutable
 
 	// guarded by world.mu
-	stakes    []*stake
+	stakes    []*lockRecord
 	granted   map[nodeKey]string // to which party, at last
 	highest   fence              // of all holders so far
 	exclusive fence              // of those that were to be alone

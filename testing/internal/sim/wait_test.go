@@ -122,7 +122,7 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 }
 
 // keptBy reports whether the stake is in the worker's way.
-func (k *worker) keptBy(s *stake) bool {
+func (k *worker) keptBy(s *lockRecord) bool {
 	local := s.target.kind == "mutex" && k.c.plan.handoff > 0 // a Local, which has no owners
 	if s.target.reentrant() && !local && s.party == k.party() {
 		return false

@@ -13,7 +13,7 @@ import (
 
 // lock asks for a lock.
 func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Context) (*lock.Lease, error)) {
-	if !h.reentrant && slices.ContainsFunc(k.held, func(t *tenure) bool { return t.handle.name == h.name }) {
+	if !h.reentrant && slices.ContainsFunc(k.held, func(t *leaseRecord) bool { return t.handle.name == h.name }) {
 		return // it would wait for itself
 	}
 	c := k.call(4 * k.w.plan.timeout)
@@ -22,7 +22,7 @@ func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Con
 	k.waits(h, of == h.downgrade || h.kind() == "read")
 	defer k.waitEnded()
 	l, err := ask(c.ctx)
-	k.judge(op+" "+h.kind(), c, err)
+	k.checkResult(op+" "+h.kind(), c, err)
 	if (l == nil) == (err == nil) {
 		k.w.violated(nothingHidden, "%s of %s returned lease %v with error %v", op, h.name, l, err)
 	}
@@ -73,7 +73,7 @@ func (k *worker) doLocked(h *handle) {
 		return nil
 	})
 	if !called {
-		k.judge("Do "+h.kind(), c, err)
+		k.checkResult("Do "+h.kind(), c, err)
 		return
 	}
 	k.w.inspect(err)
@@ -111,21 +111,21 @@ func (k *worker) release() {
 	defer t.cancel()
 	if byOwner {
 		k.do("Unlock " + t.handle.name)
-		k.judge("Unlock", c, t.handle.unlock(c.ctx))
+		k.checkResult("Unlock", c, t.handle.unlock(c.ctx))
 		return
 	}
 	k.do("Release " + t.handle.name)
-	k.judge("Release", c, t.lease.Release(c.ctx))
+	k.checkResult("Release", c, t.lease.Release(c.ctx))
 }
 
 // latest returns the place of the tenure that an Unlock of t's lock means, false if that is
 // only a part of one: the leases of a multi's members count for their locks as well.
-func (k *worker) latest(t *tenure) (int, bool) {
-	means := func(other *tenure) bool {
+func (k *worker) latest(t *leaseRecord) (int, bool) {
+	means := func(other *leaseRecord) bool {
 		if t.handle.target == nil {
 			return other.handle.name == t.handle.name
 		}
-		return slices.ContainsFunc(other.stakes, func(s *stake) bool {
+		return slices.ContainsFunc(other.stakes, func(s *lockRecord) bool {
 			return s.target == t.handle.target && s.shared == t.stakes[0].shared
 		})
 	}
@@ -143,19 +143,19 @@ func (k *worker) revoke(h *handle) {
 	defer c.stop()
 	k.do("Participants " + h.name)
 	found, err := h.list(c.ctx)
-	k.judge("Participants", c, err)
+	k.checkResult("Participants", c, err)
 	if len(found) == 0 || h.kind() == "exclusive" {
 		return
 	}
 	c = k.call(k.w.plan.timeout)
 	defer c.stop()
 	k.do("Revoke " + h.name)
-	k.judge("Revoke", c, lock.Revoke(c.ctx, k.f, found[k.r.IntN(len(found))].Path))
+	k.checkResult("Revoke", c, lock.Revoke(c.ctx, k.f, found[k.r.IntN(len(found))].Path))
 }
 
 // write writes what is to be written by the holder alone, also where it is no longer.
 func (k *worker) write() {
-	i := slices.IndexFunc(k.held, func(t *tenure) bool { return !t.stakes[0].shared && t.stakes[0].target.kind != "exclusive" })
+	i := slices.IndexFunc(k.held, func(t *leaseRecord) bool { return !t.stakes[0].shared && t.stakes[0].target.kind != "exclusive" })
 	if i < 0 {
 		return
 	}
@@ -174,5 +174,5 @@ func (k *worker) write() {
 		k.w.count("guarded writes refused", 1)
 		return
 	}
-	k.judge("Txn", c, err)
+	k.checkResult("Txn", c, err)
 }

@@ -20,7 +20,7 @@ type worker struct {
 
 	f       *framework.Client // that the handles are of
 	handles []*handle
-	held    []*tenure
+	held    []*leaseRecord
 	doing   string // guarded by world.mu
 	waiting *wait  // guarded by world.mu; nil if it does not wait
 }

@@ -36,7 +36,7 @@ type world struct {
 	nodes      map[string]znode    // ephemeral ones that stand
 	made       map[string]znode    // those that were ever made
 	inDir      map[string][]string // their paths, by parent
-	tenures    map[*lock.Lease]*tenure
+	tenures    map[*lock.Lease]*leaseRecord
 	released   map[*lock.Lease]bool
 	killed     map[int64]bool // sessions that an operator has ended
 	doomed     map[nodeKey]bool
@@ -47,7 +47,7 @@ type world struct {
 func newWorld(p *plan, b bug) *world {
 	return &world{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
-		tenures: map[*lock.Lease]*tenure{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
+		tenures: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
 		closing: map[*framework.Client]bool{},
 	}
 }
@@ -89,7 +89,7 @@ func (w *world) live() {
 	endRecipes := w.liveRecipes()
 	over := make(chan struct{})
 	go w.watchWaits(over) // ends when the workers have
-	w.befall()
+	w.injectFaults()
 	w.tasks.Wait()
 	w.finish(&working)
 	close(over)
@@ -99,7 +99,7 @@ func (w *world) live() {
 // start starts the server, makes what is to be there, and starts the clients.
 func (w *world) start() error {
 	opts := []zkserver.Option{
-		zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.witness),
+		zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.observe),
 		zkserver.WithSessionTimeouts(2*zkserver.DefaultTick, time.Hour),
 	}
 	if w.plan.leader >= 0 {

@@ -37,8 +37,8 @@ func (t *target) directories() []string {
 }
 
 // directoryKinds are what an operator may do to the directory of a lock.
-func directoryKinds() []*fateKind {
-	return []*fateKind{
+func directoryKinds() []*faultKind {
+	return []*faultKind{
 		sparing(always("write to a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
 			w.operate(r, span, func(ctx context.Context, dir string) error {
 				_, err := w.operator.Set(ctx, dir, nil, framework.AnyVersion)

@@ -17,7 +17,7 @@ const maxAddress = 1 << 10
 // election that it has dialed. Called by a lower one it hangs up and calls back,
 // at the address that the greeting named: without this it would call past the
 // forwarders.
-func announce(member peer, port int) greeting {
+func announce(member peer, port int) handshake {
 	return func(r io.Reader) ([]byte, error) {
 		const fixed = 8 + 8 + 4 // version, member's number, length of the address
 		head := make([]byte, fixed)

@@ -13,21 +13,21 @@ import (
 )
 
 // always is a fate that can't miss.
-func always(name string, weight int, begin func(w *world, r *rand.Rand, span time.Duration) func()) *fateKind {
-	return &fateKind{name: name, weight: weight, begin: func(w *world, r *rand.Rand, span time.Duration) func() {
+func always(name string, weight int, begin func(w *world, r *rand.Rand, span time.Duration) func()) *faultKind {
+	return &faultKind{name: name, weight: weight, begin: func(w *world, r *rand.Rand, span time.Duration) func() {
 		w.count("fault "+name, 1)
 		return begin(w, r, span)
 	}}
 }
 
 // sparing is a fate that harms no client's connection, or names the client that it harms.
-func sparing(kind *fateKind) *fateKind {
+func sparing(kind *faultKind) *faultKind {
 	kind.spares = true
 	return kind
 }
 
-func serverKinds() []*fateKind {
-	return []*fateKind{
+func serverKinds() []*faultKind {
+	return []*faultKind{
 		always("freeze the server", 3, func(w *world, _ *rand.Rand, _ time.Duration) func() {
 			w.srv.Freeze()
 			return w.srv.Thaw
@@ -97,9 +97,9 @@ func (w *world) deleteSome(r *rand.Rand, span time.Duration) {
 	})
 }
 
-func frontKinds() []*fateKind {
+func frontKinds() []*faultKind {
 	some := func(w *world, r *rand.Rand) int { return r.IntN(len(w.srv.Frontends())) }
-	kinds := []*fateKind{
+	kinds := []*faultKind{
 		always("freeze a front end", 3, func(w *world, r *rand.Rand, _ time.Duration) func() {
 			f := w.srv.Frontend(some(w, r))
 			f.Freeze()
@@ -138,9 +138,9 @@ func frontKinds() []*fateKind {
 	return kinds
 }
 
-func clientKinds() []*fateKind {
+func clientKinds() []*faultKind {
 	some := func(w *world, r *rand.Rand) *client { return w.clients[r.IntN(len(w.clients))] }
-	return []*fateKind{
+	return []*faultKind{
 		sparing(always("cut a client's line", 6, func(w *world, r *rand.Rand, _ time.Duration) func() {
 			c := some(w, r)
 			w.harm(c, 0)

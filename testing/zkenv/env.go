@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // enough to outlast a busy machine's pauses.
 const SessionTimeout = 10 * time.Second
 
-// Latency is what a round trip on a [Way] takes in virtual time, unless the test sets
+// Latency is what a round trip on a [Route] takes in virtual time, unless the test sets
 // another. Without any, what follows a request by the protocol happens at the same
 // instant: a client would give up a session at the very nanosecond at which
 // the server ends it, and nobody could say which came first.
 const Latency = 200 * time.Microsecond
 
-// A World is the ZooKeeper that one run of a test has, and the ways to it. [Each] makes
+// A Env is the ZooKeeper that one run of a test has, and the ways to it. [ForEach] makes
 // one.
-type World struct {
+type Env struct {
 	kind Kind   // immutable
 	host host   // immutable
 	cfg  config // immutable
@@ -31,7 +31,7 @@ type World struct {
 // settleTime is long enough for a few round trips, and short beside all timeouts.
 const settleTime = 50 * time.Millisecond
 
-// A host is what serves a world. Members are numbered from 0, followers first.
+// A host is what serves an environment. Members are numbered from 0, followers first.
 type host interface {
 	// connect returns the connect string of all members.
 	connect() string
@@ -53,19 +53,19 @@ type host interface {
 	restart(ctx context.Context, i int) error
 }
 
-// Kind returns which world it is.
-func (w *World) Kind() Kind { return w.kind }
+// Kind returns which environment it is.
+func (w *Env) Kind() Kind { return w.kind }
 
 // Client returns a client that is connected to any of the members, and is closed when the
-// test has ended. opts come after the world's own.
-func (w *World) Client(t testing.TB, opts ...framework.Option) *framework.Client {
+// test has ended. opts come after the environment's own.
+func (w *Env) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	return connect(t, w.host.connect(), append(w.host.options(), opts...))
 }
 
-// Members returns the servers of the world. Those that follow a leader come first; a
+// Members returns the servers of the environment. Those that follow a leader come first; a
 // leader that serves clients is the last. A standalone server is the only one.
-func (w *World) Members() []*Member {
+func (w *Env) Members() []*Member {
 	members := make([]*Member, w.kind.Members())
 	for i := range members {
 		members[i] = &Member{w, i}
@@ -73,17 +73,17 @@ func (w *World) Members() []*Member {
 	return members
 }
 
-// Way returns a new way to the first member, that can be harmed.
-func (w *World) Way(t testing.TB) *Way {
+// Route returns a new way to the first member, that can be harmed.
+func (w *Env) Route(t testing.TB) *Route {
 	t.Helper()
-	return w.Members()[0].Way(t)
+	return w.Members()[0].Route(t)
 }
 
-// Settle lets a moment pass, in which whatever can happen by itself does: requests under
+// Quiesce lets a moment pass, in which whatever can happen by itself does: requests under
 // way are answered, and whoever has to wait for something else waits. In virtual time
 // that is certain; in real time it needs a machine that is not overloaded, so a test must not
 // depend on it to pass.
-func (w *World) Settle() {
+func (w *Env) Quiesce() {
 	<-time.After(settleTime)
 	if w.kind.Virtual() {
 		synctest.Wait()
@@ -92,7 +92,7 @@ func (w *World) Settle() {
 
 // Ephemerals returns the paths of the ephemeral nodes that a session has, as the servers
 // tell, one of which may be behind. It fails the test if they can't be asked.
-func (w *World) Ephemerals(t testing.TB, session int64) []string {
+func (w *Env) Ephemerals(t testing.TB, session int64) []string {
 	t.Helper()
 	paths, err := w.host.ephemerals(t.Context(), session)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func fairPromise() promise {
-	return promise{sentence: "Grants go in the order in which the lock was asked for", check: (*scene).fair}
+func fairCase() contractCase {
+	return contractCase{sentence: "Grants go in the order in which the lock was asked for", check: (*fixture).fair}
 }
 
-func (s *scene) fair() {
+func (s *fixture) fair() {
 	const waiters = 8
 	vacate := s.occupy()
 	grants := make(chan int, waiters)
@@ -43,16 +43,16 @@ func (s *scene) fair() {
 	}
 }
 
-func reentrantPromises() []promise {
-	return []promise{
-		{sentence: "An owner that has the lock gets it again, and gives it back with the last lease", check: (*scene).reentrant},
-		{sentence: "A lost lock is lost to all leases of its owner", check: (*scene).reentrantLoss},
+func reentrantCases() []contractCase {
+	return []contractCase{
+		{sentence: "An owner that has the lock gets it again, and gives it back with the last lease", check: (*fixture).reentrant},
+		{sentence: "A lost lock is lost to all leases of its owner", check: (*fixture).reentrantLoss},
 	}
 }
 
 // reentrant has an explicit owner, which may use any goroutine, and a goroutine that says
 // nothing.
-func (s *scene) reentrant() {
+func (s *fixture) reentrant() {
 	c := s.w.Client(s)
 	owners := []context.Context{lock.ContextWithOwner(s.Context(), lock.NewOwner("owner")), s.Context()}
 	for _, owned := range owners {
@@ -82,8 +82,8 @@ func (s *scene) reentrant() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) reentrantLoss() {
-	way := s.w.Way(s)
+func (s *fixture) reentrantLoss() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	l := s.locker(c)
 	leases := []*lock.Lease{s.mustLock(l), s.mustLock(l)}
@@ -98,11 +98,11 @@ func (s *scene) reentrantLoss() {
 	s.mustBeQuiet(c)
 }
 
-func sharedPromise() promise {
-	return promise{sentence: "Any number of owners hold it at once, and exclude who wants it alone", check: (*scene).sharing}
+func sharedCase() contractCase {
+	return contractCase{sentence: "Any number of owners hold it at once, and exclude who wants it alone", check: (*fixture).sharing}
 }
 
-func (s *scene) sharing() {
+func (s *fixture) sharing() {
 	var leases []*lock.Lease
 	for range 3 {
 		leases = append(leases, s.mustLock(s.locker(s.w.Client(s))))

@@ -1,19 +1,19 @@
-package worlds_test
+package zkenv_test
 
 import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// A test function has one body for all worlds. This one loses the reply to a create on
+// A test function has one body for all environments. This one loses the reply to a create on
 // one client's way to the server, and sees to it that the client finds out.
-func ExampleEach() {
+func ExampleForEach() {
 	test := func(t *testing.T) { // func TestCreateIsRepeated
-		worlds.Each(t, func(t *testing.T, w *worlds.World) {
-			way := w.Way(t)
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			way := w.Route(t)
 			way.Rules().Add(fault.Rule{Op: fault.Create, Path: "/node", Action: fault.DropReply})
 			if _, err := way.Client(t).Create(t.Context(), "/node", nil, framework.Idempotent()); err != nil {
 				t.Error(err)

@@ -1,11 +1,11 @@
-package worlds
+package zkenv
 
 import "fmt"
 
-// A Kind is one of the worlds that a test can run in.
+// A Kind is one of the environments that a test can run in.
 type Kind int
 
-// The kinds of worlds: see the package's documentation.
+// The kinds of environments: see the package's documentation.
 const (
 	Embedded Kind = iota + 1
 	EmbeddedEnsemble
@@ -16,7 +16,7 @@ const (
 // allKinds is in the order in which the subtests are listed.
 func allKinds() []Kind { return []Kind{Embedded, EmbeddedEnsemble, Standalone, Ensemble} }
 
-// String returns the name of the world's subtest, such as "embedded-ensemble".
+// String returns the name of the environment's subtest, such as "embedded-ensemble".
 func (k Kind) String() string {
 	switch k {
 	case Embedded:
@@ -31,11 +31,11 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// Virtual reports whether time is virtual in the world: then its body runs in a
+// Virtual reports whether time is virtual in the environment: then its body runs in a
 // testing/synctest bubble, and waiting costs nothing.
 func (k Kind) Virtual() bool { return k == Embedded || k == EmbeddedEnsemble }
 
-// Members returns how many servers the world has.
+// Members returns how many servers the environment has.
 func (k Kind) Members() int {
 	if k == EmbeddedEnsemble || k == Ensemble {
 		return 3

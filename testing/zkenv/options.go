@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// An Option configures [Each].
+// An Option configures [ForEach].
 type Option interface{ apply(*config) }
 
 type optionFunc func(*config)
@@ -25,15 +25,15 @@ type limit struct {
 	kinds  []Kind
 }
 
-// Only restricts the test to some worlds, for a reason that is logged, and
-// must not be empty. Where it is given more than once, the worlds are those that all
-// allow. The default is all worlds.
+// Only restricts the test to some environments, for a reason that is logged, and
+// must not be empty. Where it is given more than once, the environments are those that all
+// allow. The default is all environments.
 func Only(reason string, kinds ...Kind) Option {
 	return optionFunc(func(cfg *config) { cfg.limits = append(cfg.limits, limit{reason, kinds}) })
 }
 
 // Breakable gives the test a server or an ensemble of its own, so that it may freeze
-// and isolate its members. For the real worlds that costs seconds. The
+// and isolate its members. For the real environments that costs seconds. The
 // default is that all tests of a package share the real ones.
 func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = true }) }
 
@@ -43,24 +43,24 @@ func newConfig(opts []Option) (config, error) {
 	var faults []error
 	for i, opt := range opts {
 		if opt == nil {
-			faults = append(faults, fmt.Errorf("worlds: option %d: must not be nil", i))
+			faults = append(faults, fmt.Errorf("zkenv: option %d: must not be nil", i))
 			continue
 		}
 		opt.apply(&cfg)
 	}
 	for _, l := range cfg.limits {
 		if l.reason == "" {
-			faults = append(faults, errors.New("worlds: only: the reason must not be empty"))
+			faults = append(faults, errors.New("zkenv: only: the reason must not be empty"))
 		}
 		for _, k := range l.kinds {
 			if !slices.Contains(allKinds(), k) {
-				faults = append(faults, fmt.Errorf("worlds: only: %v: must be one of the package's constants", k))
+				faults = append(faults, fmt.Errorf("zkenv: only: %v: must be one of the package's constants", k))
 			}
 		}
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return !slices.Contains(l.kinds, k) })
 	}
 	if len(cfg.kinds) == 0 {
-		faults = append(faults, errors.New("worlds: only: must leave at least one world"))
+		faults = append(faults, errors.New("zkenv: only: must leave at least one environment"))
 	}
 	return cfg, errors.Join(faults...)
 }

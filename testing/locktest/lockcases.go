@@ -11,28 +11,28 @@ import (
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
-// lockPromises are those of lock.Locker.
-func lockPromises() []promise {
-	return []promise{
-		{sentence: "Lock waits until the lock is the caller's", check: (*scene).lockWaits},
-		{sentence: "Two owners that exclude each other never hold it at once, and fences grow", check: (*scene).excludes},
-		{sentence: "ctx bounds the wait only, never the lease", check: (*scene).ctxBoundsTheWait},
-		{sentence: "If ctx ends first, Lock's error wraps ctx's", check: (*scene).ctxEndsTheWait},
-		{sentence: "Nothing of an attempt that failed stays in anybody's way", check: (*scene).attemptsLeaveNothing},
-		{sentence: "ctx bounds every call, with no server reachable too", check: (*scene).callsAreBounded},
-		{sentence: "A call that has ended leaves no goroutine", check: (*scene).callsLeaveNoGoroutine},
+// lockCases are those of lock.Locker.
+func lockCases() []contractCase {
+	return []contractCase{
+		{sentence: "Lock waits until the lock is the caller's", check: (*fixture).lockWaits},
+		{sentence: "Two owners that exclude each other never hold it at once, and fences grow", check: (*fixture).excludes},
+		{sentence: "ctx bounds the wait only, never the lease", check: (*fixture).ctxBoundsTheWait},
+		{sentence: "If ctx ends first, Lock's error wraps ctx's", check: (*fixture).ctxEndsTheWait},
+		{sentence: "Nothing of an attempt that failed stays in anybody's way", check: (*fixture).attemptsLeaveNothing},
+		{sentence: "ctx bounds every call, with no server reachable too", check: (*fixture).callsAreBounded},
+		{sentence: "A call that has ended leaves no goroutine", check: (*fixture).callsLeaveNoGoroutine},
 	}
 }
 
-// tryPromises are those of TryLock alone.
-func tryPromises() []promise {
-	return []promise{
-		{sentence: "TryLock gets a lock that is free", check: (*scene).tryLockGets},
-		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*scene).tryLockIsRefused},
+// tryCases are those of TryLock alone.
+func tryCases() []contractCase {
+	return []contractCase{
+		{sentence: "TryLock gets a lock that is free", check: (*fixture).tryLockGets},
+		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*fixture).tryLockIsRefused},
 	}
 }
 
-func (s *scene) lockWaits() {
+func (s *fixture) lockWaits() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
 	done := s.lockLater(s.Context(), s.locker(c))
@@ -44,7 +44,7 @@ func (s *scene) lockWaits() {
 
 // excludes has the goroutines of several clients contend. Each has a lock value of its own
 // and says who it is, so that no two are one owner.
-func (s *scene) excludes() {
+func (s *fixture) excludes() {
 	const clients, goroutines, rounds = 3, 3, 4
 	var (
 		wg   sync.WaitGroup
@@ -84,7 +84,7 @@ func (s *scene) excludes() {
 	s.mustBeQuiet(last)
 }
 
-func (s *scene) ctxBoundsTheWait() {
+func (s *fixture) ctxBoundsTheWait() {
 	c := s.w.Client(s)
 	ctx, cancel := context.WithCancel(s.Context())
 	lease, err := s.lock(ctx, s.locker(c))
@@ -103,14 +103,14 @@ func (s *scene) ctxBoundsTheWait() {
 }
 
 // pass lets d pass in virtual time, and little in real time.
-func (s *scene) pass(d time.Duration) {
+func (s *fixture) pass(d time.Duration) {
 	if s.w.Kind().Virtual() {
 		<-time.After(d)
 	}
-	s.w.Settle()
+	s.w.Quiesce()
 }
 
-func (s *scene) ctxEndsTheWait() {
+func (s *fixture) ctxEndsTheWait() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
 	l := s.locker(c)
@@ -142,7 +142,7 @@ func (s *scene) ctxEndsTheWait() {
 }
 
 // attemptsLeaveNothing has attempts of all kinds fail while somebody else waits behind them.
-func (s *scene) attemptsLeaveNothing() {
+func (s *fixture) attemptsLeaveNothing() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
 	var failing []<-chan outcome
@@ -151,7 +151,7 @@ func (s *scene) attemptsLeaveNothing() {
 		owned := lock.ContextWithOwner(ctx, lock.NewOwner("one that gives up"))
 		failing = append(failing, s.lockLater(owned, s.locker(c)))
 	}
-	s.w.Settle()
+	s.w.Quiesce()
 	behind := s.lockLater(s.Context(), s.locker(s.w.Client(s)))
 	s.mustWait(behind)
 	giveUp()
@@ -169,7 +169,7 @@ func (s *scene) attemptsLeaveNothing() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) tryLockGets() {
+func (s *fixture) tryLockGets() {
 	c := s.w.Client(s)
 	for range 3 {
 		lease, err := s.tryLock(s.Context(), s.locker(c))
@@ -181,7 +181,7 @@ func (s *scene) tryLockGets() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) tryLockIsRefused() {
+func (s *fixture) tryLockIsRefused() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
 	start := time.Now()
@@ -203,8 +203,8 @@ func (s *scene) tryLockIsRefused() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) callsAreBounded() {
-	way := s.w.Way(s)
+func (s *fixture) callsAreBounded() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	free := s.elsewhere()
 	lease := s.mustLock(s.locker(c))
@@ -233,10 +233,10 @@ func (s *scene) callsAreBounded() {
 }
 
 // callsLeaveNoGoroutine counts where that can be done: in a bubble.
-func (s *scene) callsLeaveNoGoroutine() {
+func (s *fixture) callsLeaveNoGoroutine() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
-	s.w.Settle()
+	s.w.Quiesce()
 	before := goroutines()
 	for range 3 {
 		ctx, cancel := context.WithCancel(s.Context())

@@ -10,22 +10,22 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// leasePromises are those of lock.Lease, but for what concerns its loss.
-func leasePromises() []promise {
-	return []promise{
-		{sentence: "Path is the lock's, Node a znode of the client's session", check: (*scene).leaseHasANode},
-		{sentence: "Fence grows also when the lock's directory was removed", check: (*scene).fenceGrows},
-		{sentence: "Context ends with its parent, and with the release, whose cause is ErrReleased", check: (*scene).contextEnds},
-		{sentence: "Lost is not closed by a release, and Err is ErrReleased from then on", check: (*scene).releaseIsNoLoss},
-		{sentence: "Release waits until the znode is gone", check: (*scene).releaseDeletes},
-		{sentence: "Release gives ErrReleased where the lease was released already", check: (*scene).releasedOnce},
-		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*scene).releaseWithADeadContext},
-		{sentence: "Whoever has the lease may release it", check: (*scene).anybodyReleases},
-		{sentence: "A transaction with the Guard fails unless the znode still exists", check: (*scene).guard},
+// leaseCases are those of lock.Lease, but for what concerns its loss.
+func leaseCases() []contractCase {
+	return []contractCase{
+		{sentence: "Path is the lock's, Node a znode of the client's session", check: (*fixture).leaseHasANode},
+		{sentence: "Fence grows also when the lock's directory was removed", check: (*fixture).fenceGrows},
+		{sentence: "Context ends with its parent, and with the release, whose cause is ErrReleased", check: (*fixture).contextEnds},
+		{sentence: "Lost is not closed by a release, and Err is ErrReleased from then on", check: (*fixture).releaseIsNoLoss},
+		{sentence: "Release waits until the znode is gone", check: (*fixture).releaseDeletes},
+		{sentence: "Release gives ErrReleased where the lease was released already", check: (*fixture).releasedOnce},
+		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*fixture).releaseWithADeadContext},
+		{sentence: "Whoever has the lease may release it", check: (*fixture).anybodyReleases},
+		{sentence: "A transaction with the Guard fails unless the znode still exists", check: (*fixture).guard},
 	}
 }
 
-func (s *scene) leaseHasANode() {
+func (s *fixture) leaseHasANode() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	if !strings.Contains(lease.Path(), s.path) { // a lock of several paths names them all
@@ -39,7 +39,7 @@ func (s *scene) leaseHasANode() {
 	s.mustRelease(lease)
 }
 
-func (s *scene) fenceGrows() {
+func (s *fixture) fenceGrows() {
 	for range 3 {
 		c := s.w.Client(s)
 		s.mustRelease(s.mustLock(s.locker(c))) // the oracle looks at the fence
@@ -49,7 +49,7 @@ func (s *scene) fenceGrows() {
 	}
 }
 
-func (s *scene) contextEnds() {
+func (s *fixture) contextEnds() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	type key struct{}
@@ -75,7 +75,7 @@ func (s *scene) contextEnds() {
 	}
 }
 
-func (s *scene) releaseIsNoLoss() {
+func (s *fixture) releaseIsNoLoss() {
 	lease := s.mustLock(s.locker(s.w.Client(s)))
 	if err := lease.Err(); err != nil {
 		s.Errorf("Err of a lease that stands: %v", err)
@@ -90,7 +90,7 @@ func (s *scene) releaseIsNoLoss() {
 	}
 }
 
-func (s *scene) releaseDeletes() {
+func (s *fixture) releaseDeletes() {
 	observer := s.w.Client(s)
 	lease := s.mustLock(s.locker(s.w.Client(s)))
 	s.mustRelease(lease)
@@ -99,7 +99,7 @@ func (s *scene) releaseDeletes() {
 	}
 }
 
-func (s *scene) releasedOnce() {
+func (s *fixture) releasedOnce() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	s.mustRelease(lease)
@@ -116,7 +116,7 @@ func (s *scene) releasedOnce() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) releaseWithADeadContext() {
+func (s *fixture) releaseWithADeadContext() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	ctx, cancel := context.WithCancel(s.Context())
@@ -131,7 +131,7 @@ func (s *scene) releaseWithADeadContext() {
 	s.mustBeFree()
 }
 
-func (s *scene) anybodyReleases() {
+func (s *fixture) anybodyReleases() {
 	c := s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)
@@ -143,7 +143,7 @@ func (s *scene) anybodyReleases() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) guard() {
+func (s *fixture) guard() {
 	c := s.w.Client(s)
 	guarded := s.path + "-guarded"
 	if _, err := c.Create(s.Context(), guarded, []byte("0"), framework.WithParents()); err != nil {

@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// realServers is the host of a world of real servers.
+// realServers is the host of an environment of real servers.
 type realServers struct {
 	ensemble *zktest.Ensemble // nil for one that stands alone
 	members  []*zktest.Server // followers first

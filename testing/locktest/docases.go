@@ -7,18 +7,18 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// doPromises are those of lock.Do.
-func doPromises() []promise {
-	return []promise{
-		{sentence: "Do calls fn while it holds the lock, releases it, and returns fn's error", check: (*scene).doHolds},
-		{sentence: "Do releases the lock when fn panics, and when ctx ends in fn", check: (*scene).doReleases},
-		{sentence: "If the lock can't be had before ctx ends, Do does not call fn", check: (*scene).doInVain},
-		{sentence: "Do's fn has a context that ends with the loss, which Do's error tells", check: (*scene).doLoses},
+// doCases are those of lock.Do.
+func doCases() []contractCase {
+	return []contractCase{
+		{sentence: "Do calls fn while it holds the lock, releases it, and returns fn's error", check: (*fixture).doHolds},
+		{sentence: "Do releases the lock when fn panics, and when ctx ends in fn", check: (*fixture).doReleases},
+		{sentence: "If the lock can't be had before ctx ends, Do does not call fn", check: (*fixture).doInVain},
+		{sentence: "Do's fn has a context that ends with the loss, which Do's error tells", check: (*fixture).doLoses},
 	}
 }
 
 // held reports whether somebody holds the lock, whom the oracle need not know.
-func (s *scene) held() bool {
+func (s *fixture) held() bool {
 	s.Helper()
 	lease, err := s.rival(s.w.Client(s)).TryLock(s.Context())
 	if err == nil {
@@ -32,7 +32,7 @@ func (s *scene) held() bool {
 	return true
 }
 
-func (s *scene) doHolds() {
+func (s *fixture) doHolds() {
 	c := s.w.Client(s)
 	wrong := errors.New("wrong")
 	err := lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error {
@@ -50,7 +50,7 @@ func (s *scene) doHolds() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) doReleases() {
+func (s *fixture) doReleases() {
 	c := s.w.Client(s)
 	func() {
 		defer func() {
@@ -73,7 +73,7 @@ func (s *scene) doReleases() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) doInVain() {
+func (s *fixture) doInVain() {
 	vacate := s.occupy()
 	c := s.w.Client(s)
 	ctx, cancel := context.WithTimeout(s.Context(), brief)
@@ -89,8 +89,8 @@ func (s *scene) doInVain() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) doLoses() {
-	way := s.w.Way(s)
+func (s *fixture) doLoses() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context, _ *lock.Lease) error {
 		way.Expire(s)

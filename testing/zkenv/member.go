@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"testing"
@@ -6,10 +6,10 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// A Member is one server of a world. Its faults need [Breakable] and last until they
+// A Member is one server of an environment. Its faults need [Breakable] and last until they
 // are ended, or the test has.
 type Member struct {
-	world  *World
+	env    *Env
 	number int
 }
 
@@ -17,15 +17,15 @@ type Member struct {
 // the test has ended.
 func (m *Member) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	host := m.world.host
+	host := m.env.host
 	return connect(t, host.member(m.number), append(host.options(), opts...))
 }
 
-// Way returns a new way to this member, that can be harmed.
-func (m *Member) Way(t testing.TB) *Way {
+// Route returns a new way to this member, that can be harmed.
+func (m *Member) Route(t testing.TB) *Route {
 	t.Helper()
-	proxy, opts := m.world.host.proxy(t, m.number)
-	return &Way{Proxy: proxy, member: m, options: opts}
+	proxy, opts := m.env.host.proxy(t, m.number)
+	return &Route{Proxy: proxy, member: m, options: opts}
 }
 
 // Freeze stops the server in its tracks, as SIGSTOP does: connections stand and nothing
@@ -33,7 +33,7 @@ func (m *Member) Way(t testing.TB) *Way {
 func (m *Member) Freeze(t testing.TB) {
 	t.Helper()
 	m.mustBreak(t)
-	if err := m.world.host.freeze(m.number); err != nil {
+	if err := m.env.host.freeze(m.number); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Member) Freeze(t testing.TB) {
 // on any goroutine.
 func (m *Member) Thaw(t testing.TB) {
 	t.Helper()
-	if err := m.world.host.thaw(m.number); err != nil {
+	if err := m.env.host.thaw(m.number); err != nil {
 		t.Error(err)
 	}
 }
@@ -53,34 +53,34 @@ func (m *Member) Thaw(t testing.TB) {
 func (m *Member) Isolate(t testing.TB) {
 	t.Helper()
 	m.mustBreak(t)
-	if m.world.kind.Members() == 1 {
-		t.Fatalf("worlds: isolate: the world must be an ensemble, and is %v", m.world.kind)
+	if m.env.kind.Members() == 1 {
+		t.Fatalf("zkenv: isolate: the environment must be an ensemble, and is %v", m.env.kind)
 	}
-	if err := m.world.host.isolate(m.number); err != nil {
+	if err := m.env.host.isolate(m.number); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Heal ends what Isolate began.
-func (m *Member) Heal() { m.world.host.heal(m.number) }
+func (m *Member) Heal() { m.env.host.heal(m.number) }
 
 // Restart kills the server, starts it again with its data and returns when it serves
 // clients. A member of an ensemble serves clients once it has found a leader. It may be
 // called on any goroutine.
 func (m *Member) Restart(t testing.TB) {
 	t.Helper()
-	if !m.world.cfg.breakable {
-		t.Error("worlds: a member can be restarted only in a test that is Breakable")
+	if !m.env.cfg.breakable {
+		t.Error("zkenv: a member can be restarted only in a test that is Breakable")
 		return
 	}
-	if err := m.world.host.restart(t.Context(), m.number); err != nil {
+	if err := m.env.host.restart(t.Context(), m.number); err != nil {
 		t.Error(err)
 	}
 }
 
 func (m *Member) mustBreak(t testing.TB) {
 	t.Helper()
-	if !m.world.cfg.breakable {
-		t.Fatal("worlds: a member can be broken only in a test that is Breakable: the others share it")
+	if !m.env.cfg.breakable {
+		t.Fatal("zkenv: a member can be broken only in a test that is Breakable: the others share it")
 	}
 }

@@ -14,23 +14,23 @@ import (
 // sessionAtStake is the session timeout of clients that lose their session by its time.
 const sessionAtStake = 4 * time.Second
 
-// lossPromises are those that concern the end of a session, a client or a znode.
-func lossPromises() []promise {
-	return []promise{
-		{sentence: "Lost is closed before anybody else can be granted the lock", check: (*scene).lossComesFirst},
-		{sentence: "A lease is lost with its session, Err tells the cause, and the lock can be had again", check: (*scene).sessionEndsHeld},
-		{sentence: "Context ends when the lease is lost, with the LostError as its cause", check: (*scene).contextEndsWithTheLoss},
-		{sentence: "A lost lease's Release gives its LostError", check: (*scene).releaseOfALost},
-		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait for ever", check: (*scene).sessionEndsWaiting},
-		{sentence: "A session that ends while Release waits has released the lock", check: (*scene).sessionEndsReleasing},
-		{sentence: "A lease is lost when its znode is deleted by another client", check: (*scene).znodeDeleted},
-		{sentence: "A lease is lost, and a wait ended, when the client is closed", check: (*scene).clientClosed},
+// lossCases are those that concern the end of a session, a client or a znode.
+func lossCases() []contractCase {
+	return []contractCase{
+		{sentence: "Lost is closed before anybody else can be granted the lock", check: (*fixture).lossComesFirst},
+		{sentence: "A lease is lost with its session, Err tells the cause, and the lock can be had again", check: (*fixture).sessionEndsHeld},
+		{sentence: "Context ends when the lease is lost, with the LostError as its cause", check: (*fixture).contextEndsWithTheLoss},
+		{sentence: "A lost lease's Release gives its LostError", check: (*fixture).releaseOfALost},
+		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait for ever", check: (*fixture).sessionEndsWaiting},
+		{sentence: "A session that ends while Release waits has released the lock", check: (*fixture).sessionEndsReleasing},
+		{sentence: "A lease is lost when its znode is deleted by another client", check: (*fixture).znodeDeleted},
+		{sentence: "A lease is lost, and a wait ended, when the client is closed", check: (*fixture).clientClosed},
 	}
 }
 
 // lossComesFirst cuts the holder off without a word. In virtual time that is done at moments
 // spread over a session, so that heartbeats and ticks are met at all phases.
-func (s *scene) lossComesFirst() {
+func (s *fixture) lossComesFirst() {
 	phases := []time.Duration{100 * time.Millisecond}
 	if s.w.Kind().Virtual() {
 		for at := time.Duration(0); at < sessionAtStake; at += 73 * time.Millisecond {
@@ -46,8 +46,8 @@ func (s *scene) lossComesFirst() {
 	}
 }
 
-func (s *scene) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
-	way := s.w.Way(s)
+func (s *fixture) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
+	way := s.w.Route(s)
 	holder, next := way.Client(s, framework.WithSessionTimeout(sessionAtStake)), s.w.Client(s)
 	lease := s.mustLock(s.locker(holder))
 	done := make(chan outcome, 1)
@@ -67,7 +67,7 @@ func (s *scene) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
 }
 
 // mustBeLost waits for the loss of a lease and holds what it tells against cause.
-func (s *scene) mustBeLost(lease *lock.Lease, cause error) {
+func (s *fixture) mustBeLost(lease *lock.Lease, cause error) {
 	s.Helper()
 	receive(s, lease.Lost(), "the loss of the lease")
 	var lostErr *lock.LostError
@@ -77,8 +77,8 @@ func (s *scene) mustBeLost(lease *lock.Lease, cause error) {
 	}
 }
 
-func (s *scene) sessionEndsHeld() {
-	way := s.w.Way(s)
+func (s *fixture) sessionEndsHeld() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	l := s.locker(c)
 	lease := s.mustLock(l)
@@ -95,8 +95,8 @@ func (s *scene) sessionEndsHeld() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) contextEndsWithTheLoss() {
-	way := s.w.Way(s)
+func (s *fixture) contextEndsWithTheLoss() {
+	way := s.w.Route(s)
 	lease := s.mustLock(s.locker(way.Client(s)))
 	held, cancel := lease.Context(s.Context())
 	defer cancel()
@@ -112,8 +112,8 @@ func (s *scene) contextEndsWithTheLoss() {
 	}
 }
 
-func (s *scene) releaseOfALost() {
-	way := s.w.Way(s)
+func (s *fixture) releaseOfALost() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	lease := s.mustLock(s.locker(c))
 	way.Expire(s)
@@ -129,14 +129,14 @@ func (s *scene) releaseOfALost() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) sessionEndsWaiting() {
+func (s *fixture) sessionEndsWaiting() {
 	vacate := s.occupy()
-	way := s.w.Way(s)
+	way := s.w.Route(s)
 	c := way.Client(s)
 	done := s.lockLater(s.Context(), s.locker(c))
 	s.mustWait(done)
 	way.Expire(s)
-	s.w.Settle()
+	s.w.Quiesce()
 	vacate()
 	got := receive(s, done, "the end of the wait")
 	if got.err == nil {
@@ -150,8 +150,8 @@ func (s *scene) sessionEndsWaiting() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) sessionEndsReleasing() {
-	way := s.w.Way(s)
+func (s *fixture) sessionEndsReleasing() {
+	way := s.w.Route(s)
 	c := way.Client(s)
 	lease := s.mustLock(s.locker(c))
 	var held []*fault.Handle
@@ -162,7 +162,7 @@ func (s *scene) sessionEndsReleasing() {
 	}
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
-	s.w.Settle()
+	s.w.Quiesce()
 	if held[0].Hits()+held[1].Hits() == 0 {
 		s.Error("no request of the release was held")
 	}
@@ -178,7 +178,7 @@ func (s *scene) sessionEndsReleasing() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) znodeDeleted() {
+func (s *fixture) znodeDeleted() {
 	operator, c := s.w.Client(s), s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
 	s.oracle.Leave(lease) // what follows excludes nobody
@@ -193,7 +193,7 @@ func (s *scene) znodeDeleted() {
 	s.mustBeQuiet(c)
 }
 
-func (s *scene) clientClosed() {
+func (s *fixture) clientClosed() {
 	holding, waiting := s.w.Client(s), s.w.Client(s)
 	lease := s.mustLock(s.locker(holding))
 	l := s.cfg.rival(s, waiting, s.path)
@@ -202,7 +202,7 @@ func (s *scene) clientClosed() {
 		_, err := l.Lock(s.Context())
 		done <- err
 	})
-	s.w.Settle()
+	s.w.Quiesce()
 	if err := waiting.Close(); err != nil {
 		s.Error(err)
 	}

@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"testing"
@@ -7,9 +7,9 @@ import (
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
-// A Way is one that clients take to a server: a proxy, with all that this can do to
+// A Route is one that clients take to a server: a proxy, with all that this can do to
 // them, that no other client shares. It is closed when the test has ended.
-type Way struct {
+type Route struct {
 	*zkproxy.Proxy
 	member  *Member
 	options []framework.Option
@@ -17,7 +17,7 @@ type Way struct {
 
 // Client returns a client that is connected by this way, and is closed when the test
 // has ended.
-func (y *Way) Client(t testing.TB, opts ...framework.Option) *framework.Client {
+func (y *Route) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	return connect(t, y.Addr(), append(y.options, opts...))
 }
@@ -26,16 +26,16 @@ func (y *Way) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 // their time were over: it cuts the connections, has the server end the
 // sessions while nobody can come back, and opens the way again, healing whatever it suffered.
 // The clients learn of it when they reconnect. It fails the test if nobody is connected.
-func (y *Way) Expire(t testing.TB) {
+func (y *Route) Expire(t testing.TB) {
 	t.Helper()
 	sessions := y.Sessions()
 	if len(sessions) == 0 {
-		t.Fatal("worlds: expire: nobody is connected")
+		t.Fatal("zkenv: expire: nobody is connected")
 	}
 	y.Refuse()
 	y.Cut()
 	for _, s := range sessions {
-		if err := y.member.world.host.expire(t.Context(), y.member.number, s); err != nil {
+		if err := y.member.env.host.expire(t.Context(), y.member.number, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package worlds
+package zkenv
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (e embedded) thaw(i int) error {
 func (e embedded) isolate(i int) error { e.server.Frontend(i).Isolate(); return nil }
 
 func (e embedded) restart(context.Context, int) error {
-	return errors.New("worlds: restart: an embedded server cannot be restarted")
+	return errors.New("zkenv: restart: an embedded server cannot be restarted")
 }
 
 func (e embedded) heal(i int) { e.server.Frontend(i).Heal() }

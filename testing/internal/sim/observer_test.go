@@ -17,9 +17,9 @@ type znode struct {
 	czxid int64
 }
 
-// witness is told what the leader decides, before any client can know: it is the
+// observe is told what the leader decides, before any client can know: it is the
 // truth that the validators go by.
-func (w *world) witness(x zkserver.Transaction) {
+func (w *world) observe(x zkserver.Transaction) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if x.Began != 0 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -27,10 +27,10 @@ const (
 	prompt = 5 * time.Second
 )
 
-// A scene is a lock at a path that nobody else uses, in one world.
-type scene struct {
+// A scene is a lock at a path that nobody else uses, in one environment.
+type fixture struct {
 	*testing.T
-	w         *worlds.World
+	w         *zkenv.Env
 	newLocker NewLocker
 	cfg       config
 	path      string
@@ -40,14 +40,14 @@ type scene struct {
 }
 
 // Context returns what shadows the test's: it ends in time where a lock never returns.
-func (s *scene) Context() context.Context { return s.ctx }
+func (s *fixture) Context() context.Context { return s.ctx }
 
-func newScene(t *testing.T, w *worlds.World, newLocker NewLocker, cfg config) *scene {
+func newFixture(t *testing.T, w *zkenv.Env, newLocker NewLocker, cfg config) *fixture {
 	t.Helper()
 	// The real servers outlive the test, and may have been here before.
 	path := fmt.Sprintf("/locktest/%016x/lock", rand.Uint64())
 	ctx, cancel := context.WithTimeout(t.Context(), sceneLimit)
-	s := &scene{T: t, w: w, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
+	s := &fixture{T: t, w: w, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
 		ended := make(chan struct{})
@@ -65,25 +65,25 @@ func newScene(t *testing.T, w *worlds.World, newLocker NewLocker, cfg config) *s
 }
 
 // spawn runs fn on a goroutine that the test waits for before it ends, when the context has.
-func (s *scene) spawn(fn func()) { s.running.Go(fn) }
+func (s *fixture) spawn(fn func()) { s.running.Go(fn) }
 
-// elsewhere returns a scene with another lock in the same world.
-func (s *scene) elsewhere() *scene { return newScene(s.T, s.w, s.newLocker, s.cfg) }
+// elsewhere returns a scene with another lock in the same environment.
+func (s *fixture) elsewhere() *fixture { return newFixture(s.T, s.w, s.newLocker, s.cfg) }
 
 // locker returns the lock under test for a client.
-func (s *scene) locker(c *framework.Client) lock.Locker {
+func (s *fixture) locker(c *framework.Client) lock.Locker {
 	s.Helper()
 	return s.newLocker(s.T, c, s.path)
 }
 
 // rival returns a lock that excludes the one under test.
-func (s *scene) rival(c *framework.Client) lock.Locker {
+func (s *fixture) rival(c *framework.Client) lock.Locker {
 	s.Helper()
 	return s.cfg.rival(s.T, c, s.path)
 }
 
 // lock locks, tells the oracle, and holds the result against what holds for all of them.
-func (s *scene) lock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+func (s *fixture) lock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 	s.Helper()
 	return s.granted(l.Lock(ctx))
 }
@@ -91,7 +91,7 @@ func (s *scene) lock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 // catchUp has c's server catch up with the ensemble: TryLock may refuse by what the
 // server knows, and a lagging one does not know of a release yet. A sync would not do:
 // the leader answers its own clients' without having applied what it has committed.
-func (s *scene) catchUp(c *framework.Client) {
+func (s *fixture) catchUp(c *framework.Client) {
 	s.Helper()
 	written, err := c.Create(s.Context(), s.path+"-catch-up-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents())
 	if err == nil {
@@ -103,12 +103,12 @@ func (s *scene) catchUp(c *framework.Client) {
 }
 
 // tryLock is lock for TryLock.
-func (s *scene) tryLock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
+func (s *fixture) tryLock(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 	s.Helper()
 	return s.granted(l.TryLock(ctx))
 }
 
-func (s *scene) granted(lease *lock.Lease, err error) (*lock.Lease, error) {
+func (s *fixture) granted(lease *lock.Lease, err error) (*lock.Lease, error) {
 	s.Helper()
 	switch {
 	case lease == nil && err == nil:
@@ -124,7 +124,7 @@ func (s *scene) granted(lease *lock.Lease, err error) (*lock.Lease, error) {
 }
 
 // grantedAlone is granted for a lock that excludes the one under test.
-func (s *scene) grantedAlone(lease *lock.Lease, err error) (*lock.Lease, error) {
+func (s *fixture) grantedAlone(lease *lock.Lease, err error) (*lock.Lease, error) {
 	if err == nil {
 		s.oracle.Enter(lease)
 	}
@@ -132,13 +132,13 @@ func (s *scene) grantedAlone(lease *lock.Lease, err error) (*lock.Lease, error) 
 }
 
 // release is the lease's Release, of which the oracle is told.
-func (s *scene) release(ctx context.Context, l *lock.Lease) error {
+func (s *fixture) release(ctx context.Context, l *lock.Lease) error {
 	s.oracle.Leave(l)
 	return l.Release(ctx)
 }
 
 // mustLock locks or fails the test.
-func (s *scene) mustLock(l lock.Locker) *lock.Lease {
+func (s *fixture) mustLock(l lock.Locker) *lock.Lease {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), generous)
 	defer cancel()
@@ -149,7 +149,7 @@ func (s *scene) mustLock(l lock.Locker) *lock.Lease {
 	return lease
 }
 
-func (s *scene) mustRelease(l *lock.Lease) {
+func (s *fixture) mustRelease(l *lock.Lease) {
 	s.Helper()
 	if err := s.release(s.Context(), l); err != nil {
 		s.Fatalf("Release: %v", err)
@@ -158,13 +158,13 @@ func (s *scene) mustRelease(l *lock.Lease) {
 
 // occupy has somebody else hold the lock, with a client of its own, until the function that
 // it returns is called.
-func (s *scene) occupy() (vacate func()) {
+func (s *fixture) occupy() (vacate func()) {
 	s.Helper()
 	return s.occupyBy(s.w.Client(s))
 }
 
 // occupyBy is occupy for a client that there is.
-func (s *scene) occupyBy(c *framework.Client) (vacate func()) {
+func (s *fixture) occupyBy(c *framework.Client) (vacate func()) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), generous)
 	defer cancel()
@@ -185,7 +185,7 @@ type outcome struct {
 }
 
 // lockLater calls Lock on a goroutine of its own.
-func (s *scene) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
+func (s *fixture) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
 	done := make(chan outcome, 1)
 	s.spawn(func() {
 		lease, err := s.lock(ctx, l)
@@ -195,7 +195,7 @@ func (s *scene) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
 }
 
 // mustGet waits for the lease that a Lock on another goroutine gets.
-func (s *scene) mustGet(done <-chan outcome) *lock.Lease {
+func (s *fixture) mustGet(done <-chan outcome) *lock.Lease {
 	s.Helper()
 	got := receive(s, done, "the grant")
 	if got.err != nil {
@@ -205,9 +205,9 @@ func (s *scene) mustGet(done <-chan outcome) *lock.Lease {
 }
 
 // mustWait fails the test if Lock has returned when nothing moves any more.
-func (s *scene) mustWait(done <-chan outcome) {
+func (s *fixture) mustWait(done <-chan outcome) {
 	s.Helper()
-	s.w.Settle()
+	s.w.Quiesce()
 	select {
 	case got := <-done:
 		s.Fatalf("Lock returned %v, %v; want it to wait", got.lease, got.err)
@@ -216,20 +216,20 @@ func (s *scene) mustWait(done <-chan outcome) {
 }
 
 // mustBeFree fails the test unless the lock can be had by somebody new.
-func (s *scene) mustBeFree() {
+func (s *fixture) mustBeFree() {
 	s.Helper()
 	s.mustBeFreeFor(s.w.Client(s))
 }
 
 // mustBeFreeFor is mustBeFree for a client that there is.
-func (s *scene) mustBeFreeFor(c *framework.Client) {
+func (s *fixture) mustBeFreeFor(c *framework.Client) {
 	s.Helper()
 	s.mustRelease(s.mustLock(s.locker(c)))
 	s.occupyBy(c)()
 }
 
 // mustBeQuiet fails the test unless the lock leaves nothing behind at the server.
-func (s *scene) mustBeQuiet(c *framework.Client) {
+func (s *fixture) mustBeQuiet(c *framework.Client) {
 	s.Helper()
 	var left []string
 	for end := time.Now().Add(generous); ; {

@@ -8,7 +8,7 @@ import (
 )
 
 // A Succession is how losses and the grants after them followed one another.
-type Succession struct {
+type LossReport struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
 	Succeeded int           // those that met a holder, and after which somebody else got the lock
 	MinGap    time.Duration // the least time from an observed loss to the successor's grant; 0 if none
@@ -21,20 +21,20 @@ type Succession struct {
 
 // A Gap is the time between a loss and the grant after it.
 type Gap struct {
-	Lost, Next *Tenure
+	Lost, Next *LeaseRecord
 }
 
 // Length is how long the gap is, less than 0 if the loss was notified after the grant.
 func (g Gap) Length() time.Duration { return time.Duration(g.Next.Grant.Return - g.Lost.Return) }
 
-// Succession compares each loss with the first grant after it that it has to precede. A negative
+// LossReport compares each loss with the first grant after it that it has to precede. A negative
 // gap is a fault: the holder was notified of its loss after the grant. If the lease's own release
 // reported the loss, the call of the release counts instead.
-func (h *History) Succession() Succession {
-	var s Succession
-	byLock := make(map[string][]*Tenure)
+func (h *History) LossReport() LossReport {
+	var s LossReport
+	byLock := make(map[string][]*LeaseRecord)
 	for _, t := range h.Tenures { // in the order of their grants
-		for _, st := range t.Grant.Stakes {
+		for _, st := range t.Grant.Locks {
 			byLock[st.Lock] = append(byLock[st.Lock], t)
 		}
 	}
@@ -52,7 +52,7 @@ func (h *History) Succession() Succession {
 	return s
 }
 
-func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
+func (s *LossReport) add(t *LeaseRecord, byLock map[string][]*LeaseRecord) {
 	switch {
 	case t.Revoked > 0:
 		s.Revoked++
@@ -87,9 +87,9 @@ func (s *Succession) add(t *Tenure, byLock map[string][]*Tenure) {
 }
 
 // successor returns the first tenure that was granted after t and excludes it.
-func successor(t *Tenure, byLock map[string][]*Tenure) *Tenure {
-	var first *Tenure
-	for _, st := range t.Grant.Stakes {
+func successor(t *LeaseRecord, byLock map[string][]*LeaseRecord) *LeaseRecord {
+	var first *LeaseRecord
+	for _, st := range t.Grant.Locks {
 		all := byLock[st.Lock]
 		i := slices.Index(all, t)
 		for _, next := range all[i+1:] {

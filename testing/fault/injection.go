@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// A Strike is the claim of a rule on one frame. It is for those who carry frames
+// A Injection is the claim of a rule on one frame. It is for those who carry frames
 // and consult [Rules]; a test has no use for it.
-type Strike struct {
+type Injection struct {
 	handle *Handle // immutable
 	ended  bool    // landed or abandoned; guarded by handle.rules.mu
 }
 
 // Action returns what is to befall the frame; it is never [Pass].
-func (s *Strike) Action() Action { return s.handle.rule.Action }
+func (s *Injection) Action() Action { return s.handle.rule.Action }
 
 // Code returns the error code of a [Refuse], and 0 with any other Action.
-func (s *Strike) Code() Code { return s.handle.rule.Code }
+func (s *Injection) Code() Code { return s.handle.rule.Code }
 
-// Land counts the rule's hit. The carrier calls it at the moment that the Action's
+// Commit counts the rule's hit. The carrier calls it at the moment that the Action's
 // documentation names. It does nothing on a strike that has landed or been
 // abandoned.
-func (s *Strike) Land() {
+func (s *Injection) Commit() {
 	s.handle.rules.mu.Lock()
 	defer s.handle.rules.mu.Unlock()
-	s.landLocked()
+	s.commitLocked()
 	s.handle.rules.tidyLocked()
 }
 
-// Abandon gives the claim back, so that the rule can claim another frame for it,
+// Cancel gives the claim back, so that the rule can claim another frame for it,
 // unless it has been removed. The carrier calls it for a frame whose turn will
 // not come. It does nothing on a strike that has landed or been abandoned, and
 // on nil.
-func (s *Strike) Abandon() {
+func (s *Injection) Cancel() {
 	if s == nil {
 		return
 	}
@@ -51,13 +51,13 @@ func (s *Strike) Abandon() {
 }
 
 // Released returns a channel that is closed when the rule has been released.
-func (s *Strike) Released() <-chan struct{} { return s.handle.released }
+func (s *Injection) Released() <-chan struct{} { return s.handle.released }
 
 // Wait returns when a frame that arrived at the given time may go: with an Action
 // that holds, when the rule has been released; with one that delays, when the
 // Delay has passed since the arrival or the rule has been released; else at
 // once. It returns ctx's error if ctx ends first, and nil otherwise.
-func (s *Strike) Wait(ctx context.Context, arrived time.Time) error {
+func (s *Injection) Wait(ctx context.Context, arrived time.Time) error {
 	rule := s.handle.rule
 	var elapsed <-chan time.Time
 	switch {
@@ -78,7 +78,7 @@ func (s *Strike) Wait(ctx context.Context, arrived time.Time) error {
 	}
 }
 
-func (s *Strike) landLocked() {
+func (s *Injection) commitLocked() {
 	if s.ended {
 		return
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 // A fate is something that goes wrong, from one moment to another.
-type fate struct {
-	kind     *fateKind
+type plannedFault struct {
+	kind     *faultKind
 	at, span time.Duration
-	dice     uint64 // for what else there is to choose
+	seed     uint64 // for what else there is to choose
 }
 
 // A fateKind is a way in which something goes wrong. begin returns how to end it, nil if
 // that needs nothing.
-type fateKind struct {
+type faultKind struct {
 	name     string
 	weight   int
 	ensemble bool // needs more than one front end
@@ -27,9 +27,9 @@ type fateKind struct {
 }
 
 // newFates draws the faults of a schedule, in the order of their beginning.
-func newFates(r *rand.Rand, p *plan) []fate {
-	var lots []*fateKind
-	for _, kind := range fateKinds() {
+func newFates(r *rand.Rand, p *plan) []plannedFault {
+	var lots []*faultKind
+	for _, kind := range faultKinds() {
 		if kind.ensemble && p.frontends == 1 || kind.led && p.leader < 0 {
 			continue
 		}
@@ -38,20 +38,20 @@ func newFates(r *rand.Rand, p *plan) []fate {
 		}
 	}
 	rounds := float64(p.horizon) / float64(p.timeout)
-	fates := make([]fate, int(rounds*(0.3+1.5*r.Float64())))
+	fates := make([]plannedFault, int(rounds*(0.3+1.5*r.Float64())))
 	for i := range fates {
 		span := upTo(r, p.timeout*5/2)
 		if r.IntN(2) == 0 {
 			span = upTo(r, p.timeout/4)
 		}
-		fates[i] = fate{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, dice: r.Uint64()}
+		fates[i] = plannedFault{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, seed: r.Uint64()}
 	}
-	slices.SortStableFunc(fates, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(fates, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
 	return fates
 }
 
-// befall has everything go wrong that is planned, and ends all of it at the horizon.
-func (w *world) befall() {
+// injectFaults has everything go wrong that is planned, and ends all of it at the horizon.
+func (w *world) injectFaults() {
 	type ending struct {
 		at   time.Duration
 		name string
@@ -67,13 +67,13 @@ func (w *world) befall() {
 		}
 		pass(limit - w.now())
 	}
-	for _, f := range w.plan.fates {
+	for _, f := range w.plan.faults {
 		endUntil(f.at)
 		w.tell("fate", f.kind.name, f.span)
 		if !f.kind.spares {
 			w.harm(nil, f.span)
 		}
-		if end := f.kind.begin(w, rand.New(rand.NewPCG(f.dice, 5)), f.span); end != nil {
+		if end := f.kind.begin(w, rand.New(rand.NewPCG(f.seed, 5)), f.span); end != nil {
 			pending = append(pending, ending{min(f.at+f.span, w.plan.horizon), f.kind.name, end})
 			slices.SortStableFunc(pending, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
 		}

@@ -9,20 +9,20 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// requestPromises are those that hold whatever befalls any request.
-func requestPromises() []promise {
-	var all []promise
+// requestCases are those that hold whatever befalls any request.
+func requestCases() []contractCase {
+	var all []contractCase
 	for sentence, action := range map[string]fault.Action{
 		"Whichever request does not arrive, no two hold the lock and nobody is in anybody's way": fault.CutBefore,
 		"Whichever reply is lost, no two hold the lock and nobody is in anybody's way":           fault.DropReply,
 		"Whichever request is held up, no two hold the lock and nobody is in anybody's way":      fault.HoldRequest,
 		"Whichever reply is held up, no two hold the lock and nobody is in anybody's way":        fault.HoldReply,
 	} {
-		all = append(all, promise{sentence: sentence, check: func(s *scene) { s.meetEverywhere(action) }})
+		all = append(all, contractCase{sentence: sentence, check: func(s *fixture) { s.meetEverywhere(action) }})
 	}
 	return all
 }
@@ -46,7 +46,7 @@ func (m mishap) String() string {
 // meetEverywhere has the action meet each request in turn, with all that can come on top. That takes
 // hundreds of attempts, so it does all of them with one embedded server. With other servers it leaves
 // out what is the same for these.
-func (s *scene) meetEverywhere(action fault.Action) {
+func (s *fixture) meetEverywhere(action fault.Action) {
 	other := s.w.Client(s)
 	holds := action == fault.HoldRequest || action == fault.HoldReply
 	for _, contended := range []bool{false, true} {
@@ -56,7 +56,7 @@ func (s *scene) meetEverywhere(action fault.Action) {
 				if expires && !holds {
 					continue // a hold before it has been the same
 				}
-				if s.w.Kind() != worlds.Embedded && (contended || holds && ctxEnds == expires) {
+				if s.w.Kind() != zkenv.Embedded && (contended || holds && ctxEnds == expires) {
 					continue
 				}
 				s.meetEach(m, other)
@@ -69,7 +69,7 @@ func (s *scene) meetEverywhere(action fault.Action) {
 }
 
 // meetEach makes an attempt for each request that can be met.
-func (s *scene) meetEach(m mishap, other *framework.Client) {
+func (s *fixture) meetEach(m mishap, other *framework.Client) {
 	const most = 50 // far above what an acquire and release take
 	n := 0
 	for n < most && s.elsewhere().meet(m, n, other) {
@@ -82,9 +82,9 @@ func (s *scene) meetEach(m mishap, other *framework.Client) {
 
 // meet locks and releases while m befalls request number n. It reports false if there was
 // no such request.
-func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
+func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	s.Helper()
-	way := s.w.Way(s)
+	way := s.w.Route(s)
 	c := way.Client(s, framework.WithSessionTimeout(sessionAtStake), framework.WithMaxPacket(smallPacket, smallPacket))
 	vacate := func() {}
 	if m.contended {
@@ -103,7 +103,7 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 		})
 	})
 	if m.contended {
-		s.w.Settle()
+		s.w.Quiesce()
 		if m.stays && rule.Hits() == 0 {
 			cancel() // all requests of an attempt that waits have been met
 		}
@@ -144,7 +144,7 @@ func (s *scene) meet(m mishap, n int, other *framework.Client) bool {
 }
 
 // lockAndRelease locks, calls check with the lease, and releases.
-func (s *scene) lockAndRelease(ctx context.Context, l lock.Locker, check func(*lock.Lease)) error {
+func (s *fixture) lockAndRelease(ctx context.Context, l lock.Locker, check func(*lock.Lease)) error {
 	lease, err := s.lock(ctx, l)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *scene) lockAndRelease(ctx context.Context, l lock.Locker, check func(*l
 
 // mustExist fails the test unless the znodes of a lease exist, and belong to the session of c, for
 // as long as the lease is held.
-func (s *scene) mustExist(lease *lock.Lease, c, other *framework.Client) {
+func (s *fixture) mustExist(lease *lock.Lease, c, other *framework.Client) {
 	leases := lease.Members()
 	if leases == nil {
 		leases = []*lock.Lease{lease}
@@ -176,7 +176,7 @@ func (s *scene) mustExist(lease *lock.Lease, c, other *framework.Client) {
 }
 
 // mustLeaveTheHolder waits until the holder's znodes are all that exists at the lock's path.
-func (s *scene) mustLeaveTheHolder(holder *framework.Client) {
+func (s *fixture) mustLeaveTheHolder(holder *framework.Client) {
 	s.Helper()
 	zktest.Eventually(s, generous, "the holder's znodes alone", func() bool {
 		left, err := leftovers(s.Context(), holder, s.path)

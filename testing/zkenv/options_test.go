@@ -1,4 +1,4 @@
-package worlds_test
+package zkenv_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // misuseVariable has TestMisuse do its work.
@@ -14,19 +14,19 @@ const misuseVariable = "WORLDS_MISUSE"
 
 // TestMisuse fails, in a process of its own: see TestMisuseIsRefused.
 func TestMisuse(t *testing.T) {
-	nothing := func(*testing.T, *worlds.World) {}
+	nothing := func(*testing.T, *zkenv.Env) {}
 	switch os.Getenv(misuseVariable) {
 	case "options":
-		worlds.Each(t, nothing, nil, worlds.Only("", worlds.Embedded), worlds.Only("unknown", 7))
+		zkenv.ForEach(t, nothing, nil, zkenv.Only("", zkenv.Embedded), zkenv.Only("unknown", 7))
 	case "freeze":
-		worlds.Each(t, func(t *testing.T, w *worlds.World) { w.Members()[0].Freeze(t) }, worlds.Only("quick", worlds.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Freeze(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "isolate":
-		worlds.Each(t, func(t *testing.T, w *worlds.World) { w.Members()[0].Isolate(t) },
-			worlds.Breakable(), worlds.Only("quick", worlds.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Isolate(t) },
+			zkenv.Breakable(), zkenv.Only("quick", zkenv.Embedded))
 	case "expire":
-		worlds.Each(t, func(t *testing.T, w *worlds.World) { w.Way(t).Expire(t) }, worlds.Only("quick", worlds.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "goroutine":
-		worlds.Each(t, func(t *testing.T, _ *worlds.World) { go func() { select {} }() }, worlds.Only("quick", worlds.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, _ *zkenv.Env) { go func() { select {} }() }, zkenv.Only("quick", zkenv.Embedded))
 	}
 }
 
@@ -39,7 +39,7 @@ func TestMisuseIsRefused(t *testing.T) {
 	for misuse, want := range map[string][]string{
 		"options": {
 			"option 0: must not be nil", "the reason must not be empty",
-			"Kind(7): must be one of the package's constants", "must leave at least one world",
+			"Kind(7): must be one of the package's constants", "must leave at least one environment",
 		},
 		"freeze":    {"only in a test that is Breakable"},
 		"isolate":   {"must be an ensemble, and is embedded"},

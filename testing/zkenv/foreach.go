@@ -1,15 +1,15 @@
-package worlds
+package zkenv
 
 import (
 	"testing"
 	"testing/synctest"
 )
 
-// Each runs body in each world, as subtests by the worlds' names. They are parallel
-// tests, so that Each may return before they have run, as t.Run does with those;
+// ForEach runs body in each environment, as subtests by the environments' names. They are parallel
+// tests, so that ForEach may return before they have run, as t.Run does with those;
 // whatever the body needs from outside has to stay until t ends. It fails the
 // test if an option is faulty.
-func Each(t *testing.T, body func(t *testing.T, w *World), opts ...Option) {
+func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 	t.Helper()
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -22,10 +22,10 @@ func Each(t *testing.T, body func(t *testing.T, w *World), opts ...Option) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			if kind.Virtual() {
-				synctest.Test(t, func(t *testing.T) { body(t, &World{kind, newEmbedded(t, kind), cfg}) })
+				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind), cfg}) })
 				return
 			}
-			body(t, &World{kind, newReal(t, kind, cfg.breakable), cfg})
+			body(t, &Env{kind, newReal(t, kind, cfg.breakable), cfg})
 		})
 	}
 }

@@ -15,50 +15,50 @@ func TestSuccession(t *testing.T) {
 		return tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(alive, observed), next)
 	}
 	h := holder(20, 25).assemble(t)
-	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 1 || s.MinGap != 6 || len(s.Faults) > 0 {
+	if s := h.LossReport(); s.Losses != 1 || s.Succeeded != 1 || s.MinGap != 6 || len(s.Faults) > 0 {
 		t.Errorf("a loss in time: %+v; want a gap of 6ns", s)
 	}
 	h = holder(32, 33).assemble(t)
-	if s := h.Succession(); len(s.Faults) != 1 || !strings.HasPrefix(s.Faults[0], "loss before succession: ") || s.MinGap != -2 {
+	if s := h.LossReport(); len(s.Faults) != 1 || !strings.HasPrefix(s.Faults[0], "loss before succession: ") || s.MinGap != -2 {
 		t.Errorf("a loss that is late: %+v; want a fault", s)
 	}
 	h = holder(20, 33).assemble(t)
-	if s := h.Succession(); len(s.Faults) != 1 || s.MinGap != -2 {
+	if s := h.LossReport(); len(s.Faults) != 1 || s.MinGap != -2 {
 		t.Errorf("a loss that is notified late: %+v; want a fault", s)
 	}
 	h.Stop("x", 21, 32)
-	if s := h.Succession(); s.Stopped != 1 || s.Losses != 0 || s.Succeeded != 0 {
+	if s := h.LossReport(); s.Stopped != 1 || s.Losses != 0 || s.Succeeded != 0 {
 		t.Errorf("a loss in a stopped process: %+v; want it told apart", s)
 	}
 	releasing := lost(20, 33)
 	releasing[0].Call = 24
 	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
-	if s := h.Succession(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 || len(s.Released) != 1 || s.Released[0].Length() != -2 {
+	if s := h.LossReport(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 || len(s.Released) != 1 || s.Released[0].Length() != -2 {
 		t.Errorf("a loss that a release tells of: %+v; want no gap", s)
 	}
 	releasing[0].Call = 32
 	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
-	if s := h.Succession(); len(s.Faults) != 1 {
+	if s := h.LossReport(); len(s.Faults) != 1 {
 		t.Errorf("a release that reports a loss, and begins after the next grant: %+v; want a fault", s)
 	}
 	h = holder(20, 25).assemble(t)
 	h.Stop("x", 2, 8)
-	if s := h.Succession(); s.Stopped != 1 {
+	if s := h.LossReport(); s.Stopped != 1 {
 		t.Errorf("a grant across a stop: %+v; want its loss told apart", s)
 	}
 	h = holder(32, 33).assemble(t)
 	h.Revoke("x", 1, 30)
-	if s := h.Succession(); s.Revoked != 1 || len(s.Faults) > 0 {
+	if s := h.LossReport(); s.Revoked != 1 || len(s.Faults) > 0 {
 		t.Errorf("a loss of a session that was closed: %+v; want it told apart", s)
 	}
 	second := lost(51, 52)
 	second[0].Lease = "2"
 	several := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(20, 25), grant("2", "y", 6, 1, 50), second, grant("3", "z", 8, 2, 61)).assemble(t)
-	if s := several.Succession(); len(s.Gaps) != 2 || s.MinGap != 9 || s.Gaps[0].Lost.Grant.Owner != "y" || s.Gaps[1].Length() != 25 {
+	if s := several.LossReport(); len(s.Gaps) != 2 || s.MinGap != 9 || s.Gaps[0].Lost.Grant.Owner != "y" || s.Gaps[1].Length() != 25 {
 		t.Errorf("two losses: %+v; want the second's gap of 9ns, then the first's of 25ns", s)
 	}
 	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
-	if s := readers.Succession(); s.MinGap != 6 {
+	if s := readers.LossReport(); s.MinGap != 6 {
 		t.Errorf("a reader beside a reader: %+v; want the writer for its successor", s)
 	}
 }

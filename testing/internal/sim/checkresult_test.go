@@ -32,10 +32,10 @@ var expected = []struct {
 	{framework.ErrSessionEnded, "session ended"},
 }
 
-// judge holds the end of a call against what its context says, and its error against
+// checkResult holds the end of a call against what its context says, and its error against
 // those that are documented: the validators of "bounded calls" and, for errors, of
 // "nothing hidden".
-func (k *worker) judge(op string, c call, err error) {
+func (k *worker) checkResult(op string, c call, err error) {
 	w := k.w
 	w.tell(k.name, op+" has returned", err)
 	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {

@@ -1,4 +1,4 @@
-package worlds_test
+package zkenv_test
 
 import (
 	"testing"

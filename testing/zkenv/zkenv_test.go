@@ -1,4 +1,4 @@
-package worlds_test
+package zkenv_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/worlds"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -19,7 +19,7 @@ const generous = 30 * time.Second
 
 func TestClientsOfAWorldSeeOneTree(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := w.Client(t), w.Client(t, framework.WithNamespace("seen"))
 		if _, err := a.Create(t.Context(), "/seen/node", []byte("x"), framework.WithParents()); err != nil {
 			t.Fatal(err)
@@ -40,26 +40,26 @@ func TestEachRunsInAllWorldsThatAreAllowed(t *testing.T) {
 	t.Parallel()
 	var (
 		mu  sync.Mutex
-		ran []worlds.Kind
+		ran []zkenv.Kind
 	)
 	t.Run("group", func(t *testing.T) {
-		worlds.Each(t, func(_ *testing.T, w *worlds.World) {
+		zkenv.ForEach(t, func(_ *testing.T, w *zkenv.Env) {
 			mu.Lock()
 			defer mu.Unlock()
 			ran = append(ran, w.Kind())
-		}, worlds.Only("the first reason", worlds.Embedded, worlds.EmbeddedEnsemble, worlds.Ensemble),
-			worlds.Only("the second", worlds.EmbeddedEnsemble, worlds.Embedded))
+		}, zkenv.Only("the first reason", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Ensemble),
+			zkenv.Only("the second", zkenv.EmbeddedEnsemble, zkenv.Embedded))
 	})
 	slices.Sort(ran)
-	if want := []worlds.Kind{worlds.Embedded, worlds.EmbeddedEnsemble}; !slices.Equal(ran, want) {
+	if want := []zkenv.Kind{zkenv.Embedded, zkenv.EmbeddedEnsemble}; !slices.Equal(ran, want) {
 		t.Errorf("ran in %v, want %v", ran, want)
 	}
 }
 
 func TestWayIsHarmedAlone(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way := w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way := w.Route(t)
 		harmed, other := way.Client(t), w.Client(t)
 		way.ResetRequests()
 		lost := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/", Action: fault.DropReply})
@@ -85,8 +85,8 @@ func TestWayIsHarmedAlone(t *testing.T) {
 
 func TestExpireEndsTheSessionsOfAWay(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
-		way := w.Way(t)
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way := w.Route(t)
 		c := way.Client(t)
 		before := c.Session().ID
 		node, err := c.Create(t.Context(), "/expired-", nil, framework.Ephemeral(), framework.Sequential())
@@ -104,7 +104,7 @@ func TestExpireEndsTheSessionsOfAWay(t *testing.T) {
 
 func TestFrozenMemberAnswersNothing(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		first, last := members[0], members[len(members)-1]
 		c := first.Client(t)
@@ -123,12 +123,12 @@ func TestFrozenMemberAnswersNothing(t *testing.T) {
 		if _, _, err := c.Exists(t.Context(), "/"); err != nil {
 			t.Error(err)
 		}
-	}, worlds.Breakable())
+	}, zkenv.Breakable())
 }
 
 func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()
 		follower, other := members[0], members[len(members)-1].Client(t)
 		c := follower.Client(t)
@@ -152,18 +152,18 @@ func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
 		if data, _, err := c.Get(t.Context(), "/node"); err != nil || string(data) != "new" {
 			t.Errorf("data %q, %v; want new", data, err)
 		}
-	}, worlds.Breakable(), worlds.Only("it takes another member", worlds.EmbeddedEnsemble, worlds.Ensemble))
+	}, zkenv.Breakable(), zkenv.Only("it takes another member", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
-// TestADayInABubble has no real world: it would take a day.
+// TestADayInABubble has no real environment: it would take a day.
 func TestADayInABubble(t *testing.T) {
 	t.Parallel()
-	worlds.Each(t, func(t *testing.T, w *worlds.World) {
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		before := c.Session().ID
 		<-time.After(24 * time.Hour)
 		if now := c.Session().ID; c.State() != framework.Connected || now != before {
 			t.Errorf("%v in session %#x after a day, want Connected in %#x", c.State(), now, before)
 		}
-	}, worlds.Only("virtual time", worlds.Embedded))
+	}, zkenv.Only("virtual time", zkenv.Embedded))
 }
