@@ -59,7 +59,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 		s.models[m.Name] = &tally{refused: h.Fails[m.Name]}
 	}
 	last := make(map[string]string) // by group
-	for _, tenure := range h.Tenures {
+	for _, tenure := range h.Leases {
 		s.models[tenure.Grant.Model].add(tenure, last)
 	}
 	return s

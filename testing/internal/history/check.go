@@ -97,7 +97,7 @@ func (h *History) groups() []*group {
 		}
 		return g
 	}
-	for _, t := range h.Tenures {
+	for _, t := range h.Leases {
 		if g := of(t.Grant); !t.stillborn() {
 			g.add(t)
 		}

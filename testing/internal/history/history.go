@@ -43,10 +43,10 @@ func (t *LeaseRecord) span() (from, to int64) {
 
 // A History is what a number of clients have done, and what was done to them.
 type History struct {
-	Tenures []*LeaseRecord // in the order of their grants
-	Counts  []Record
-	Writes  []Record       // and reads
-	Fails   map[string]int // how many attempts got no lease, by model
+	Leases []*LeaseRecord // in the order of their grants
+	Counts []Record
+	Writes []Record       // and reads
+	Fails  map[string]int // how many attempts got no lease, by model
 
 	byLease map[string]*LeaseRecord
 }
@@ -60,7 +60,7 @@ func Assemble(records []Record) (*History, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(h.Tenures, func(a, b *LeaseRecord) int { return cmp.Compare(a.Grant.Return, b.Grant.Return) })
+	slices.SortFunc(h.Leases, func(a, b *LeaseRecord) int { return cmp.Compare(a.Grant.Return, b.Grant.Return) })
 	return h, nil
 }
 
@@ -68,7 +68,7 @@ func (h *History) add(r Record) error {
 	switch r.Kind {
 	case Granted:
 		t := &LeaseRecord{Grant: r, Alive: r.Return}
-		h.Tenures, h.byLease[r.Lease] = append(h.Tenures, t), t
+		h.Leases, h.byLease[r.Lease] = append(h.Leases, t), t
 		return nil
 	case Counted:
 		h.Counts = append(h.Counts, r)
@@ -102,7 +102,7 @@ func (h *History) add(r Record) error {
 // know: what it re-entered or counted meanwhile is left out of the check.
 func (h *History) Revoke(client string, session, at int64) {
 	known := at // when the client has observed it, whatever it had
-	for _, t := range h.Tenures {
+	for _, t := range h.Leases {
 		mine := t.Grant.Client == client && (t.Grant.Session == session || t.Grant.Session == 0)
 		_, to := t.span()
 		if !mine || at > to {
@@ -125,7 +125,7 @@ func (t *LeaseRecord) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >=
 // Stop takes note that the client's process stood still for a time. What it was granted
 // across that time, by an event that had waited for it, may have been lost by then.
 func (h *History) Stop(client string, from, to int64) {
-	for _, t := range h.Tenures {
+	for _, t := range h.Leases {
 		begin, end := t.span()
 		ended := begin <= to && from <= end
 		granted := t.Grant.Call <= to && from <= t.Grant.Return

@@ -33,12 +33,12 @@ func (g Gap) Length() time.Duration { return time.Duration(g.Next.Grant.Return -
 func (h *History) LossReport() LossReport {
 	var s LossReport
 	byLock := make(map[string][]*LeaseRecord)
-	for _, t := range h.Tenures { // in the order of their grants
+	for _, t := range h.Leases { // in the order of their grants
 		for _, st := range t.Grant.Locks {
 			byLock[st.Lock] = append(byLock[st.Lock], t)
 		}
 	}
-	for _, t := range h.Tenures {
+	for _, t := range h.Leases {
 		if t.End == Lost {
 			s.add(t, byLock)
 		}

@@ -101,7 +101,7 @@ func allBugs() []deliberate {
 	return all
 }
 
-// insist adds fates of the kind with the name to the plan, at regular intervals.
+// insist adds faults of the kind with the name to the plan, at regular intervals.
 func (p *plan) insist(name string, interval, span time.Duration) {
 	i := slices.IndexFunc(faultKinds(), func(k *faultKind) bool { return k.name == name })
 	if i < 0 {

@@ -39,7 +39,7 @@ func (c *client) closeWatched(f *framework.Client) error {
 func (w *world) checkClosing(f *framework.Client) {
 	w.mu.Lock()
 	var leases []*lock.Lease
-	for l, t := range w.tenures {
+	for l, t := range w.leases {
 		if t.f == f {
 			leases = append(leases, l)
 		}

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A fate is something that goes wrong, from one moment to another.
+// A plannedFault is something that goes wrong, from one moment to another.
 type plannedFault struct {
 	kind     *faultKind
 	at, span time.Duration
 	seed     uint64 // for what else there is to choose
 }
 
-// A fateKind is a way in which something goes wrong. begin returns how to end it, nil if
+// A faultKind is a way in which something goes wrong. begin returns how to end it, nil if
 // that needs nothing.
 type faultKind struct {
 	name     string
@@ -38,16 +38,16 @@ func newFates(r *rand.Rand, p *plan) []plannedFault {
 		}
 	}
 	rounds := float64(p.horizon) / float64(p.timeout)
-	fates := make([]plannedFault, int(rounds*(0.3+1.5*r.Float64())))
-	for i := range fates {
+	faults := make([]plannedFault, int(rounds*(0.3+1.5*r.Float64())))
+	for i := range faults {
 		span := upTo(r, p.timeout*5/2)
 		if r.IntN(2) == 0 {
 			span = upTo(r, p.timeout/4)
 		}
-		fates[i] = plannedFault{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, seed: r.Uint64()}
+		faults[i] = plannedFault{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, seed: r.Uint64()}
 	}
-	slices.SortStableFunc(fates, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
-	return fates
+	slices.SortStableFunc(faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
+	return faults
 }
 
 // injectFaults has everything go wrong that is planned, and ends all of it at the horizon.
@@ -61,7 +61,7 @@ func (w *world) injectFaults() {
 	endUntil := func(limit time.Duration) {
 		for len(pending) > 0 && pending[0].at <= limit {
 			pass(pending[0].at - w.now())
-			w.tell("fate", "ends "+pending[0].name, nil)
+			w.tell("fault", "ends "+pending[0].name, nil)
 			pending[0].end()
 			pending = pending[1:]
 		}
@@ -69,7 +69,7 @@ func (w *world) injectFaults() {
 	}
 	for _, f := range w.plan.faults {
 		endUntil(f.at)
-		w.tell("fate", f.kind.name, f.span)
+		w.tell("fault", f.kind.name, f.span)
 		if !f.kind.spares {
 			w.harm(nil, f.span)
 		}
@@ -84,7 +84,7 @@ func (w *world) injectFaults() {
 
 // heal mends what may be broken. A watch whose event was dropped stays lost.
 func (w *world) heal() {
-	w.tell("fate", "all is well again", nil)
+	w.tell("fault", "all is well again", nil)
 	w.harm(nil, 0)
 	w.srv.Rules().Clear()
 	w.srv.Thaw()

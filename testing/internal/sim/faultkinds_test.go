@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// always is a fate that can't miss.
+// always is a fault that can't miss.
 func always(name string, weight int, begin func(w *world, r *rand.Rand, span time.Duration) func()) *faultKind {
 	return &faultKind{name: name, weight: weight, begin: func(w *world, r *rand.Rand, span time.Duration) func() {
 		w.count("fault "+name, 1)
@@ -20,7 +20,7 @@ func always(name string, weight int, begin func(w *world, r *rand.Rand, span tim
 	}}
 }
 
-// sparing is a fate that harms no client's connection, or names the client that it harms.
+// sparing is a fault that harms no client's connection, or names the client that it harms.
 func sparing(kind *faultKind) *faultKind {
 	kind.spares = true
 	return kind

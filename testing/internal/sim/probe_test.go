@@ -62,7 +62,7 @@ func (w *world) succession(first, second *worker) {
 	go func() { next <- w.mustLock(second, second.handles[0]) }() // ends within a minute
 	pass(time.Second)
 	died := time.Now()
-	w.tell("fate", "the holder dies", nodeOf(held))
+	w.tell("fault", "the holder dies", nodeOf(held))
 	w.expire(first.f.Session().ID)
 	l := <-next
 	if took := time.Since(died); l != nil && took > w.plan.timeout {

@@ -53,7 +53,7 @@ func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
 	if r.IntN(2) == 0 {
 		rule.Session = max(1, w.clients[r.IntN(len(w.clients))].current().Session().ID) // 0 would mean every session
 	}
-	w.tell("fate", "adds the rule", rule)
+	w.tell("fault", "adds the rule", rule)
 	w.mu.Lock()
 	t.drops = max(t.drops, w.now()+span)
 	w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *world) addRule(r *rand.Rand, action fault.Action, ops []fault.Op, span 
 		// A new session's id is what it is told to be; only who resumes can be told another's.
 		rule.Session = max(1, c.current().Session().ID) // 0 would mean every session
 	}
-	w.tell("fate", "adds the rule", rule)
+	w.tell("fault", "adds the rule", rule)
 	var seen *fault.Handle // of Garbage: the client hangs up before it has heard all of it
 	if action == fault.Garbage {
 		met := rule

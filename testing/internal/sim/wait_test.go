@@ -121,7 +121,7 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 	return since, true
 }
 
-// keptBy reports whether the stake is in the worker's way.
+// keptBy reports whether the lock is in the worker's way.
 func (k *worker) keptBy(s *lockRecord) bool {
 	local := s.target.kind == "mutex" && k.c.plan.handoff > 0 // a Local, which has no owners
 	if s.target.reentrant() && !local && s.party == k.party() {

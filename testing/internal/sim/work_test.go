@@ -93,7 +93,7 @@ func (s spy) Lock(ctx context.Context) (*lock.Lease, error) {
 	return l, err
 }
 
-// release gives one tenure up.
+// release gives one lease up.
 func (k *worker) release() {
 	i := k.r.IntN(len(k.held))
 	t := k.held[i]
@@ -118,7 +118,7 @@ func (k *worker) release() {
 	k.checkResult("Release", c, t.lease.Release(c.ctx))
 }
 
-// latest returns the place of the tenure that an Unlock of t's lock means, false if that is
+// latest returns the place of the lease that an Unlock of t's lock means, false if that is
 // only a part of one: the leases of a multi's members count for their locks as well.
 func (k *worker) latest(t *leaseRecord) (int, bool) {
 	means := func(other *leaseRecord) bool {
@@ -134,7 +134,7 @@ func (k *worker) latest(t *leaseRecord) (int, bool) {
 			return i, (other.handle.target == nil) == (t.handle.target == nil)
 		}
 	}
-	panic("the tenure is not among those that are held")
+	panic("the lease is not among those that are held")
 }
 
 // revoke asks somebody to let go.

@@ -27,7 +27,7 @@ type world struct {
 	operator *framework.Client
 	clients  []*client
 	workers  []*worker
-	tasks    sync.WaitGroup // of fates that take their time
+	tasks    sync.WaitGroup // of faults that take their time
 
 	mu         sync.Mutex // guards following; taken after the server's, and nothing is called under it
 	events     []event
@@ -36,7 +36,7 @@ type world struct {
 	nodes      map[string]znode    // ephemeral ones that stand
 	made       map[string]znode    // those that were ever made
 	inDir      map[string][]string // their paths, by parent
-	tenures    map[*lock.Lease]*leaseRecord
+	leases     map[*lock.Lease]*leaseRecord
 	released   map[*lock.Lease]bool
 	killed     map[int64]bool // sessions that an operator has ended
 	doomed     map[nodeKey]bool
@@ -47,7 +47,7 @@ type world struct {
 func newWorld(p *plan, b bug) *world {
 	return &world{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
-		tenures: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
+		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
 		closing: map[*framework.Client]bool{},
 	}
 }

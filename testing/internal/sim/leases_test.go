@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// A tenure is what one call of Lock or TryLock returned, until it is released.
+// A leaseRecord is what one call of Lock or TryLock returned, until it is released.
 type leaseRecord struct {
 	lease  *lock.Lease
 	client *client
@@ -26,10 +26,10 @@ type leaseRecord struct {
 	lostAt time.Time     // guarded by world.mu: when it was seen to be lost
 }
 
-// A stake is a share in one target.
+// A lockRecord is a lease's share in one target.
 type lockRecord struct {
 	target  *target
-	tenure  *leaseRecord
+	record  *leaseRecord
 	party   string
 	shared  bool
 	lease   *lock.Lease
@@ -41,7 +41,7 @@ type lockRecord struct {
 // over reports whether the holder has given the lease up, or has been told that it is
 // lost. It needs w.mu.
 func (w *world) over(s *lockRecord) bool {
-	return s.tenure.left || w.released[s.lease] || closed(s.lease.Lost()) || closed(s.tenure.lease.Lost())
+	return s.record.left || w.released[s.lease] || closed(s.lease.Lost()) || closed(s.record.lease.Lost())
 }
 
 func closed(ch <-chan struct{}) bool {
@@ -73,7 +73,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		if at == nil {
 			at = w.target(member.Path())
 		}
-		s := &lockRecord{target: at, tenure: t, party: k.party(), lease: member, session: session}
+		s := &lockRecord{target: at, record: t, party: k.party(), lease: member, session: session}
 		kind, _, _ := ranks(member.Node())
 		s.shared = kind == "read"
 		s.node = w.identify(member)
@@ -81,7 +81,7 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		t.stakes = append(t.stakes, s)
 		w.admitLocked(s)
 	}
-	w.tenures[l] = t
+	w.leases[l] = t
 	w.watchLoss(t)
 	return t
 }
@@ -103,7 +103,7 @@ func (w *world) fenceOf(l *lock.Lease) int64 {
 	return l.Fence()
 }
 
-// admitLocked holds a new stake against the guarantees. It needs w.mu.
+// admitLocked holds a new lock against the guarantees. It needs w.mu.
 func (w *world) admitLocked(s *lockRecord) {
 	t := s.target
 	t.stakes = slices.DeleteFunc(t.stakes, func(other *lockRecord) bool { return w.over(other) })
@@ -143,7 +143,7 @@ func (w *world) conflict(s, other *lockRecord) bool {
 	return true
 }
 
-// excused reports whether somebody has ended the stake's session, or deleted its
+// excused reports whether somebody has ended the lock's session, or deleted its
 // znode, in a way that its holder can't know of in time.
 func (w *world) excused(s *lockRecord) bool {
 	return w.doomed[s.node] || w.killed[w.made[s.node.path].owner] || w.killed[s.session]
@@ -199,7 +199,7 @@ func (w *world) checkFence(s *lockRecord) {
 	}
 }
 
-// leave takes note that a tenure is about to be released, and checks that its end was
+// leave takes note that a lease is about to be released, and checks that its end was
 // told everywhere if it is lost.
 func (w *world) leave(t *leaseRecord, by string) {
 	w.mu.Lock()
@@ -208,14 +208,14 @@ func (w *world) leave(t *leaseRecord, by string) {
 	t.left = true
 	w.freedLocked(t)
 	w.released[t.lease] = true
-	delete(w.tenures, t.lease)
+	delete(w.leases, t.lease)
 }
 
 // asked is what a lease of the client is told when it is to let go. The lease may be
 // one that its holder has not entered yet.
 func (w *world) askedToLeave(l *lock.Lease) {
 	w.mu.Lock()
-	t := w.tenures[l]
+	t := w.leases[l]
 	w.released[l] = true
 	w.mu.Unlock()
 	if t != nil {
@@ -244,5 +244,5 @@ func (w *world) checkLoss(t *leaseRecord) {
 	}
 }
 
-// String tells of a tenure in the trace.
+// String tells of a lease in the trace.
 func (t *leaseRecord) String() string { return fmt.Sprint(t.handle.name, " ", nodeOf(t.lease)) }
