@@ -1,10 +1,6 @@
 package lock
 
-import (
-	"context"
-
-	"github.com/docent-go/docent/internal/goid"
-)
+import "context"
 
 // An Owner is the identity under which a reentrant lock is held. Owners are comparable. Each
 // [NewOwner] is distinct, whatever its name, which is only shown.
@@ -38,25 +34,4 @@ func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 func OwnerFromContext(ctx context.Context) (Owner, bool) {
 	o, ok := ctx.Value(ownerContextKey{}).(Owner)
 	return o, ok
-}
-
-// A caller is the resolved owner of a call: the Owner that its context carries and, if it carries
-// none, the calling goroutine. The runtime never reuses goroutine numbers.
-type caller struct {
-	owner     Owner
-	goroutine uint64
-}
-
-func callerOf(ctx context.Context) caller {
-	if o, ok := OwnerFromContext(ctx); ok {
-		return caller{owner: o}
-	}
-	return caller{goroutine: goid.ID()}
-}
-
-// shown returns the caller that a lock without owners shows: the Owner that ctx carries, which does
-// not affect the lock.
-func shown(ctx context.Context) caller {
-	o, _ := OwnerFromContext(ctx)
-	return caller{owner: o}
 }

@@ -1,10 +1,12 @@
 package lock
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -24,6 +26,27 @@ type owners struct {
 
 // maxLost bounds the callers whose losses Unlock remembers. A lease itself always reports its loss.
 const maxLost = 1000
+
+// A caller is the resolved owner of a call: the Owner that its context carries and, if it carries
+// none, the calling goroutine. The runtime never reuses goroutine numbers.
+type caller struct {
+	owner     Owner
+	goroutine uint64
+}
+
+func callerOf(ctx context.Context) caller {
+	if o, ok := OwnerFromContext(ctx); ok {
+		return caller{owner: o}
+	}
+	return caller{goroutine: goid.ID()}
+}
+
+// shown returns the caller that a lock without owners shows: the Owner that ctx carries, which does
+// not affect the lock.
+func shown(ctx context.Context) caller {
+	o, _ := OwnerFromContext(ctx)
+	return caller{owner: o}
+}
 
 // An ownerKey identifies the entry of one caller and one lock.
 type ownerKey struct {

@@ -8,6 +8,9 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
+// errGone means that the attempt's node is no longer in the queue.
+var errGone = errors.New("waitqueue: own node is gone")
+
 // An Attempt is one contender's way through the queue: it creates a node in the client's session,
 // waits, and is granted or withdraws. If its session ends, or another client deletes its node, it
 // queues again. One goroutine at a time may drive it. If that goroutine fails, another one may
@@ -33,6 +36,15 @@ type Attempt struct {
 	listed []string // what was listed along with the creation of the node; nil once used
 	fresh  bool     // the node has not been listed yet
 	waiter *waiter  // since it began to wait
+}
+
+// An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
+type Observer interface {
+	// Waits is called with the number of contenders ahead, after each listing that shows some.
+	Waits(ahead int)
+	// Behind is called after that with the data of the predecessor's znode, which the request
+	// that sets the watch has read.
+	Behind(data []byte)
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
@@ -99,38 +111,6 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	return a.grant(), nil
 }
 
-// checkFree returns ErrBusy if the attempt would have a predecessor. The client's server may lag
-// behind the server that processed a release, so the first listing may be old. checkFree therefore
-// syncs and lists again before it refuses. A leader answers a sync before it has applied all that
-// it has committed. So an attempt that is connected to the leader may be refused right after a
-// release.
-func (a *Attempt) checkFree(ctx context.Context) error {
-	for _, synced := range []bool{false, true} {
-		if synced {
-			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
-				return err
-			}
-		}
-		nodes, err := a.queue.List(ctx)
-		if err != nil {
-			return err
-		}
-		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
-			return nil
-		}
-	}
-	return ErrBusy
-}
-
-// last returns what the attempt's node would be if it came behind all others.
-func (a *Attempt) last(nodes []Node) Node {
-	n := Node{Kind: a.kind}
-	if len(nodes) > 0 {
-		n.Sequence = nodes[len(nodes)-1].Sequence + 1
-	}
-	return n
-}
-
 // ReportGranted reports that no contender is ahead of the attempt any more.
 func (a *Attempt) ReportGranted() { a.report(0) }
 
@@ -181,10 +161,8 @@ func (a *Attempt) restart(err error) {
 
 // leave forgets the node and the session.
 func (a *Attempt) leave() {
-	if a.waiter != nil {
-		if own := a.waiter.end(); own != nil {
-			own.Close()
-		}
+	if own := a.endWait(); own != nil {
+		own.Close()
 	}
 	if a.node != "" {
 		clientAttemptsOf(a.client).remove(a.self.Name, false)
@@ -193,5 +171,15 @@ func (a *Attempt) leave() {
 		a.hold.Release()
 	}
 	a.hold, a.client = nil, nil
-	a.node, a.listed, a.write, a.waiter = "", nil, nil, nil
+	a.node, a.listed, a.write = "", nil, nil
+}
+
+// endWait closes the attempt's watches, but for the watch on the own node, which it returns if there
+// is one.
+func (a *Attempt) endWait() (own *framework.Watch) {
+	if a.waiter == nil {
+		return nil
+	}
+	own, a.waiter = a.waiter.end(), nil
+	return own
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
-
-// errGone means that the attempt's node is no longer in the queue.
-var errGone = errors.New("waitqueue: own node is gone")
 
 // enter makes sure that the attempt has a node of a session that has not ended.
 func (a *Attempt) enter(ctx context.Context) error {
@@ -49,6 +47,38 @@ func (a *Attempt) bind(ctx context.Context) error {
 		a.write = nil
 	}
 	return nil
+}
+
+// checkFree returns ErrBusy if the attempt would have a predecessor. The client's server may lag
+// behind the server that processed a release, so the first listing may be old. checkFree therefore
+// syncs and lists again before it refuses. A leader answers a sync before it has applied all that
+// it has committed. So an attempt that is connected to the leader may be refused right after a
+// release.
+func (a *Attempt) checkFree(ctx context.Context) error {
+	for _, synced := range []bool{false, true} {
+		if synced {
+			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
+				return err
+			}
+		}
+		nodes, err := a.queue.List(ctx)
+		if err != nil {
+			return err
+		}
+		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
+			return nil
+		}
+	}
+	return ErrBusy
+}
+
+// last returns what the attempt's node would be if it came behind all others.
+func (a *Attempt) last(nodes []Node) Node {
+	n := Node{Kind: a.kind}
+	if len(nodes) > 0 {
+		n.Sequence = nodes[len(nodes)-1].Sequence + 1
+	}
+	return n
 }
 
 // create creates the node. It lists along with the creation if not too many other attempts do.
@@ -96,4 +126,56 @@ func (a *Attempt) created(path string, c *creation) {
 	a.node, a.fresh, a.listed = path, true, c.names
 	a.self, _ = parse(name, a.queue.Kinds) // it has the name that was asked for
 	clientAttemptsOf(a.client).add(a.self.Name)
+}
+
+// AddNode creates a node in another queue of the same client, in the grant's session. It returns
+// the node as a grant, whatever other nodes exist there. names are those of all children of that
+// directory, read after the node was created; nil if they are still to be listed.
+func (g *Grant) AddNode(
+	ctx context.Context, q *Queue, data []byte,
+) (added *Grant, names []string, err error) {
+	a := q.NewAttempt(q.Kinds[0], nil)
+	c := a.creation(true)
+	node, err := g.Client.Create(ctx, framework.JoinPath(q.Dir, c.name), data, c.opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	added = &Grant{Znode: hold.Znode{Client: g.Client, Session: g.Session, Path: node, Stat: a.stat}}
+	return added, c.names, nil
+}
+
+// position returns where the attempt's node is. A node that is not listed is gone: the listing is
+// no older than the node, because the session that created the node has read it.
+func (a *Attempt) position(ctx context.Context) (position, error) {
+	nodes, err := a.list(ctx)
+	if err != nil {
+		return position{}, err
+	}
+	own := Index(nodes, a.self.Name)
+	switch {
+	case own < 0:
+		return position{}, errGone
+	case a.write != nil:
+		return position{ahead: own}, a.checkWriteNode(nodes)
+	}
+	return a.queue.position(nodes, own), nil
+}
+
+// list returns the queue, as listed along with the creation of the node, or by a listing that the
+// attempt shares. The first shared listing may have been on its way before, if it contains the
+// node. Later ones are sent after the event that made the attempt list again.
+func (a *Attempt) list(ctx context.Context) ([]Node, error) {
+	fresh, names := a.fresh, a.listed
+	a.fresh, a.listed = false, nil
+	if names != nil {
+		return a.queue.ordered(ctx, a.client, names)
+	}
+	queue, key := *a.queue, a.key
+	if !fresh { // a contender of the refused kind that came later does not end the wait
+		queue.Refused, key.refused = "", ""
+	}
+	ask := func(ctx context.Context) ([]Node, error) { return queue.list(ctx, a.client) }
+	return listingsOf(a.client).list(ctx, key, ask, func(nodes []Node) bool {
+		return fresh && Index(nodes, a.self.Name) >= 0
+	})
 }

@@ -37,28 +37,9 @@ func (a *Attempt) grant() *Grant {
 		Znode: hold.Znode{Client: a.client, Session: a.hold, Path: a.node, Stat: a.stat, Breaks: a.breaks},
 		Write: a.write,
 	}
-	if w := a.waiter; w != nil {
-		g.Own = w.end()
-		a.waiter = nil
-	}
+	g.Own = a.endWait()
 	clientAttemptsOf(a.client).remove(a.self.Name, true)
 	return g
-}
-
-// AddNode creates a node in another queue of the same client, in the grant's session. It returns
-// the node as a grant, whatever other nodes exist there. names are those of all children of that
-// directory, read after the node was created; nil if they are still to be listed.
-func (g *Grant) AddNode(
-	ctx context.Context, q *Queue, data []byte,
-) (added *Grant, names []string, err error) {
-	a := q.NewAttempt(q.Kinds[0], nil)
-	c := a.creation(true)
-	node, err := g.Client.Create(ctx, framework.JoinPath(q.Dir, c.name), data, c.opts...)
-	if err != nil {
-		return nil, nil, err
-	}
-	added = &Grant{Znode: hold.Znode{Client: g.Client, Session: g.Session, Path: node, Stat: a.stat}}
-	return added, c.names, nil
 }
 
 // NewDowngrade returns an attempt of the write grant's owner, who takes the read side, too, and may

@@ -47,42 +47,6 @@ type sharedListing struct {
 	err     error
 }
 
-// position returns where the attempt's node is. A node that is not listed is gone: the listing is
-// no older than the node, because the session that created the node has read it.
-func (a *Attempt) position(ctx context.Context) (position, error) {
-	nodes, err := a.list(ctx)
-	if err != nil {
-		return position{}, err
-	}
-	own := Index(nodes, a.self.Name)
-	switch {
-	case own < 0:
-		return position{}, errGone
-	case a.write != nil:
-		return position{ahead: own}, a.checkWriteNode(nodes)
-	}
-	return a.queue.position(nodes, own), nil
-}
-
-// list returns the queue, as listed along with the creation of the node, or by a listing that the
-// attempt shares. The first shared listing may have been on its way before, if it contains the
-// node. Later ones are sent after the event that made the attempt list again.
-func (a *Attempt) list(ctx context.Context) ([]Node, error) {
-	fresh, names := a.fresh, a.listed
-	a.fresh, a.listed = false, nil
-	if names != nil {
-		return a.queue.ordered(ctx, a.client, names)
-	}
-	queue, key := *a.queue, a.key
-	if !fresh { // a contender of the refused kind that came later does not end the wait
-		queue.Refused, key.refused = "", ""
-	}
-	ask := func(ctx context.Context) ([]Node, error) { return queue.list(ctx, a.client) }
-	return listingsOf(a.client).list(ctx, key, ask, func(nodes []Node) bool {
-		return fresh && Index(nodes, a.self.Name) >= 0
-	})
-}
-
 type listingsKey struct{}
 
 func listingsOf(c *framework.Client) *listings {

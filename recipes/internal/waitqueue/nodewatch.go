@@ -1,7 +1,6 @@
 package waitqueue
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -69,22 +68,4 @@ func RecheckDelay(c *framework.Client) time.Duration {
 		timeout = framework.DefaultSessionTimeout // there is no session at the moment
 	}
 	return timeout + rand.N(timeout)
-}
-
-// recheck reads the own node and the predecessor. It returns nil if both exist, and errStale if one
-// does not. If the session may no longer read one of them, the event of its deletion would be lost.
-// recheck then returns an error that names the node.
-func (w *waiter) recheck(ctx context.Context) error {
-	for _, name := range []string{w.own.name, w.predecessor.name} {
-		path := framework.JoinPath(w.attempt.queue.Dir, name)
-		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
-		switch {
-		case errors.Is(err, framework.ErrNoNode):
-			return errStale
-		case err != nil:
-			return err
-		}
-		read.Close()
-	}
-	return nil
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
-type Observer interface {
-	// Waits is called with the number of contenders ahead, after each listing that shows some.
-	Waits(ahead int)
-	// Behind is called after that with the data of the predecessor's znode, which the request
-	// that sets the watch has read.
-	Behind(data []byte)
-}
-
 // A waiter is what an attempt has while it waits: watches on its own node, on its predecessor and
 // on the predecessor after that.
 type waiter struct {
@@ -183,6 +174,24 @@ func (w *waiter) setWatches(ctx context.Context, pos position) error {
 		return errGone
 	}
 	return fault
+}
+
+// recheck reads the own node and the predecessor. It returns nil if both exist, and errStale if one
+// does not. If the session may no longer read one of them, the event of its deletion would be lost.
+// recheck then returns an error that names the node.
+func (w *waiter) recheck(ctx context.Context) error {
+	for _, name := range []string{w.own.name, w.predecessor.name} {
+		path := framework.JoinPath(w.attempt.queue.Dir, name)
+		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
+		switch {
+		case errors.Is(err, framework.ErrNoNode):
+			return errStale
+		case err != nil:
+			return err
+		}
+		read.Close()
+	}
+	return nil
 }
 
 // predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
