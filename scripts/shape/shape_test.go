@@ -39,6 +39,15 @@ func TestBackward(t *testing.T) {
 	}
 }
 
+func TestBackwardSearchesFromSeveralOrders(t *testing.T) {
+	// From the given order, no move of one file gains anything, and two arrows run against it.
+	// One arrow, from 1 to 2, closes both rings.
+	graph := [][]bool{{1: true, 3: false}, {2: true, 3: false}, {1: true, 3: true}, {0: true, 3: false}}
+	if got := backward(graph); got != 1 {
+		t.Errorf("got %d arrows against the best order, want 1", got)
+	}
+}
+
 func TestMove(t *testing.T) {
 	for _, c := range []struct {
 		from, to int
