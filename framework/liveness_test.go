@@ -194,7 +194,7 @@ func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
 func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, other *zktest.Server, cut func()) error) {
 	t.Helper()
 	const connectTimeout = time.Second
-	if err := ensemble.Mend(within(t, time.Minute)); err != nil {
+	if err := ensemble.Repair(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	leader, err := ensemble.Leader(within(t, patience))

@@ -17,8 +17,8 @@ import (
 // rounds is how many faults a cache meets in one run.
 const rounds = 12
 
-// Run checks the caches that make makes, as [cache.New] does, in all environments of package zkenv. It may
-// return before its subtests have run, because they are parallel.
+// Run checks the caches that make makes, as [cache.New] does, in all environments of package zkenv. It
+// may return before its subtests have run, because they are parallel.
 func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)) {
 	t.Helper()
 	for seed := range uint64(4) {

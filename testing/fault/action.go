@@ -2,7 +2,7 @@ package fault
 
 import "strconv"
 
-// An Action is what befalls a frame that a [Rule] names.
+// An Action is the fault of a frame that a [Rule] names.
 type Action int
 
 const (
@@ -43,9 +43,8 @@ const (
 	// arrival of the reply: delayed replies that arrive together leave together.
 	DelayReply
 
-	// DropEvent loses the event and keeps the connection, which ZooKeeper never
-	// does; what it does is to lose the event of a watch that was set again too
-	// late. For Event only.
+	// DropEvent loses the event and keeps the connection, which ZooKeeper never does. ZooKeeper
+	// does lose the event of a watch that was set again too late. For Event only.
 	DropEvent
 
 	// Garbage answers the handshake with what an HTTP server would say, and then
@@ -64,11 +63,11 @@ const (
 	// sent. Rules go on to know the session by its real id. For Connect only.
 	OtherSession
 
-	// Refuse has the server that the client is connected to answer the request by itself
-	// with the rule's Code. The leader doesn't see the request, and nobody carries it out.
-	// The reply has the zxid that a real server gives with that code, it keeps its place
-	// among the replies, and the server then closes the connection if [Code.Closes]. It
-	// hits when everything before the reply has been delivered.
+	// Refuse has the server that the client is connected to answer the request by itself with the
+	// rule's Code. The leader doesn't see the request, and no server carries it out. The reply has
+	// the zxid that a real server gives with that code, and keeps its place among the replies. The
+	// server then closes the connection if [Code.Closes]. Refuse hits when everything before the
+	// reply has been delivered.
 	Refuse
 )
 

@@ -13,13 +13,13 @@ func Example() {
 	lost := rules.Add(fault.Rule{Op: fault.Create, Path: "/locks/*", Action: fault.DropReply})
 
 	for _, path := range []string{"/other", "/locks/lock-", "/locks/lock-"} {
-		strike := rules.Match(fault.Frame{Op: fault.Create, Path: path})
-		if strike == nil {
+		injection := rules.Match(fault.Frame{Op: fault.Create, Path: path})
+		if injection == nil {
 			fmt.Println(path, "passes")
 			continue
 		}
-		fmt.Println(path, "suffers", strike.Action())
-		strike.Commit()
+		fmt.Println(path, "suffers", injection.Action())
+		injection.Commit()
 	}
 	<-lost.Hit()
 	fmt.Println("hits:", lost.Hits())
@@ -51,10 +51,10 @@ func ExampleOpOf() {
 func ExampleHandle_Release() {
 	var rules fault.Rules
 	held := rules.Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply, Times: fault.Forever})
-	strike := rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"})
-	strike.Commit()
+	injection := rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"})
+	injection.Commit()
 	held.Release()
-	<-strike.Released()
+	<-injection.Released()
 	fmt.Println("in force:", rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"}) != nil)
 	// Output: in force: false
 }

@@ -7,7 +7,7 @@ type Handle struct {
 	hit      chan struct{} // closed by the first landing, under rules.mu
 	released chan struct{} // closed by Release, under rules.mu
 
-	skip    int  // frames still to let go
+	skip    int  // frames still to pass
 	left    int  // claims still to be had; Forever has no end
 	pending int  // claims that have neither landed nor been abandoned
 	hits    int  // claims that have landed
@@ -29,9 +29,9 @@ func (h *Handle) Hits() int {
 	return h.hits
 }
 
-// Remove takes the rule out of force: it claims no further frame. What it has already
-// claimed goes on to its end; in particular what it holds stays held until
-// Release. Further calls do nothing.
+// Remove takes the rule out of force: it claims no further frame. The rule still completes what it
+// has already claimed. In particular, frames that it holds stay held until Release. Further calls
+// do nothing.
 func (h *Handle) Remove() {
 	h.rules.mu.Lock()
 	defer h.rules.mu.Unlock()

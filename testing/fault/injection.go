@@ -12,14 +12,14 @@ type Injection struct {
 	ended  bool    // landed or abandoned; guarded by handle.rules.mu
 }
 
-// Action returns what is to befall the frame; it is never [Pass].
+// Action returns the fault of the frame; it is never [Pass].
 func (s *Injection) Action() Action { return s.handle.rule.Action }
 
 // Code returns the error code of a [Refuse], and 0 with any other Action.
 func (s *Injection) Code() Code { return s.handle.rule.Code }
 
 // Commit counts the rule's hit. The carrier calls it at the moment that the Action's
-// documentation names. It does nothing on a strike that has landed or been
+// documentation names. It does nothing on an injection that has landed or been
 // abandoned.
 func (s *Injection) Commit() {
 	s.handle.rules.mu.Lock()
@@ -30,7 +30,7 @@ func (s *Injection) Commit() {
 
 // Cancel gives the claim back, so that the rule can claim another frame for it,
 // unless it has been removed. The carrier calls it for a frame whose turn will
-// not come. It does nothing on a strike that has landed or been abandoned, and
+// not come. It does nothing on an injection that has landed or been abandoned, and
 // on nil.
 func (s *Injection) Cancel() {
 	if s == nil {
@@ -53,10 +53,10 @@ func (s *Injection) Cancel() {
 // Released returns a channel that is closed when the rule has been released.
 func (s *Injection) Released() <-chan struct{} { return s.handle.released }
 
-// Wait returns when a frame that arrived at the given time may go: with an Action
-// that holds, when the rule has been released; with one that delays, when the
-// Delay has passed since the arrival or the rule has been released; else at
-// once. It returns ctx's error if ctx ends first, and nil otherwise.
+// Wait returns when a frame that arrived at the given time may go. With an Action that holds, that
+// is when the rule has been released. With one that delays, it is when the Delay has passed since
+// the arrival or the rule has been released. With any other, Wait returns at once. It returns
+// ctx's error if ctx ends first, and nil otherwise.
 func (s *Injection) Wait(ctx context.Context, arrived time.Time) error {
 	rule := s.handle.rule
 	var elapsed <-chan time.Time

@@ -32,8 +32,8 @@ const (
 	Event                       // a watch event
 )
 
-// OpOf returns the kind of request that has the given opcode on the wire, and
-// [Other] for an opcode that has no kind of its own.
+// OpOf returns the kind of request of an opcode on the wire. It returns [Other] for an opcode that
+// has no kind of its own.
 func OpOf(opcode int32) Op {
 	switch opcode {
 	case 1, 15, 19, 21:

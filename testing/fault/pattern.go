@@ -7,11 +7,11 @@ func startsAtRoot(pattern string) bool {
 	return strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "**")
 }
 
-// matchPath reports whether path matches pattern, in which * stands for any run of
-// characters but slashes and ** for any run.
+// matchPath reports whether path matches pattern, in which * matches any run of characters but
+// slashes and ** matches any run.
 //
-// path.Match is not used: brackets and backslashes are plain characters of a
-// node's name, and it has no **.
+// path.Match is not used: brackets and backslashes are plain characters of a node's name, and it
+// has no **.
 func matchPath(pattern, path string) bool {
 	star := strings.IndexByte(pattern, '*')
 	if star < 0 {

@@ -21,15 +21,14 @@ type Rule struct {
 	// neither the handshake nor an event.
 	Op Op
 
-	// Path is the pattern of the path that is meant; the empty pattern means every
-	// frame, with or without a path. A * stands for any run of characters within
-	// one node name, the empty one included, and ** for any run of characters.
-	// So "/locks/*" means the children of /locks, "/locks/**" whatever is below
-	// it, and "/locks/read-*" also the sequential create of "/locks/read-". A
-	// Multi is meant if any of its operations' paths is.
+	// Path is the pattern of the path that is meant; the empty pattern means every frame, with or
+	// without a path. A * matches any run of characters within one node name, the empty one
+	// included. A ** matches any run of characters. So "/locks/*" means the children of /locks,
+	// and "/locks/**" means everything below it. "/locks/read-*" also means the sequential create
+	// of "/locks/read-". A Multi is meant if any of its operations' paths is.
 	Path string
 
-	// Action is what befalls the frames. There is no default.
+	// Action is the fault of the frames. There is no default.
 	Action Action
 
 	// Delay is the duration of a DelayRequest or DelayReply, and 0 otherwise.
@@ -39,15 +38,15 @@ type Rule struct {
 	// servers answer with the Code: Throttled, for example, no Ping and no CloseSession.
 	Code Code
 
-	// Skip is the number of frames the rule lets go before its first hit.
+	// Skip is the number of frames that the rule passes before its first hit.
 	Skip int
 
 	// Times is how often the rule hits; 0 means once. See [Forever].
 	Times int
 }
 
-// Validate returns every fault of the rule joined, each with the field, its value
-// and its bound, and nil if the rule can be added to [Rules].
+// Validate returns every fault of the rule joined, each with the field, its value and its bound.
+// It returns nil if the rule can be added to [Rules].
 func (r Rule) Validate() error {
 	var faults []error
 	refuse := func(format string, args ...any) {

@@ -9,7 +9,7 @@ import (
 // Rules is a set of rules, in the order in which they were added. The zero value is
 // an empty set, ready to use; it must not be copied after its first use.
 type Rules struct {
-	mu      sync.Mutex // also guards the mutable state of every handle and strike of the set
+	mu      sync.Mutex // also guards the mutable state of every handle and injection of the set
 	handles []*Handle  // the rules that can still hit or hold something, in the order of Add
 }
 

@@ -1,5 +1,5 @@
-// Package locktest tests locks: it checks whether a [lock.Locker], one of package lock
-// or your own that is built on one, keeps what the interface and its leases promise.
+// Package locktest tests locks. It checks whether a [lock.Locker] keeps what the interface and its
+// leases promise. The lock may be one of package lock or your own that is built on one.
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }
 //
@@ -9,20 +9,19 @@
 //		}, locktest.Fair())
 //	}
 //
-// [Run] has one subtest per promise, named by its sentence, and each runs in all
-// environments of package zkenv: an embedded server in virtual time, and real ZooKeeper
-// servers as ZK_TEST says. Some promises are checked for every request that
-// an acquire and a release make, against every fault that can meet it.
+// [Run] has one subtest per promise, named by its sentence. Each runs in all environments of
+// package zkenv: an embedded server in virtual time, and real ZooKeeper servers as ZK_TEST says.
+// Some promises are checked for every request of an acquire and a release, with every fault that
+// it can have.
 //
 // # The oracle
 //
-// An [Oracle] is who says whether a lock excludes: a registry of holders outside
-// ZooKeeper, which can't be wrong about the lock in the way that the lock is. Tests of
-// a user's own can use it too.
+// An [Oracle] decides whether a lock excludes. It is a registry of holders outside ZooKeeper, so
+// it can't share a mistake with the lock. A user's own tests can use it too.
 //
 // # What is not checked
 //
-// What only some kinds of locks promise is checked where an option says that they do:
-// [Fair], [Reentrant], [Shared]; what a lock has not, where [NoTry] says so. Whether the lock is quick, and what it costs, is not
-// looked at.
+// Promises that only some kinds of locks make are checked where an option says that they do:
+// [Fair], [Reentrant], [Shared]. With [NoTry], a lock without TryLock isn't checked for it.
+// Package locktest doesn't measure speed or cost.
 package locktest

@@ -17,7 +17,7 @@ func doCases() []contractCase {
 	}
 }
 
-// held reports whether somebody holds the lock, whom the oracle need not know.
+// held reports whether the lock is held, also by a holder that the oracle doesn't know.
 func (s *fixture) held() bool {
 	s.Helper()
 	lease, err := s.rival(s.w.Client(s)).TryLock(s.Context())

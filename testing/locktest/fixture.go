@@ -20,14 +20,14 @@ const (
 	generous = 30 * time.Second
 	// brief is how long a context lets wait what is to time out.
 	brief = 200 * time.Millisecond
-	// sceneLimit ends what does not end by itself. In virtual time, where clients go
-	// on to ping their server, a test would otherwise not hang but run for ever.
-	sceneLimit = 30 * time.Minute
+	// fixtureLimit ends what does not end by itself. In virtual time clients continue to ping
+	// their server, so such a test would not hang but run forever.
+	fixtureLimit = 30 * time.Minute
 	// prompt bounds what a call takes once its context has ended, on such a machine.
 	prompt = 5 * time.Second
 )
 
-// A scene is a lock at a path that nobody else uses, in one environment.
+// A fixture is a lock at a path that no other test uses, in one environment.
 type fixture struct {
 	*testing.T
 	w         *zkenv.Env
@@ -35,7 +35,7 @@ type fixture struct {
 	cfg       config
 	path      string
 	oracle    *Oracle
-	ctx       context.Context // of all calls; see sceneLimit
+	ctx       context.Context // of all calls; see fixtureLimit
 	running   sync.WaitGroup  // see spawn
 }
 
@@ -46,7 +46,7 @@ func newFixture(t *testing.T, w *zkenv.Env, newLocker NewLocker, cfg config) *fi
 	t.Helper()
 	// The real servers outlive the test, and may have been here before.
 	path := fmt.Sprintf("/locktest/%016x/lock", rand.Uint64())
-	ctx, cancel := context.WithTimeout(t.Context(), sceneLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), fixtureLimit)
 	s := &fixture{T: t, w: w, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
@@ -156,8 +156,7 @@ func (s *fixture) mustRelease(l *lock.Lease) {
 	}
 }
 
-// occupy has somebody else hold the lock, with a client of its own, until the function that
-// it returns is called.
+// occupy has another client hold the lock until the function that it returns is called.
 func (s *fixture) occupy() (vacate func()) {
 	s.Helper()
 	return s.occupyBy(s.w.Client(s))
@@ -215,7 +214,7 @@ func (s *fixture) mustWait(done <-chan outcome) {
 	}
 }
 
-// mustBeFree fails the test unless the lock can be had by somebody new.
+// mustBeFree fails the test unless a new client can acquire the lock.
 func (s *fixture) mustBeFree() {
 	s.Helper()
 	s.mustBeFreeFor(s.w.Client(s))

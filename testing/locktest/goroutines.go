@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// goroutines returns how many goroutines the caller's synctest bubble has, and 0 outside
-// of one. The runtime tells bubbles apart only in the headers of its stack dump, as in
-// "goroutine 7 [select, synctest bubble 5]:", where the caller comes first.
+// goroutines returns how many goroutines the caller's synctest bubble has, and 0 outside of one.
+// The runtime distinguishes bubbles only in the headers of its stack dump, where the caller comes
+// first. For example: "goroutine 7 [select, synctest bubble 5]:".
 func goroutines() int {
 	dump := make([]byte, 1<<20)
 	for {

@@ -141,7 +141,7 @@ func (s *fixture) ctxEndsTheWait() {
 	s.mustBeQuiet(c)
 }
 
-// attemptsLeaveNothing has attempts of all kinds fail while somebody else waits behind them.
+// attemptsLeaveNothing has attempts of all kinds fail while another client waits behind them.
 func (s *fixture) attemptsLeaveNothing() {
 	vacate := s.occupy()
 	c := s.w.Client(s)

@@ -181,7 +181,7 @@ func (s *fixture) sessionEndsReleasing() {
 func (s *fixture) znodeDeleted() {
 	operator, c := s.w.Client(s), s.w.Client(s)
 	lease := s.mustLock(s.locker(c))
-	s.oracle.Leave(lease) // what follows excludes nobody
+	s.oracle.Leave(lease) // what follows excludes no client
 	if err := operator.Delete(s.Context(), firstOf(lease).Node()); err != nil {
 		s.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func Reentrant() Option { return optionFunc(func(cfg *config) { cfg.reentrant = 
 // checked of TryLock, and it is never called.
 func NoTry() Option { return optionFunc(func(cfg *config) { cfg.noTry = true }) }
 
-// Shared says that any number of owners can hold the lock at the same time, as the
-// read side of a read/write lock, and that a lock of rival at the same path excludes them
-// all, and is excluded by each. The default is that the lock excludes itself.
+// Shared says that any number of owners can hold the lock at the same time, as the read side of a
+// read/write lock does. It also says that a lock of rival at the same path excludes them all, and
+// is excluded by each. The default is that the lock excludes itself.
 func Shared(rival NewLocker) Option {
 	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival = true, rival })
 }

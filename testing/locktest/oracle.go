@@ -7,15 +7,14 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// An Oracle is a registry of one lock's holders, outside ZooKeeper: whoever is granted
-// the lock enters, and leaves before it releases. Who is there when another one enters,
-// and has not lost its lease, is a violation, which fails the test. Its methods may be
-// called concurrently, on any goroutine.
+// An Oracle is a registry of one lock's holders, outside ZooKeeper. A holder enters when the lock
+// is granted, and leaves before it releases. If another holder has entered, and has not lost its
+// lease, the oracle fails the test. Its methods may be called concurrently, on any goroutine.
 //
-// A loss needs no leaving: the oracle looks at [lock.Lease.Lost], which has to be
-// closed before anybody else can be granted the lock. That holds for the loss of a
-// session. It can't hold where somebody deletes a holder's znode, so such a holder has
-// to leave before the deletion.
+// A holder that has lost its lease need not leave. The oracle checks [lock.Lease.Lost], which must
+// be closed before another client can be granted the lock. That holds for the loss of a session.
+// It can't hold where another client deletes a holder's znode, so such a holder has to leave
+// before the deletion.
 type Oracle struct {
 	t testing.TB
 
@@ -39,15 +38,15 @@ func NewOracle(t testing.TB) *Oracle {
 	return &Oracle{t: t, holders: make(map[*lock.Lease]holder)}
 }
 
-// Enter takes note that l was granted to an owner that is to be alone with the lock. A
-// further lease of the same hold, as of a reentrant lock, is not another owner. It also
-// checks that the fence has grown from holder to holder.
+// Enter records that l was granted to an owner that is to be alone with the lock. A further lease
+// of the same hold, as of a reentrant lock, is not another owner. Enter also checks that the fence
+// has grown from holder to holder.
 func (o *Oracle) Enter(l *lock.Lease) { o.enter(l, false) }
 
 // EnterShared is Enter for an owner that may be together with others that share.
 func (o *Oracle) EnterShared(l *lock.Lease) { o.enter(l, true) }
 
-// Leave takes note that l is about to be released. It does nothing if l was never entered.
+// Leave records that l is about to be released. It does nothing if l was never entered.
 func (o *Oracle) Leave(l *lock.Lease) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

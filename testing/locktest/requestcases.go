@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// requestCases are those that hold whatever befalls any request.
+// requestCases are those that hold for every fault at any request.
 func requestCases() []contractCase {
 	var all []contractCase
 	for sentence, action := range map[string]fault.Action{
@@ -30,7 +30,7 @@ func requestCases() []contractCase {
 // smallPacket keeps the buffers small of the hundreds of clients that are needed.
 const smallPacket = 64 << 10
 
-// A mishap is what befalls one request of an acquire and release, and what comes on top.
+// A mishap is a fault at one request of an acquire and release, with a further fault on top.
 type mishap struct {
 	action    fault.Action
 	contended bool // another client holds the lock at first
@@ -80,8 +80,8 @@ func (s *fixture) meetEach(m mishap, other *framework.Client) {
 	}
 }
 
-// meet locks and releases while m befalls request number n. It reports false if there was
-// no such request.
+// meet locks and releases while m fails request number n. It reports false if there was no such
+// request.
 func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	s.Helper()
 	way := s.w.Route(s)
@@ -153,8 +153,8 @@ func (s *fixture) lockAndRelease(ctx context.Context, l lock.Locker, check func(
 	return s.release(ctx, lease)
 }
 
-// mustExist fails the test unless the znodes of a lease exist, and belong to the session of c, for
-// as long as the lease is held.
+// mustExist fails the test unless the znodes of a lease exist, and belong to the session of c,
+// while the lease is held.
 func (s *fixture) mustExist(lease *lock.Lease, c, other *framework.Client) {
 	leases := lease.Members()
 	if leases == nil {

@@ -12,10 +12,9 @@ import (
 // for one client, are one lock. It fails the test if it can't.
 type NewLocker func(t testing.TB, c *framework.Client, path string) lock.Locker
 
-// Run checks all promises of the lock that newLocker makes, each as a parallel subtest by
-// the sentence that is checked, with a subtest for each environment. As with
-// [zkenv.ForEach], it may return before they have run. It fails the test if
-// an argument is faulty.
+// Run checks all promises of the lock that newLocker makes. Each is a parallel subtest named by
+// its sentence, with a subtest for each environment. As with [zkenv.ForEach], Run may return
+// before they have run. It fails the test if an argument is faulty.
 func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfig(newLocker, opts)

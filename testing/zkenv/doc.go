@@ -1,5 +1,5 @@
-// Package environments runs one test body in several environments: against an embedded server
-// in virtual time, and against real ZooKeeper servers.
+// Package zkenv runs one test body in several environments: on an embedded server in virtual time,
+// and on real ZooKeeper servers.
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }
 //
@@ -10,9 +10,8 @@
 //		})
 //	}
 //
-// What a test says then holds for both: for the real thing, and for the server on
-// which days of faults pass in seconds, each request can be met by each fault, and
-// timings are exact to the nanosecond.
+// A test then holds for both. On the embedded server days of faults pass in seconds, each request
+// can have each fault, and timings are exact to the nanosecond.
 //
 // # The environments
 //
@@ -21,23 +20,22 @@
 //	standalone         a real server, as package zktest has it
 //	ensemble           a real ensemble of three
 //
-// ForEach is a subtest by its name. The real ones heed the environment variable
-// ZK_TEST as package zktest does, loud skips included: with ZK_TEST=none a package's
-// tests run in the embedded environments alone, which takes no time to speak of. The
-// real servers are shared by the tests of a package; a test that breaks
-// its server asks for one of its own with [Breakable].
+// Each is a subtest by its name. The real ones obey the environment variable ZK_TEST as package
+// zktest does, with its reports of skipped tests. With ZK_TEST=none a package's tests run in the
+// embedded environments alone, in almost no time. The tests of a package share the real servers. A
+// test that breaks its server asks for one of its own with [Breakable].
 //
 // # In a bubble
 //
-// The embedded environments are bubbles of testing/synctest, so their bodies can't call
-// t.Run, t.Parallel and t.Deadline, and all that they start has to end in them, which
-// t.Cleanup sees to in time: a goroutine that is left fails the test. Nothing in them may
-// wait for anything outside, such as a TCP connection. Time stands still while anything
-// runs and jumps to the next timer when nothing does, so a loop that asks a server
-// again and again costs computing time, and a wait for a channel costs none.
+// The embedded environments are bubbles of testing/synctest, so their bodies can't call t.Run,
+// t.Parallel and t.Deadline. All goroutines that they start have to end in them, which t.Cleanup
+// ensures; a goroutine that is left fails the test. Nothing in them may wait for anything outside,
+// such as a TCP connection. Time stops while anything runs and jumps to the next timer when
+// nothing does. So a loop that asks a server again and again costs computing time, and a wait for
+// a channel costs none.
 //
 // # Concurrency
 //
-// Everything may be called concurrently, save that what takes a [testing.TB] follows its
-// rules: it may fail the test by FailNow.
+// Everything may be called concurrently. A function that takes a [testing.TB] follows its rules: it
+// may fail the test by FailNow.
 package zkenv

@@ -14,10 +14,9 @@ import (
 // enough to outlast a busy machine's pauses.
 const SessionTimeout = 10 * time.Second
 
-// Latency is what a round trip on a [Route] takes in virtual time, unless the test sets
-// another. Without any, what follows a request by the protocol happens at the same
-// instant: a client would give up a session at the very nanosecond at which
-// the server ends it, and nobody could say which came first.
+// Latency is the time of a round trip on a [Route] in virtual time, unless the test sets another.
+// Without any, the protocol's next step would happen at the same instant. A client would abandon a
+// session at the very nanosecond at which the server ends it, in either order.
 const Latency = 200 * time.Microsecond
 
 // A Env is the ZooKeeper that one run of a test has, and the ways to it. [ForEach] makes
@@ -28,7 +27,7 @@ type Env struct {
 	cfg  config // immutable
 }
 
-// settleTime is long enough for a few round trips, and short beside all timeouts.
+// settleTime is long enough for a few round trips, and short compared with all timeouts.
 const settleTime = 50 * time.Millisecond
 
 // A host is what serves an environment. Members are numbered from 0, followers first.
@@ -79,10 +78,9 @@ func (w *Env) Route(t testing.TB) *Route {
 	return w.Members()[0].Route(t)
 }
 
-// Quiesce lets a moment pass, in which whatever can happen by itself does: requests under
-// way are answered, and whoever has to wait for something else waits. In virtual time
-// that is certain; in real time it needs a machine that is not overloaded, so a test must not
-// depend on it to pass.
+// Quiesce lets a moment pass, in which requests under way are answered and every goroutine runs
+// until it waits. In virtual time that is certain. In real time it needs a machine that is not
+// overloaded, so a test must not depend on it to pass.
 func (w *Env) Quiesce() {
 	<-time.After(settleTime)
 	if w.kind.Virtual() {

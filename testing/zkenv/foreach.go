@@ -6,9 +6,9 @@ import (
 )
 
 // ForEach runs body in each environment, as subtests by the environments' names. They are parallel
-// tests, so that ForEach may return before they have run, as t.Run does with those;
-// whatever the body needs from outside has to stay until t ends. It fails the
-// test if an option is faulty.
+// tests, so that ForEach may return before they have run, as t.Run does with those. Everything
+// that the body needs from outside has to exist until t ends. ForEach fails the test if an option
+// is faulty.
 func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 	t.Helper()
 	cfg, err := newConfig(opts)

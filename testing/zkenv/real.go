@@ -13,7 +13,7 @@ import (
 
 // realServers is the host of an environment of real servers.
 type realServers struct {
-	ensemble *zktest.Ensemble // nil for one that stands alone
+	ensemble *zktest.Ensemble // nil for a standalone server
 	members  []*zktest.Server // followers first
 }
 

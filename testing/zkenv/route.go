@@ -22,10 +22,10 @@ func (y *Route) Client(t testing.TB, opts ...framework.Option) *framework.Client
 	return connect(t, y.Addr(), append(y.options, opts...))
 }
 
-// Expire ends the sessions of the clients that are connected by this way, as though
-// their time were over: it cuts the connections, has the server end the
-// sessions while nobody can come back, and opens the way again, healing whatever it suffered.
-// The clients learn of it when they reconnect. It fails the test if nobody is connected.
+// Expire ends the sessions of the clients that are connected by this route, as though their time
+// were over. It cuts the connections, and has the server end the sessions while no client can
+// reconnect. Then it opens the route again, and heals its faults. The clients learn of it when
+// they reconnect. Expire fails the test if no client is connected.
 func (y *Route) Expire(t testing.TB) {
 	t.Helper()
 	sessions := y.Sessions()

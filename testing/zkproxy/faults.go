@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Cut closes all connections, towards the clients and towards the server, and returns
-// how many there were. What is under way is lost. New connections are treated
-// as before: a server that is down is Refuse, then Cut.
+// Cut closes all connections, towards the clients and towards the server, and returns how many
+// there were. Bytes under way are lost. New connections are treated as before: to simulate a
+// server that is down, call Refuse, then Cut.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -18,11 +18,10 @@ func (p *Proxy) Cut() int {
 	return len(p.links)
 }
 
-// Blackhole stops all bytes in direction d, on the connections that stand and on new
-// ones, and keeps the connections open. What is sent is withheld and delivered
-// after Heal; it isn't lost. A frame whose delivery has begun when Blackhole is
-// called may still arrive. A dial still succeeds, as it does to a stopped
-// server, and the handshake isn't answered. Other directions are as before. It
+// Blackhole stops all bytes in direction d, on existing connections and on new ones, and keeps the
+// connections open. The bytes are withheld and delivered after Heal; they aren't lost. A frame
+// whose delivery has begun when Blackhole is called may still arrive. A dial still succeeds, as it
+// does to a stopped server, and the handshake isn't answered. Other directions are as before. It
 // panics if d is not one of the package's constants.
 func (p *Proxy) Blackhole(d Direction) {
 	switch d {
@@ -64,8 +63,8 @@ func (p *Proxy) SetLatency(rtt time.Duration) {
 	p.oneWay.Store(int64(rtt / 2))
 }
 
-// Heal ends Blackhole, Refuse and Hang, and lets go what they withheld. Latency and rules
-// stay: SetLatency(0) and Rules().Clear() end those.
+// Heal ends Blackhole, Refuse and Hang, and releases what they withheld. Latency and rules stay:
+// SetLatency(0) and Rules().Clear() end those.
 func (p *Proxy) Heal() {
 	p.refusing.Store(false)
 	p.admission.lift()

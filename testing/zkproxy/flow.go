@@ -8,17 +8,17 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// queueLength is how many pieces may be under way in one direction of a connection.
-// With 100 ms of added latency that allows 20 000 frames a second, more than a
-// client makes; and of the largest pieces it is 64 MiB.
+// queueLength is how many pieces may be under way in one direction of a connection. With 100 ms of
+// added latency that allows 20 000 frames a second, more than a client makes. Of the largest
+// pieces it is 64 MiB.
 const queueLength = 1024
 
 // A parcel is a piece under way, or the end of the stream.
 type parcel struct {
 	piece
-	due    time.Time        // when it may be delivered at the earliest
-	strike *fault.Injection // what is to befall it, or nil
-	end    bool             // the sender has closed the connection; no bytes
+	due       time.Time        // when it may be delivered at the earliest
+	injection *fault.Injection // its fault, or nil
+	end       bool             // the sender has closed the connection; no bytes
 }
 
 // A flow is one direction of a link. Its two loops pass parcels through the queue,
@@ -34,7 +34,7 @@ type flow struct {
 	quit  context.CancelFunc
 	queue chan parcel // closed by readLoop
 
-	inspect func(p *piece) *fault.Injection // what befalls the frame, or nil; it may replace it
+	inspect func(p *piece) *fault.Injection // the fault of the frame, or nil; it may replace it
 	finish  func()                          // passes on the end of the stream
 }
 
@@ -45,11 +45,11 @@ func (f *flow) readLoop() {
 	for {
 		p, err := f.from.next()
 		if len(p.bytes) > 0 {
-			var strike *fault.Injection
+			var injection *fault.Injection
 			if p.head {
-				strike = f.inspect(&p)
+				injection = f.inspect(&p)
 			}
-			f.send(parcel{piece: p, strike: strike})
+			f.send(parcel{piece: p, injection: injection})
 		}
 		if err != nil {
 			f.send(parcel{end: true})
@@ -64,7 +64,7 @@ func (f *flow) send(p parcel) {
 	select {
 	case f.queue <- p:
 	case <-f.ctx.Done():
-		p.strike.Cancel()
+		p.injection.Cancel()
 	}
 }
 
@@ -74,19 +74,19 @@ func (f *flow) writeLoop() {
 		if f.ctx.Err() == nil && f.deliver(p) != nil {
 			f.quit()
 		}
-		p.strike.Cancel() // unless it has landed
+		p.injection.Cancel() // unless it has landed
 	}
 }
 
-// deliver passes p on when its time has come, and does to it what its strike says. An
+// deliver passes p on when its time has come, and does to it what its injection says. An
 // error means that nothing more can be delivered.
 func (f *flow) deliver(p parcel) error {
 	if err := f.link.proxy.transport.sleepUntil(f.ctx, p.due); err != nil {
 		return err
 	}
 	switch {
-	case p.strike != nil:
-		return f.suffer(p)
+	case p.injection != nil:
+		return f.applyFault(p)
 	case !p.end:
 		return f.write(p.bytes)
 	}
@@ -97,16 +97,16 @@ func (f *flow) deliver(p parcel) error {
 	return nil
 }
 
-// suffer is deliver for a parcel with a strike.
-func (f *flow) suffer(p parcel) error {
+// applyFault is deliver for a parcel with an injection.
+func (f *flow) applyFault(p parcel) error {
 	bytes := p.bytes
-	switch p.strike.Action() {
+	switch p.injection.Action() {
 	case fault.CutBefore, fault.DropReply:
 		f.link.cut()
-		p.strike.Commit()
+		p.injection.Commit()
 		return net.ErrClosed
 	case fault.DropEvent:
-		p.strike.Commit()
+		p.injection.Commit()
 		return nil
 	case fault.HalfAnswer:
 		half := lengthSize + len(p.body())/2
@@ -122,8 +122,8 @@ func (f *flow) suffer(p parcel) error {
 	case fault.Refuse:
 		return f.refuse(p)
 	}
-	p.strike.Commit()
-	if err := p.strike.Wait(f.ctx, p.due); err != nil {
+	p.injection.Commit()
+	if err := p.injection.Wait(f.ctx, p.due); err != nil {
 		return err
 	}
 	return f.write(bytes)

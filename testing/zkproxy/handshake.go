@@ -27,36 +27,36 @@ func (l *link) receiveHandshake(from *source) (parcel, bool) {
 	}
 	frame := decodeConnect(first.body())
 	l.proxy.log.add(frame)
-	strike := l.proxy.rules.Match(frame)
-	if strike == nil {
+	injection := l.proxy.rules.Match(frame)
+	if injection == nil {
 		return p, true
 	}
-	if strike.Action().OnReply() {
-		l.answer = strike
+	if injection.Action().OnReply() {
+		l.answer = injection
 		return p, true
 	}
-	return p, l.sufferHandshake(strike, arrived)
+	return p, l.applyToHandshake(injection, arrived)
 }
 
-// sufferHandshake does to a handshake that arrived at the given time what strike says.
+// applyToHandshake does to a handshake that arrived at the given time what injection says.
 // It reports whether the server is to have it.
-func (l *link) sufferHandshake(strike *fault.Injection, arrived time.Time) bool {
-	defer strike.Cancel() // unless it has landed
-	switch strike.Action() {
+func (l *link) applyToHandshake(injection *fault.Injection, arrived time.Time) bool {
+	defer injection.Cancel() // unless it has landed
+	switch injection.Action() {
 	case fault.CutBefore:
 		l.cut()
-		strike.Commit()
+		injection.Commit()
 		return false
 	case fault.Garbage:
-		l.answerGarbage(strike, arrived)
+		l.answerGarbage(injection, arrived)
 		return false
 	}
-	strike.Commit()
-	return strike.Wait(l.ctx, arrived) == nil
+	injection.Commit()
+	return injection.Wait(l.ctx, arrived) == nil
 }
 
 // answerGarbage answers the handshake, and returns when the client has had enough.
-func (l *link) answerGarbage(strike *fault.Injection, arrived time.Time) {
+func (l *link) answerGarbage(injection *fault.Injection, arrived time.Time) {
 	if l.proxy.transport.sleepUntil(l.ctx, arrived.Add(2*l.proxy.halfTrip())) != nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (l *link) answerGarbage(strike *fault.Injection, arrived time.Time) {
 	if _, err := io.WriteString(l.client, garbage); err != nil {
 		return
 	}
-	strike.Commit()
+	injection.Commit()
 	_, _ = io.Copy(io.Discard, l.client) // the end that matters, not how it came
 }
 

@@ -122,17 +122,17 @@ func (l *link) inspectRequest(from *source, p *piece) *fault.Injection {
 		return nil
 	}
 	l.proxy.log.add(frame)
-	strike := l.proxy.rules.Match(frame)
-	if strike != nil && strike.Action().OnReply() {
-		l.replies.expect(frame.Xid, strike)
-		if strike.Action() == fault.Refuse {
+	injection := l.proxy.rules.Match(frame)
+	if injection != nil && injection.Action().OnReply() {
+		l.replies.expect(frame.Xid, injection)
+		if injection.Action() == fault.Refuse {
 			from.discardFrame()
 			p.bytes = refusedRequest(frame.Xid)
 		}
 		return nil
 	}
 	l.replies.expect(frame.Xid, nil)
-	return strike
+	return injection
 }
 
 // inspectReply returns the claim on a reply or an event.

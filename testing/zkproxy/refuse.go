@@ -16,12 +16,12 @@ func refusedRequest(xid int32) []byte {
 
 // refuse delivers the refusal in place of the reply to a refusedRequest.
 func (f *flow) refuse(p parcel) error {
-	code := p.strike.Code()
+	code := p.injection.Code()
 	d := proto.NewDecoder(p.body())
 	head := d.ReplyHead()
 	reply := proto.NewEncoder()
 	reply.ReplyHead(head.Xid, code.Zxid(head.Zxid), proto.Code(code))
-	p.strike.Commit()
+	p.injection.Commit()
 	if err := f.write(reply.Frame()); err != nil || !code.Closes() {
 		return err
 	}

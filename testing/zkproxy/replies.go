@@ -15,13 +15,13 @@ type replies struct {
 }
 
 // expect adds the reply to request xid, with the claim on it, if any.
-func (r *replies) expect(xid int32, strike *fault.Injection) {
+func (r *replies) expect(xid int32, injection *fault.Injection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byXid == nil {
 		r.byXid = make(map[int32][]*fault.Injection)
 	}
-	r.byXid[xid] = append(r.byXid[xid], strike)
+	r.byXid[xid] = append(r.byXid[xid], injection)
 }
 
 // take removes the first reply to a request xid and returns the claim on it.
@@ -45,8 +45,8 @@ func (r *replies) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, waiting := range r.byXid {
-		for _, strike := range waiting {
-			strike.Cancel()
+		for _, injection := range waiting {
+			injection.Cancel()
 		}
 	}
 	r.byXid = nil

@@ -2,10 +2,9 @@ package zkproxy
 
 import "time"
 
-// A Session is what the server has told a client in the answer to its handshake.
-// With ID and Password anybody can resume the session, and so take it over or
-// close it: a test can end a session of a client that keeps its password to
-// itself.
+// A Session is the server's answer to a client's handshake. With ID and Password any client can
+// resume the session, and so take it over or close it. A test can thus end a session of a client
+// that keeps its password to itself.
 type Session struct {
 	ID       int64
 	Password []byte

@@ -33,19 +33,19 @@ type conn struct {
 	out   *outbox
 
 	// Guarded by Server.mu.
-	session *session // nil before the handshake
-	ids     []authID
-	strike  *fault.Injection // what is to befall the next reply
-	pending []*commit        // what its requests have led to and the front end has yet to apply
+	session   *session // nil before the handshake
+	ids       []authID
+	injection *fault.Injection // the fault for the next reply
+	pending   []*commit        // what its requests have led to and the front end has yet to apply
 }
 
 // An arrival is a frame that a client has sent.
 type arrival struct {
-	connect *proto.ConnectRequest // nil for a request
-	req     request
-	strike  *fault.Injection
-	at      time.Time
-	silent  bool // it came while the server was frozen and was no sign of life yet
+	connect   *proto.ConnectRequest // nil for a request
+	req       request
+	injection *fault.Injection
+	at        time.Time
+	silent    bool // it came while the server was frozen and was no sign of life yet
 }
 
 // serve starts the connection's goroutines; Server.Close waits for them. It reports
@@ -95,20 +95,20 @@ func (c *conn) finish() { c.out.push(outgoing{last: true}) }
 // reply sends the answer to the request that is being served. It needs Server.mu, as
 // an answer's place among the events matters.
 func (c *conn) reply(frame []byte) {
-	c.send(frame, c.strike)
-	c.strike = nil
+	c.send(frame, c.injection)
+	c.injection = nil
 }
 
 // send sends an answer. It needs Server.mu.
-func (c *conn) send(frame []byte, strike *fault.Injection) {
-	c.out.push(outgoing{frame: frame, strike: strike, at: time.Now()})
+func (c *conn) send(frame []byte, injection *fault.Injection) {
+	c.out.push(outgoing{frame: frame, injection: injection, at: time.Now()})
 }
 
 // enqueueEvent sends a watch event, at once or as the fault rules will. It needs
 // Server.mu.
 func (c *conn) enqueueEvent(path string, event eventType) {
-	strike := c.server.rules.Match(fault.Frame{Session: c.session.id, Xid: -1, Op: fault.Event, Path: path})
-	c.out.push(outgoing{frame: eventFrame(path, event), strike: strike, at: time.Now()})
+	injection := c.server.rules.Match(fault.Frame{Session: c.session.id, Xid: -1, Op: fault.Event, Path: path})
+	c.out.push(outgoing{frame: eventFrame(path, event), injection: injection, at: time.Now()})
 }
 
 // complete is called when the front end has applied what this connection asked for.
@@ -126,11 +126,11 @@ func (c *conn) complete(m *commit, zxid int64) {
 		m.reply = syncReply(m.sync, zxid)
 	}
 	if m.moved {
-		m.strike.Cancel()
+		m.injection.Cancel()
 	} else {
-		c.send(m.reply, m.strike)
+		c.send(m.reply, m.injection)
 	}
-	m.strike = nil
+	m.injection = nil
 	if m.ended != 0 || m.moved {
 		c.finish()
 	}

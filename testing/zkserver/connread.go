@@ -51,8 +51,8 @@ func (c *conn) readHandshake(r *bufio.Reader) bool {
 		c.hangUp()
 		return false
 	}
-	strike := c.server.rules.Match(connectFrame(&connect))
-	return c.push(arrival{connect: &connect, strike: strike, at: time.Now()})
+	injection := c.server.rules.Match(connectFrame(&connect))
+	return c.push(arrival{connect: &connect, injection: injection, at: time.Now()})
 }
 
 func (c *conn) readFrame(r *bufio.Reader) ([]byte, bool) {
@@ -87,7 +87,7 @@ func (c *conn) arrived(req request) arrival {
 			s.touch(c.session, c.front)
 		}
 	}
-	a.strike = s.rules.Match(req.faultFrame(session))
+	a.injection = s.rules.Match(req.faultFrame(session))
 	return a
 }
 
@@ -96,7 +96,7 @@ func (c *conn) push(a arrival) bool {
 	case c.inbox <- a:
 		return true
 	case <-c.alive.Done():
-		a.strike.Cancel()
+		a.injection.Cancel()
 		return false
 	}
 }

@@ -9,7 +9,7 @@ import (
 func (c *conn) refuses() bool {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	return c.strike != nil && c.strike.Action() == fault.Refuse
+	return c.injection != nil && c.injection.Action() == fault.Refuse
 }
 
 // refuse answers a request that the leader doesn't see, behind the answers to those
@@ -19,7 +19,7 @@ func (c *conn) refuse(r *request) bool {
 		return false
 	}
 	defer c.server.mu.Unlock()
-	refusal := c.strike.Code()
+	refusal := c.injection.Code()
 	c.reply(errorReply(r.xid, refusal.Zxid(c.front.view().zxid), proto.Code(refusal)))
 	if refusal.Closes() {
 		c.finish()

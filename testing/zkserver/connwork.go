@@ -12,9 +12,9 @@ import (
 // other service on the port.
 const garbage = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// workLoop carries out requests one after the other. It is started by serve, ends
-// when the reader has ended and the inbox is empty, or when the server or a
-// request closes the connection, and Server.Close waits for it.
+// workLoop carries out requests one after the other. serve starts it, and Server.Close waits for
+// it. It ends when the reader has ended and the inbox is empty, or when the server or a request
+// closes the connection.
 func (c *conn) workLoop() {
 	defer c.leave()
 	for a := range c.inbox {
@@ -23,7 +23,7 @@ func (c *conn) workLoop() {
 		}
 	}
 	for a := range c.inbox {
-		a.strike.Cancel()
+		a.injection.Cancel()
 	}
 }
 
@@ -34,17 +34,17 @@ func (c *conn) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.front.remove(c)
-	c.strike.Cancel()
-	c.strike = nil
+	c.injection.Cancel()
+	c.injection = nil
 	for _, m := range c.pending {
-		m.strike.Cancel()
-		m.strike = nil
+		m.injection.Cancel()
+		m.injection = nil
 	}
 }
 
 func (c *conn) work(a arrival) bool {
 	if !c.admit(&a) {
-		a.strike.Cancel()
+		a.injection.Cancel()
 		return false
 	}
 	switch {
@@ -61,20 +61,20 @@ func (c *conn) work(a arrival) bool {
 }
 
 // admit waits for the request's turn and reports whether it is to be carried out. A
-// fault rule for its reply is then kept in c.strike.
+// fault rule for its reply is then kept in c.injection.
 func (c *conn) admit(a *arrival) bool {
-	if a.strike != nil && !a.strike.Action().OnReply() {
+	if a.injection != nil && !a.injection.Action().OnReply() {
 		if !c.strikeRequest(a) {
 			return false
 		}
-		a.strike = nil
+		a.injection = nil
 	}
 	s := c.server
 	if !c.lockWhen(func() bool { return !c.front.frozen }) {
 		return false
 	}
 	defer s.mu.Unlock()
-	c.strike, a.strike = a.strike, nil
+	c.injection, a.injection = a.injection, nil
 	if a.silent && c.session != nil {
 		s.touch(c.session, c.front)
 	}
@@ -84,19 +84,19 @@ func (c *conn) admit(a *arrival) bool {
 // strikeRequest does to a request what a fault rule says and reports whether the
 // request is then to be carried out.
 func (c *conn) strikeRequest(a *arrival) bool {
-	switch a.strike.Action() {
+	switch a.injection.Action() {
 	case fault.CutBefore:
 		c.kill()
-		a.strike.Commit()
+		a.injection.Commit()
 		return false
 	case fault.Garbage:
-		c.out.push(outgoing{frame: []byte(garbage), strike: a.strike, at: a.at})
-		a.strike = nil
+		c.out.push(outgoing{frame: []byte(garbage), injection: a.injection, at: a.at})
+		a.injection = nil
 		<-c.alive.Done()
 		return false
 	}
-	a.strike.Commit()
-	return a.strike.Wait(c.alive, a.at) == nil
+	a.injection.Commit()
+	return a.injection.Wait(c.alive, a.at) == nil
 }
 
 // lockWhen takes Server.mu as soon as ready, which needs it, says so. It reports
@@ -244,8 +244,8 @@ func (c *conn) serveHere(r *request) bool {
 func (c *conn) answerByStanding(answer func() []byte) bool {
 	switch c.front.standing(c.session) {
 	case standingLapsed:
-		c.strike.Cancel()
-		c.strike = nil
+		c.injection.Cancel()
+		c.injection = nil
 		return true
 	case standingMoved:
 		c.finish()

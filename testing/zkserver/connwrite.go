@@ -14,7 +14,7 @@ func (c *conn) writeLoop() {
 	var pending []outgoing
 	defer func() {
 		for _, item := range pending {
-			item.strike.Cancel()
+			item.injection.Cancel()
 		}
 		c.out.close()
 	}()
@@ -38,11 +38,11 @@ func (c *conn) writeLoop() {
 // writeSome writes frames up to the first that a fault rule has claimed, or that one
 // alone. It returns how many it has dealt with and whether the connection goes on.
 func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
-	if items[0].strike != nil {
+	if items[0].injection != nil {
 		return 1, c.writeStruck(items[0])
 	}
 	var buf []byte
-	for taken < len(items) && items[taken].strike == nil {
+	for taken < len(items) && items[taken].injection == nil {
 		if items[taken].last {
 			return taken + 1, c.write(buf) && false
 		}
@@ -93,36 +93,36 @@ func (c *conn) awaitThaw() bool {
 
 // writeStruck does to a frame what a fault rule says.
 func (c *conn) writeStruck(item outgoing) bool {
-	strike := item.strike
-	switch strike.Action() {
+	injection := item.injection
+	switch injection.Action() {
 	case fault.CutBefore, fault.DropReply:
 		c.kill()
-		strike.Commit()
+		injection.Commit()
 		return false
 	case fault.DropEvent:
-		strike.Commit()
+		injection.Commit()
 		return true
 	case fault.HalfAnswer:
 		half := len(item.frame) / 2
-		return c.writeOdd(strike, item.frame[:half]) &&
-			strike.Wait(c.alive, item.at) == nil && c.write(item.frame[half:])
+		return c.writeOdd(injection, item.frame[:half]) &&
+			injection.Wait(c.alive, item.at) == nil && c.write(item.frame[half:])
 	case fault.OtherSession:
-		return c.writeOdd(strike, withOtherSession(item.frame))
+		return c.writeOdd(injection, withOtherSession(item.frame))
 	case fault.Garbage:
-		return c.writeOdd(strike, item.frame)
+		return c.writeOdd(injection, item.frame)
 	}
-	strike.Commit()
-	return strike.Wait(c.alive, item.at) == nil && c.write(item.frame)
+	injection.Commit()
+	return injection.Wait(c.alive, item.at) == nil && c.write(item.frame)
 }
 
 // writeOdd writes what comes instead of an answer. A client that went away while it
 // read that has been struck; one that read nothing of it has not.
-func (c *conn) writeOdd(strike *fault.Injection, frame []byte) bool {
+func (c *conn) writeOdd(injection *fault.Injection, frame []byte) bool {
 	n, whole := c.writeFrom(frame)
 	if n > 0 {
-		strike.Commit()
+		injection.Commit()
 	} else {
-		strike.Cancel()
+		injection.Cancel()
 	}
 	return whole
 }

@@ -40,15 +40,15 @@ func (s *Server) Sessions() []SessionInfo {
 	return list
 }
 
-// Expire ends a session as if its client had not been heard of: its ephemeral nodes
-// are gone, watches on them told, and its connection closed, when Expire returns,
-// on every front end that is up to date. It returns ErrNoSession if there is no
-// such session, and ErrNoQuorum if nobody can decide on it.
+// Expire ends a session as if the server had received nothing from its client for its timeout.
+// When Expire returns, every front end that is up to date has deleted the ephemeral znodes, fired
+// the watches on them, and closed the connection. It returns ErrNoSession if there is no such
+// session, and ErrNoQuorum if there is no quorum to decide.
 //
-// The client hears of it only then, as one does that was stopped: what the session held
-// may be somebody else's before. To see a client give up in time by its own clock, as
-// it does when its network fails, let it live through that: [Server.Refuse] and
-// [Server.Cut], or package zkproxy for one client of several.
+// The client learns of its expiry only afterwards, as a stopped process does. Another client may
+// hold the session's locks before. To see a client abandon its session in time by its own clock,
+// cut its network instead: [Server.Refuse] and [Server.Cut], or package zkproxy for one client of
+// several.
 func (s *Server) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,9 +120,9 @@ func (s *Server) Cut() {
 	}
 }
 
-// ShiftClock sets the server's wall clock forward by d, or back if d is negative. The
-// times of transactions follow it, and with them the age of TTL nodes. Sessions
-// don't: ZooKeeper counts their timeouts by a clock that nobody sets.
+// ShiftClock sets the server's wall clock forward by d, or back if d is negative. The times of
+// transactions follow it, and with them the age of TTL nodes. Sessions don't, because ZooKeeper
+// counts their timeouts by a monotonic clock.
 func (s *Server) ShiftClock(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

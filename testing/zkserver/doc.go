@@ -1,80 +1,77 @@
-// Package zkserver is a ZooKeeper that lives in the test process: it speaks the real
-// wire protocol, starts at once, runs in a testing/synctest bubble, and does on demand
-// what goes wrong in production.
+// Package zkserver is a ZooKeeper server in the test process. It speaks the real wire protocol,
+// starts at once, runs in a testing/synctest bubble, and injects the faults of production on
+// demand.
 //
 //	srv := zkserver.Run(t)
 //	client, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
 //
-// [Run] closes the server when the test has ended; without a test, use [Start] and
-// [Server.Close]. [Server.Dialer] is for clients of go-zookeeper's, and [Server.Listen] for those that come
-// by TCP, in any language.
+// [Run] closes the server when the test has ended. Without a test, use [Start] and [Server.Close].
+// [Server.Dialer] is for clients of go-zookeeper's. [Server.Listen] is for clients that connect by
+// TCP, in any language.
 //
 // # What it is not
 //
-// It is for tests and for trying things out. Nothing is stored: when the process ends,
-// so do the nodes. Nothing is replicated: the front ends of an ensemble are views of
-// one state in one process. What an isolated leader has been sent is never
-// committed by another. There are no quotas, no SASL, no TLS and no reconfiguration.
+// It is for tests and for trying things out. Nothing is stored: when the process ends, the znodes
+// are gone. Nothing is replicated: the front ends of an ensemble are views of one state in one
+// process. If the leader is isolated, no other member commits what it was sent. There are no
+// quotas, no SASL, no TLS and no reconfiguration.
 //
 // # What it is
 //
-// What clients see is what ZooKeeper 3.8 shows them: results, error codes, stats, zxids,
-// access lists, transactions, watches of all kinds and the order of events and replies.
-// A test sends tens of thousands of random operations to both and compares. That
-// includes behaviour that is not documented, such as sequence numbers, which don't
-// wrap (see [WithSequenceWrap]), and checkWatches, which also counts what others watch.
+// Clients see the same as from ZooKeeper 3.8: results, error codes, stats, zxids, access lists,
+// transactions, watches of all kinds and the order of events and replies. A test sends tens of
+// thousands of random operations to both and compares. That includes undocumented behaviour. For
+// example, sequence numbers don't wrap (see [WithSequenceWrap]), and checkWatches counts the
+// watches of other clients, too.
 //
-// Where ZooKeeper leaves something open, this server takes a choice that is the same in
-// every run: children are listed in no useful order, the ephemeral nodes of a session
-// go in an order that is drawn from a seed ([WithSeed]), and an identity is added behind
-// the requests sent before it. Frames that can't be decoded close the connection, also where ZooKeeper
-// would answer with an error. A check that is not part of a multi, which stops the real
-// server, is answered.
+// Where ZooKeeper leaves something open, this server makes a choice that is the same in every run.
+// It lists children in no useful order. It deletes the ephemeral znodes of a session in an order
+// drawn from a seed ([WithSeed]). It adds an identity after the requests sent before it. It closes
+// the connection for a frame that it can't decode, also where ZooKeeper would reply with an error.
+// It replies to a check outside a multi, which stops a real server.
 //
 // # Time
 //
-// All time is package time's: in a bubble, session expiry, TTLs and the removal of
-// containers happen in virtual time. A session expires when exactly its timeout has
-// passed since the server has last heard of its client; the real server rounds that
-// up to its next tick. The server has no periodic timers. What it decides is
-// committed at once; [WithCommitTime] has it take its time.
+// All time is package time's: in a bubble, session expiry, TTLs and the removal of containers
+// happen in virtual time. A session expires exactly its timeout after the server last received
+// something from its client. The real server rounds that up to its next tick. The server has no
+// periodic timers. It commits each decision at once, or after the time that [WithCommitTime] sets.
 //
-// In a bubble, use [Server.Dial], whose connections are pipes: TCP is not seen by
-// synctest, and neither is a resolver (addresses are IP literals for that reason).
-// Close clients and server before the bubble's function returns.
+// In a bubble, use [Server.Dial], whose connections are pipes, because synctest sees neither TCP
+// nor a resolver. Addresses are IP literals for that reason. Close clients and server before the
+// bubble's function returns.
 //
 // # Ensembles
 //
-// With [WithFrontends] a server has several front ends, which can be held back, cut off
-// from the leader, frozen or made to refuse connections: see [Frontend]. A session
-// moves when its client resumes it at another one; the old connection is then closed
-// at its next write, and at the leader at its next request. A request that ends the
-// session ends it by either.
+// With [WithFrontends] a server has several front ends. A test can delay them, cut them off from
+// the leader, freeze them or have them refuse connections: see [Frontend]. A session moves when
+// its client resumes it at another front end. The old connection is then closed at its next write,
+// or at the leader at its next request. A request that ends the session ends it by either
+// connection.
 //
-// The leader is a further member that no client connects to, and can't be harmed, but
-// with [WithLeader] one of the front ends leads. Nothing is decided then while it
-// or half of the front ends are frozen or isolated. A front end that is without its
-// leader for the sync limit ([WithSyncLimit]) closes its connections and serves nobody
-// until it has one; as soon as a majority is so far, and can reach each other, they
-// elect one of them, without delay. [Server.Elect] has them do so at any moment before.
-// With [WithReadOnlyMode], a front end that finds no leader serves reads meanwhile.
+// By default the leader is one more member, which no client connects to and no fault harms. With
+// [WithLeader] one of the front ends leads. Nothing is decided then while it or half of the front
+// ends are frozen or isolated. A front end that has no leader for the sync limit ([WithSyncLimit])
+// closes its connections, and serves no client until it has a leader. Once a majority has no
+// leader and its members can reach each other, they elect one of them, without delay.
+// [Server.Elect] starts an election at any moment before. With [WithReadOnlyMode], a front end
+// without a leader serves reads.
 //
-// A leader that has lost its majority goes on for the sync limit and a tick more. It
-// answers its own clients' reads, pings and syncs, and handshakes that resume a
-// session, from what it knows; whatever has to be committed waits, new sessions
-// among them. Once the others have elected another, it does so from a past of its own,
-// in which no session ends, although one that it hasn't heard of for its timeout can't be
-// resumed. Then it closes its connections, what waited is lost, and it
-// follows the new leader as soon as it is healed. A frozen one that goes on after
-// it has been succeeded, and one that is healed, notice after a tick.
+// A leader that has lost its majority continues for the sync limit and one tick. From what it
+// knows, it answers its own clients' reads, pings and syncs, and handshakes that resume a session.
+// All that must be committed waits, new sessions included. After the others have elected another
+// leader, the old one answers from a state of its own. No session ends there, although one that is
+// overdue can't be resumed. Then it closes its connections, loses what waited, and follows the new
+// leader as soon as it is healed. A leader that is thawed or healed after its replacement notices
+// one tick later.
 //
 // # Faults
 //
-// [Server.Rules] takes rules of package fault, which befall single requests, replies,
-// events and handshakes. [Server.Expire], Cut, Freeze and Elect befall all.
+// [Server.Rules] takes rules of package fault, for single requests, replies, events and
+// handshakes. [Server.Expire], Cut, Freeze and Elect act on whole sessions and servers.
 //
 // # Concurrency
 //
-// Everything may be called concurrently, and no call waits for a client or the network
-// but [Server.Close], which waits for the server's goroutines to end.
+// Everything may be called concurrently. No call waits for a client or the network but
+// [Server.Close], which waits for the server's goroutines to end.
 package zkserver

@@ -2,10 +2,10 @@ package zkserver
 
 import "time"
 
-// With WithLeader one of the front ends leads. Three things follow from who reaches whom:
-// the leader decides while it and a majority of all are neither frozen nor isolated; a
-// front end that has lost its leader for syncLimit ticks, and a leader that has lost its
-// majority for one more, looks for a leader; and a majority that does so elects one.
+// With WithLeader one of the front ends leads. Three rules follow from which members reach which.
+// The leader decides while it and a majority of all are neither frozen nor isolated. A front end
+// looks for a leader if it has lost its leader for syncLimit ticks. A leader looks for one if it
+// has lost its majority for one tick more. A majority that looks for a leader elects one.
 
 // Leader returns the front end that leads, or leads as far as it knows while no other has
 // been elected. It returns nil while none does, and always without [WithLeader].
@@ -15,13 +15,13 @@ func (s *Server) Leader() *Frontend {
 	return s.leader
 }
 
-// Elect has a new leader elected: zxids go on in the next epoch, all connections are
-// closed, and every session has its full timeout again.
+// Elect starts an election. Zxids continue in the next epoch, all connections are closed, and
+// every session has its full timeout again.
 //
-// With [WithLeader], those front ends elect it that are neither frozen nor isolated, as if
-// they had been restarted at this moment; Elect does nothing unless they are a majority.
-// The next in order after the present leader leads then. One that is frozen or isolated
-// keeps its connections until it notices.
+// With [WithLeader], the front ends that are neither frozen nor isolated elect a leader, as if
+// they had been restarted at this moment. Elect does nothing unless they are a majority. The next
+// in order after the present leader leads then. A front end that is frozen or isolated keeps its
+// connections until it notices.
 func (s *Server) Elect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Server) successor(members []*Frontend) *Frontend {
 	return members[0]
 }
 
-// reconsider has everybody do what follows from a change. It needs Server.mu.
+// reconsider applies the consequences of a change to all front ends. It needs Server.mu.
 func (s *Server) reconsider() {
 	if s.hasRoles() && !s.closed {
 		s.reviewQuorum()
@@ -97,8 +97,8 @@ func (s *Server) reconsider() {
 	}
 }
 
-// reviewQuorum lets those join the leader that reach it, has a leader elected where that
-// is possible, and carries out what a leader has left undone that has its quorum again.
+// reviewQuorum lets those join the leader that reach it, and starts an election where one is
+// possible. If a leader has its quorum again, reviewQuorum carries out what it has left undone.
 func (s *Server) reviewQuorum() {
 	var looking []*Frontend
 	for _, f := range s.connected() {
@@ -175,8 +175,8 @@ func (f *Frontend) hearsLeader() bool {
 	return f.reaches()
 }
 
-// proposes reports whether a write that is sent to the front end is proposed. What one
-// proposes that has been succeeded comes to nothing, so none of it is kept.
+// proposes reports whether a write that is sent to the front end is proposed. The proposals of a
+// leader that has been replaced have no effect, so none of them is kept.
 func (f *Frontend) proposes() bool { return f.hearsLeader() && f.reign == nil }
 
 // reviewLeader starts the time that the front end has left once it is without its leader,

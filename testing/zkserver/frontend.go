@@ -26,10 +26,10 @@ type Frontend struct {
 
 	// With a leader among the front ends: see election.go.
 
-	looking bool               // it has no leader, and serves nobody but by readOnly
-	reign   map[int64]*session // of one that has been succeeded and doesn't know: its sessions; else nil
+	looking bool               // it has no leader, and serves no client but by readOnly
+	reign   map[int64]*session // of a replaced leader that doesn't know it: its sessions; else nil
 	alone   bool               // it is without its leader, or leads without a quorum
-	due     time.Time          // when it then gives up
+	due     time.Time          // when it then closes its connections
 	overdue bool               // that moment has passed while it was frozen
 	limit   *time.Timer        // runs to due
 
@@ -63,9 +63,9 @@ func newFrontend(s *Server, number int) *Frontend {
 // documentation.
 func (f *Frontend) Addr() string { return fmt.Sprintf("192.0.2.%d:2181", f.number+1) }
 
-// Freeze stops the front end as SIGSTOP does a process: it accepts connections and
-// what clients send, answers nothing, and hears of no commit. The others expire
-// the sessions whose clients stay. Thaw lets it go on where it was.
+// Freeze stops the front end as SIGSTOP does a process. It accepts connections and what clients
+// send, answers nothing, and receives no commit. The other front ends expire the sessions whose
+// clients stay. Thaw continues it where it was.
 func (f *Frontend) Freeze() {
 	f.change(func() {
 		f.frozen = true
@@ -73,19 +73,17 @@ func (f *Frontend) Freeze() {
 	})
 }
 
-// Thaw ends what Freeze began. What clients have sent meanwhile is answered now.
+// Thaw ends what Freeze began. The front end now answers what clients have sent meanwhile.
 func (f *Frontend) Thaw() { f.change(func() { f.frozen = false }) }
 
-// Isolate cuts the front end off from the leader but not from its clients: reads
-// and pings are answered, from a state that grows old; writes, syncs and new or
-// resumed sessions wait; the signs of life of its clients, and those that have not
-// been passed on yet, count for nothing, so that their sessions expire at the
-// others. It lasts until Heal; a real server gives up after syncLimit ticks and
-// closes its connections, which Cut and Refuse do here.
+// Isolate cuts the front end off from the leader but not from its clients. It answers reads and
+// pings from a state that grows old. Writes, syncs and new or resumed sessions wait. Its clients'
+// signs of life no longer reach the leader, so their sessions expire at the others. Isolate lasts
+// until Heal. A real server closes its connections after syncLimit ticks, which Cut and Refuse do
+// here.
 //
-// With [WithLeader], the front end gives up by itself. If it leads, its clients' syncs
-// and the resumption of sessions are answered too, from its memory, and the others
-// elect another leader.
+// With [WithLeader], the front end does that by itself. If it leads, it also answers its clients'
+// syncs and the resumption of sessions, from its memory, and the others elect another leader.
 func (f *Frontend) Isolate() {
 	f.change(func() {
 		f.isolated = true
@@ -93,8 +91,9 @@ func (f *Frontend) Isolate() {
 	})
 }
 
-// Heal ends what Isolate began. What waited is carried out now, each client's requests
-// in order, also for clients that have gone, unless their session has ended or moved.
+// Heal ends what Isolate began. The front end now carries out the requests that waited, each
+// client's in order. It does so also for clients that have gone, unless their session has ended or
+// moved.
 func (f *Frontend) Heal() { f.change(func() { f.isolated = false }) }
 
 // Hold makes the front end lag: it applies no commit until CatchUp, so its reads
@@ -170,8 +169,8 @@ func (f *Frontend) deaf() bool {
 // slow reports whether decisions arrive late. They don't at a leader, which makes them.
 func (f *Frontend) slow() bool { return f.lag > 0 && !f.leads() }
 
-// settle applies what is due and sees to it that the front end has a state of its
-// own while, and only while, that may be behind. It needs server.mu.
+// settle applies what is due. A front end has a state of its own only while that may be behind,
+// and settle maintains this. It needs server.mu.
 func (f *Frontend) settle() {
 	now := time.Now()
 	for !f.deaf() && len(f.backlog) > 0 && (f.leads() || !f.backlog[0].due.After(now)) {

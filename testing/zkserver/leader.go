@@ -9,12 +9,12 @@ import (
 
 // A commit is a decision of the leader on its way to the front ends.
 type commit struct {
-	txn    *txn
-	answer func(x *txn, after []proto.Stat) []byte // for the client that asked; nil if none did
-	reply  []byte                                  // what answer has returned
-	origin *conn                                   // that client's connection; nil if the server itself decided
-	strike *fault.Injection                        // what is to befall the reply
-	moved  bool                                    // the client is to be left without a reply
+	txn       *txn
+	answer    func(x *txn, after []proto.Stat) []byte // for the client that asked; nil if none did
+	reply     []byte                                  // what answer has returned
+	origin    *conn                                   // that client's connection; nil if the server itself decided
+	injection *fault.Injection                        // the fault for the reply
+	moved     bool                                    // the client is to be left without a reply
 
 	opened  *session // the session that this begins
 	ended   int64    // the session that this ends, 0 if none
@@ -25,7 +25,7 @@ type commit struct {
 	due     time.Time          // when it is committed then
 
 	delivered bool
-	done      chan struct{} // closed when delivered to the origin, if anybody waits
+	done      chan struct{} // closed when delivered to the origin, if a caller waits
 }
 
 // submit decides on a write of c's client, and puts a sync into the order of decisions.

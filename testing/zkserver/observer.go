@@ -22,7 +22,7 @@ type Change struct {
 // A ChangeKind says what a [Change] does.
 type ChangeKind int
 
-// What a change can do.
+// The kinds of changes.
 const (
 	Created    ChangeKind = ChangeKind(changeCreate)
 	Deleted    ChangeKind = ChangeKind(changeDelete)
@@ -31,9 +31,9 @@ const (
 	NothingSet ChangeKind = ChangeKind(changeNothing) // a check in a transaction
 )
 
-// WithObserver has fn told of every transaction, in their order, at the moment that the
-// leader has decided on it and before any client hears of it. fn runs with the
-// server locked: it must be quick and must not call the server.
+// WithObserver calls fn with every transaction, in their order, once the leader has decided on it
+// and before any client is notified. fn runs with the server locked: it must be quick and must not
+// call the server.
 func WithObserver(fn func(Transaction)) Option {
 	return option(func(c *config) { c.observer = fn })
 }

@@ -42,7 +42,7 @@ type config struct {
 	wrap                   bool
 	seed                   uint64
 	commitTime             time.Duration
-	observer               func(Transaction) // nil for nobody
+	observer               func(Transaction) // nil for none
 	readOnly               bool              // front ends without a leader serve reads
 	localSessions          bool              // and begin sessions for that
 }
@@ -71,10 +71,10 @@ func WithPacketLimit(n int) Option { return option(func(c *config) { c.packetLim
 // nodes. It must be at least a millisecond. The default is DefaultReapInterval.
 func WithReapInterval(d time.Duration) Option { return option(func(c *config) { c.reapInterval = d }) }
 
-// WithFrontends makes the server an ensemble with n front ends, 1 to 100. With more
-// than one, the leader is a further member that no client connects to, zxids begin
-// with epoch 1, and a front end tells the leader twice in a tick which clients are
-// alive. The default is 1: a standalone server.
+// WithFrontends makes the server an ensemble with n front ends, 1 to 100. With more than one, the
+// leader is a further member that no client connects to, and zxids begin with epoch 1. A front end
+// reports to the leader twice in a tick which clients are alive. The default is 1: a standalone
+// server.
 func WithFrontends(n int) Option { return option(func(c *config) { c.frontends = n }) }
 
 // WithLeader has front end number i lead the ensemble at first, instead of a further
@@ -83,9 +83,9 @@ func WithFrontends(n int) Option { return option(func(c *config) { c.frontends =
 // number of a front end, of which there must be at least 2.
 func WithLeader(i int) Option { return option(func(c *config) { c.leader = i }) }
 
-// WithSyncLimit sets how many ticks a front end goes on without its leader, and a leader
-// without a majority of the front ends, for which it takes a tick more. It must be at
-// least 1. The default is DefaultSyncLimit. It means nothing without [WithLeader].
+// WithSyncLimit sets how many ticks a front end continues without its leader. A leader without a
+// majority of the front ends continues for one tick more. The limit must be at least 1. The
+// default is DefaultSyncLimit. It has no effect without [WithLeader].
 func WithSyncLimit(ticks int) Option { return option(func(c *config) { c.syncLimit = ticks }) }
 
 // WithoutTTL makes the server refuse TTL nodes, as ZooKeeper does unless it is started
@@ -104,9 +104,9 @@ func WithSequenceWrap() Option { return option(func(c *config) { c.wrap = true }
 // 2147483647. It must not be negative. The default is 0: nothing is ever outstanding.
 func WithCommitTime(d time.Duration) Option { return option(func(c *config) { c.commitTime = d }) }
 
-// WithSeed sets what ZooKeeper leaves open and nobody may rely on: the order in which the
-// ephemeral nodes of a session go, and watchers are told, when it ends. The same seed
-// gives the same order of the same paths. The default is 0.
+// WithSeed decides what ZooKeeper leaves open and no client may rely on. That is the order in
+// which a session's ephemeral znodes are deleted, and watchers notified, when the session ends.
+// The same seed gives the same order of the same paths. The default is 0.
 func WithSeed(seed uint64) Option { return option(func(c *config) { c.seed = seed }) }
 
 // newConfig applies and checks the options, and fills in what follows from others.

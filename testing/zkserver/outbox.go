@@ -9,10 +9,10 @@ import (
 
 // An outgoing is a frame on its way to the client.
 type outgoing struct {
-	frame  []byte
-	strike *fault.Injection // what is to befall it, nil for nothing
-	at     time.Time        // when it was queued
-	last   bool             // close the connection here
+	frame     []byte
+	injection *fault.Injection // its fault, nil for none
+	at        time.Time        // when it was queued
+	last      bool             // close the connection here
 }
 
 // An outbox is the queue of what a connection has to write. It has no bound: a
@@ -32,7 +32,7 @@ func (o *outbox) push(item outgoing) {
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
-		item.strike.Cancel()
+		item.injection.Cancel()
 		return
 	}
 	o.queue = append(o.queue, item)
@@ -60,6 +60,6 @@ func (o *outbox) close() {
 	o.queue = nil
 	o.mu.Unlock()
 	for _, item := range queue {
-		item.strike.Cancel()
+		item.injection.Cancel()
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// What the leader proposes is committed when the commit time has passed, in order, and
-// only then in anybody's tree. Until then it is outstanding: requests are checked against
-// the records of what it will have made of its nodes, as ZooKeeper's
-// PrepRequestProcessor does.
+// The leader's proposals are committed when the commit time has passed, in order, and only then
+// are in any tree. Until then they are outstanding. Requests are checked against the records of
+// what the outstanding ones will have made of their znodes, as in ZooKeeper's
+// PrepRequestProcessor.
 
 // newPrep returns what checks the operations of one request.
 func (s *Server) newPrep(session int64, ids []authID) *prep {
@@ -36,7 +36,7 @@ func (s *Server) propose(m *commit, changes []change) {
 // enqueue has m committed behind what is outstanding, or at once.
 func (s *Server) enqueue(m *commit) {
 	if c := m.origin; c != nil {
-		m.strike, c.strike = c.strike, nil
+		m.injection, c.injection = c.injection, nil
 	}
 	m.due = time.Now()
 	if m.sync == nil {
@@ -99,8 +99,8 @@ func (s *Server) forget(m *commit) {
 	}
 }
 
-// abandonOutstanding loses what has been proposed, as the leader who has proposed it is
-// succeeded by one that hasn't heard of it.
+// abandonOutstanding loses what has been proposed, because the leader that proposed it is replaced
+// by one that has not received it.
 func (s *Server) abandonOutstanding() {
 	for _, m := range s.outstanding {
 		if m.dropped != nil {

@@ -56,8 +56,7 @@ func (f *Frontend) read(e *proto.Encoder, t *tree, c *conn, r *request) proto.Co
 	return f.readNode(e, t, c, r)
 }
 
-// readExists needs no permission, and its watch stands also on a node that is not
-// there.
+// readExists needs no permission. Its watch is set also on a znode that doesn't exist.
 func (f *Frontend) readExists(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	if strings.Contains(r.path, "\x00") {
 		return proto.CodeBadArguments

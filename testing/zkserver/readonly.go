@@ -12,11 +12,11 @@ import (
 const readOnlyDelay = 2 * time.Second
 
 // WithReadOnlyMode lets a front end that has no leader serve reads, as ZooKeeper does with
-// readonlymode.enabled: it needs [WithLeader]. Such a front end closes the connection of a client that
-// does not ask for a read-only server, and of one that resumes a session of the ensemble. It
-// begins sessions of its own, which end when it finds a leader, but only if localSessions says
-// that the servers have localSessionsEnabled. It refuses writes and syncs. The default is to
-// serve nobody.
+// readonlymode.enabled. It needs [WithLeader]. Such a front end closes the connection of a client
+// that does not ask for a read-only server. It does the same to a client that resumes a session of
+// the ensemble. It refuses writes and syncs. If localSessions says that the servers have
+// localSessionsEnabled, it begins sessions of its own, which end when it finds a leader. The
+// default is to serve no client.
 func WithReadOnlyMode(localSessions bool) Option {
 	return option(func(c *config) { c.readOnly, c.localSessions = true, localSessions })
 }
@@ -86,8 +86,8 @@ func (c *conn) serveReadOnly(r *request) bool {
 	s.mu.Lock()
 	switch {
 	case c.session == nil: // the handshake was refused
-		c.strike.Cancel()
-		c.strike = nil
+		c.injection.Cancel()
+		c.injection = nil
 		s.mu.Unlock()
 		return true
 	case r.op == proto.OpCloseSession:

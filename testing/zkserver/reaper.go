@@ -37,8 +37,8 @@ func (r *reaper) noticeLocked(x *txn) {
 	}
 }
 
-// dueLocked returns when a node may be removed if nothing happens to it, the zero
-// time for at once; it reports false for a node that stays.
+// dueLocked returns when a znode may be removed if nothing happens to it; the zero time means at
+// once. It reports false for a znode that stays.
 func (r *reaper) dueLocked(path string) (time.Time, bool) {
 	n := r.server.tree.nodes[path]
 	if n == nil || len(n.children) > 0 {
@@ -67,7 +67,7 @@ func (r *reaper) armLocked(due time.Time) {
 	}
 }
 
-// reconsiderLocked sets the timer anew for all nodes. It needs Server.mu.
+// reconsiderLocked sets the timer again for all znodes. It needs Server.mu.
 func (r *reaper) reconsiderLocked() {
 	for _, path := range r.server.tree.reapablePaths() {
 		if due, ok := r.dueLocked(path); ok {

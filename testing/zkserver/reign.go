@@ -52,8 +52,8 @@ const (
 	standingMoved           // the connection is closed
 )
 
-// standing is what a leader makes of a request of one of its own clients. A follower asks
-// nobody before it answers one.
+// standing is what a leader does with a request of one of its own clients. A follower answers one
+// without asking the leader.
 func (f *Frontend) standing(sess *session) standing {
 	switch {
 	case !f.leads():

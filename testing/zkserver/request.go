@@ -44,7 +44,7 @@ func (r *request) parseBody(d *proto.Decoder) {
 	case proto.OpMulti, proto.OpMultiRead:
 		r.parseOps(d)
 	case proto.OpAuth:
-		d.Int32() // a type that nobody uses
+		d.Int32() // a type that the server ignores
 		r.scheme, r.data = d.String(), d.Bytes()
 	case proto.OpSetWatches, proto.OpSetWatches2:
 		r.parseResume(d)
@@ -107,9 +107,9 @@ func (r *request) allows(op proto.Opcode) bool {
 	return isCreate(op) || op == proto.OpDelete || op == proto.OpSetData || op == proto.OpCheck
 }
 
-// normalize does to a create inside a multi what ZooKeeper does: the operation
-// follows from the flags, whatever was asked for, so a create2 answers like a
-// create and a create with the container flag makes a container.
+// normalize changes a create inside a multi as ZooKeeper does. The operation follows from the
+// flags, whatever was asked for. So a create2 is answered like a create, and a create with the
+// container flag makes a container.
 func (r *request) normalize() {
 	if !isCreate(r.op) {
 		return

@@ -16,7 +16,7 @@ type session struct {
 	timer    *time.Timer // runs to the deadline at the latest; nil in a reign
 	closing  bool        // a leader without a quorum would end it
 
-	heard     time.Time // when the leader last heard of the client
+	heard     time.Time // when the leader last received something from the client
 	touched   time.Time // a sign of life that a front end has yet to pass on; zero if none
 	touchedBy *Frontend // that front end
 }
@@ -97,18 +97,17 @@ func (s *Server) forgetTouches(f *Frontend) {
 	}
 }
 
-// deadlinePassed is called by the session's timer, on a goroutine of its own that
-// ends at once when the server or the session has ended meanwhile.
+// deadlinePassed is called by the session's timer, on a goroutine of its own. It returns at once
+// if the server or the session has ended meanwhile.
 func (s *Server) deadlinePassed(sess *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireIfDue(sess)
 }
 
-// expireIfDue ends the session if its client hasn't been heard of for its timeout,
-// and otherwise sets the timer anew. Signs of life don't touch the timer, so they
-// cost nothing. A server that is frozen or can't decide does neither: see Server.Thaw and
-// Server.reviewQuorum.
+// expireIfDue ends the session if its timeout has passed since the client's last sign of life, and
+// otherwise sets the timer again. Signs of life don't touch the timer, so they cost nothing. A
+// server that is frozen or can't decide does neither: see Server.Thaw and Server.reviewQuorum.
 func (s *Server) expireIfDue(sess *session) {
 	if s.closed || s.frozen || !s.decides() || s.sessions[sess.id] != sess {
 		return

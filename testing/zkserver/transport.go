@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// Dial connects to the front end that has the address, over a pipe in memory. It
-// has the form of net.Dialer's DialContext; network is ignored. A standalone server
-// answers to every address. A front end that refuses connections, a closed server
-// and an address that nobody has give the error of a refused connection, which
-// errors.Is takes for syscall.ECONNREFUSED; a ctx that has ended gives its own.
-// Dial doesn't wait.
+// Dial connects to the front end that has the address, over a pipe in memory. It has the form of
+// net.Dialer's DialContext; network is ignored. A standalone server answers to every address. If
+// no front end has the address or accepts connections there, Dial returns an error that errors.Is
+// takes for syscall.ECONNREFUSED. If ctx has ended, it returns ctx's error. Dial doesn't wait.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -89,9 +89,9 @@ func (t *tree) descendants(path string) int32 {
 	return count
 }
 
-// childNames returns the names of n's children in an order that helps nobody:
-// ZooKeeper's order is that of a hash table too, and clients that rely on a sorted
-// listing must not pass their tests. It is the same in every run.
+// childNames returns the names of n's children in an order that helps no client. ZooKeeper's order
+// is that of a hash table too, and clients that rely on a sorted listing must not pass their
+// tests. It is the same in every run.
 func (n *node) childNames() []string {
 	names := slices.Collect(maps.Keys(n.children))
 	slices.SortFunc(names, func(a, b string) int {

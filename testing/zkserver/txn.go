@@ -16,8 +16,8 @@ const (
 // A change is one step of a transaction. It has been checked: applying it can't
 // fail.
 type change struct {
-	// Set when it is applied: who may hear of it, by the access lists of the node
-	// and its parent.
+	// Set when it is applied: the access lists of the node and its parent, which decide which
+	// clients are notified.
 	nodeACL, parentACL []acl
 
 	kind           changeKind
@@ -29,8 +29,8 @@ type change struct {
 	parentCversion int32 // the new one
 }
 
-// A txn is what the leader has decided and every replica applies. A failed request
-// is a transaction without changes: it takes a zxid all the same.
+// A txn is a decision of the leader's that every replica applies. A failed request is a
+// transaction without changes: it takes a zxid nevertheless.
 type txn struct {
 	zxid    int64
 	time    int64 // milliseconds since 1970

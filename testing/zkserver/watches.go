@@ -29,8 +29,8 @@ func (w *watches) fire(c *change) {
 	}
 }
 
-// resume sets the watches of a client that has reconnected, and tells it at once of
-// those whose node has changed since the zxid it has seen.
+// resume sets the watches of a client that has reconnected. It notifies the client at once of the
+// znodes that have changed since the zxid that the client has seen.
 func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 	for _, path := range r.data {
 		switch n := t.nodes[path]; {

@@ -67,8 +67,8 @@ func (w *watchTable) removeConn(c *conn) {
 	}
 }
 
-// has reports whether anybody watches path: to ZooKeeper 3.8, which is asked whether
-// one client does, that is the same.
+// has reports whether any client watches path. ZooKeeper 3.8 answers this where it is asked about
+// one client.
 func (w *watchTable) has(path string) bool { return len(w.byPath[path]) > 0 }
 
 func (w *watchTable) count() int {
@@ -79,9 +79,9 @@ func (w *watchTable) count() int {
 	return total
 }
 
-// fire ends or keeps every watch that covers the event, and tells those clients that
-// may read the node and are not in told: nobody is told twice of one deletion. It
-// returns whose watches it has found.
+// fire ends or keeps every watch that covers the event. It notifies the clients that may read the
+// znode and are not in told, so that one deletion notifies no client twice. It returns the clients
+// whose watches it has found.
 func (w *watchTable) fire(path string, event eventType, readers []acl, told map[*conn]struct{}) map[*conn]struct{} {
 	fired := map[*conn]struct{}{}
 	for c, mode := range w.byPath[path] {

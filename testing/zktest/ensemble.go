@@ -20,9 +20,9 @@ const (
 
 // An Ensemble is several servers that elect a leader and hold the same data.
 //
-// The members reach each other only through forwarders in this process, which hold
-// back what passes where a way is cut, and their clients reach each directly. With
-// [WithNamespaces] there are links between them instead, which drop packets.
+// The members reach each other only through forwarders in this process, which hold back bytes
+// where a connection is cut. Their clients reach each directly. With [WithNamespaces] there are
+// links between them instead, which drop packets.
 type Ensemble struct {
 	// Servers are the members, always in the same order. Don't change the slice.
 	Servers []*Server
@@ -125,11 +125,11 @@ func (e *Ensemble) Addr() string {
 	return strings.Join(addrs, ",")
 }
 
-// Mend undoes whatever has been done to the members: it heals, thaws and restarts
+// Repair undoes whatever has been done to the members: it heals, thaws and restarts
 // them, and returns when one of them leads, all others follow it and all serve
 // clients. If ctx ends first the error is ctx's. It returns [ErrClosed] after
 // Close.
-func (e *Ensemble) Mend(ctx context.Context) error {
+func (e *Ensemble) Repair(ctx context.Context) error {
 	err := e.change(func(c *cuts) { *c = newCuts(len(e.Servers)) })
 	if err != nil {
 		return err

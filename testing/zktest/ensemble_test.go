@@ -84,7 +84,7 @@ func TestIsolatedLeaderIsSucceeded(t *testing.T) {
 		leader, err := e.Leader(t.Context())
 		return err == nil && leader != old
 	})
-	if err := e.Mend(t.Context()); err != nil {
+	if err := e.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
@@ -129,8 +129,8 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Mend(t.Context()); !errors.Is(err, zktest.ErrClosed) {
-		t.Errorf("Mend() after Close = %v; want ErrClosed", err)
+	if err := e.Repair(t.Context()); !errors.Is(err, zktest.ErrClosed) {
+		t.Errorf("Repair() after Close = %v; want ErrClosed", err)
 	}
 	ctx, cancel := deadline(t, 100*time.Millisecond)
 	defer cancel()

@@ -12,7 +12,7 @@ var (
 	// it has none.
 	ErrStopped = errors.New("zktest: server is not running")
 
-	// ErrClosed is returned by [Server.Restart] and [Ensemble.Mend] after Close.
+	// ErrClosed is returned by [Server.Restart] and [Ensemble.Repair] after Close.
 	ErrClosed = errors.New("zktest: closed")
 
 	// ErrNoNamespaces is returned where network namespaces can't be had, as

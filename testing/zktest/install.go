@@ -62,9 +62,9 @@ func locateJars(home, packaged string) ([]string, error) {
 	return nil, fmt.Errorf("zktest: ZOOKEEPER_HOME=%s: no lib/zookeeper-*.jar there", home)
 }
 
-// packagedJars lists a distribution's jar, what its manifest asks for and, since
-// ZooKeeper logs to slf4j and the package picks no backend for it, slf4j's
-// simple one from the same directory.
+// packagedJars lists a distribution's jar and what its manifest asks for. ZooKeeper logs to slf4j,
+// and the package picks no backend for it. So packagedJars adds slf4j's simple one from the same
+// directory.
 func packagedJars(jar string) ([]string, error) {
 	if _, err := os.Stat(jar); err != nil {
 		return nil, fmt.Errorf("%w: no ZooKeeper at %s; install one (Debian: apt-get install zookeeper) or set ZOOKEEPER_HOME", ErrMissing, jar)

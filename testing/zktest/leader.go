@@ -47,9 +47,9 @@ func (e *Ensemble) awaitWhole(ctx context.Context) error {
 	return nil
 }
 
-// whole reports whether one member leads and all others follow it. What they say
-// of themselves is not enough: after a cut, some don't know yet that they lead
-// nobody, or that the leader has given them up.
+// whole reports whether one member leads and all others follow it. The members' own reports are
+// not enough: after a cut, some don't know yet that they lead no other member, or that the leader
+// has dropped them.
 func (e *Ensemble) whole(ctx context.Context) bool {
 	statuses := e.statuses(ctx)
 	modes := make(map[Mode]int)

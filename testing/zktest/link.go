@@ -17,10 +17,9 @@ const (
 	dialPause    = 20 * time.Millisecond
 )
 
-// A link forwards one member's connections to one port of another member, and
-// can hold back what passes either way. Held bytes are not lost but late, as on a
-// network that drops packets until it is mended: nobody is told, connections
-// break only where a member gives up on them.
+// A link forwards one member's connections to one port of another member, and can hold back bytes
+// in either direction. Held bytes are not lost but late, as on a network that drops packets until
+// it is repaired. No member is notified, and a connection breaks only where a member closes it.
 type link struct {
 	listener    net.Listener
 	target      string

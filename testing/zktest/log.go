@@ -19,9 +19,9 @@ func (s *Server) logSize() int64 {
 	return info.Size()
 }
 
-// logSince returns the whole lines of the end of the server's log, as far as they
-// were written after offset. What can't be read is told in its place: the log
-// only ever goes with another error.
+// logSince returns the whole lines of the end of the server's log, as far as they were written
+// after offset. If it can't read the log, it returns the reason in its place, because the log is
+// always part of another error.
 func (s *Server) logSince(offset int64) string {
 	file, err := os.Open(s.layout.logFile())
 	if err != nil {

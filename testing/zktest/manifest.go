@@ -37,9 +37,8 @@ func manifestClassPath(jar string) ([]string, error) {
 	return paths, nil
 }
 
-// manifestAttribute returns an attribute of the manifest's main section, which
-// ends with an empty line. A line that starts with a space continues the one
-// before it.
+// manifestAttribute returns an attribute of the manifest's main section, which ends with an empty
+// line. A line that starts with a space continues the previous line.
 func manifestAttribute(text, name string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	main, _, _ := strings.Cut(text, "\n\n")

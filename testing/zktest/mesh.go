@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A mesh is the network of an ensemble whose members all are on the loopback
-// interface: forwarders, from each member to each other a link to its quorum port,
+// A mesh is the network of an ensemble whose members all are on the loopback interface. It
+// consists of forwarders. Each member has two links to each other member: one to its quorum port,
 // at which a leader listens for followers, and one to its election port.
 type mesh struct {
 	clients []int  // ports

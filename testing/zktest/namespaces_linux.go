@@ -28,19 +28,18 @@ func Namespaces() error {
 	return err
 }
 
-// A namespaces is the network of an ensemble whose members each have a namespace of
-// their own: between each two a pair of virtual interfaces, and between each and the
-// namespace of this process, where clients are, another. There is no router and no
-// bridge, and nothing in a namespace knows a way to anywhere else.
+// A namespaces is the network of an ensemble whose members each have a namespace of their own.
+// Each pair of members has a pair of virtual interfaces. Each member has another pair with the
+// namespace of this process, where clients are. There is no router and no bridge, and nothing in a
+// namespace has a route to anywhere else.
 //
-// All addresses are of one subnet. A cut is a queueing discipline at the sender's
-// interface that drops all packets and tells nobody.
+// All addresses are of one subnet. A cut is a queueing discipline at the sender's interface that
+// drops all packets and reports nothing.
 //
-// It does not outlive this process and its servers, however they end: a namespace
-// has no name, and goes with the last that has it open, and with it its interfaces,
-// and so their other ends. Connections that were being closed across a cut hold it
-// for a minute or two more, while the system sends what nobody gets; whoever makes
-// a network sweeps such leftovers up.
+// It does not outlive this process and its servers, however they end. A namespace has no name, and
+// ends with the last process that has it open. Its interfaces end with it, and so do their other
+// ends. Connections that were being closed across a cut hold it for a minute or two more, while
+// the system sends into the void. The next network that is made removes such leftovers.
 type namespaces struct {
 	subnet
 	members    []namespace // in the order of their indexes
@@ -49,7 +48,7 @@ type namespaces struct {
 	conditions map[device]condition
 }
 
-// The ports of all members, which have nobody to share them with.
+// The ports of all members, each of which has an address of its own.
 const (
 	clientPort   = 2181
 	quorumPort   = 2888
@@ -103,9 +102,9 @@ func (n *namespaces) make(members int) error {
 
 // joinClients links a member to its clients.
 //
-// Nobody is to be asked which hardware has an address, here or between members: a
-// question without an answer is an error to whoever wants to connect, and a cut has
-// none to give.
+// The interfaces' hardware addresses are given, here and between members, because a system must
+// not ask for them. A question without an answer is an error for the connecting process, and a cut
+// has no answer.
 func (n *namespaces) joinClients(i int) error {
 	outer, member := n.outer(i), n.members[i]
 	err := n.outside.batch("ip", fmt.Sprintf("link add %s address %s type veth peer name %s address %s netns %s",
@@ -164,8 +163,8 @@ func (n *namespaces) place(member int) place {
 	return p
 }
 
-// close removes the interfaces on the clients' side, and with each its other end, and
-// lets go of the namespaces.
+// close removes the interfaces on the clients' side, and with each its other end, and releases the
+// namespaces.
 func (n *namespaces) close() error {
 	var lines []string
 	for _, link := range n.links {

@@ -17,7 +17,7 @@ type place struct {
 	host  string
 	port  int      // for clients
 	peers []peer   // as the member reaches them; none: standalone
-	enter []string // the command that runs another one there; none: it runs beside this process
+	enter []string // the command that runs another one there; none: it runs in this process's namespace
 }
 
 // newNetwork returns the network for an ensemble of n.

@@ -128,8 +128,8 @@ func WithSessionTimeouts(least, greatest time.Duration) Option {
 	return optionFunc(func(c *config) { c.minSession, c.maxSession = least, greatest })
 }
 
-// WithSyncLimit sets how many ticks the members of an ensemble go on without
-// hearing from each other. The default is [DefaultSyncLimit].
+// WithSyncLimit sets how many ticks the members of an ensemble continue without a message from
+// each other. The default is [DefaultSyncLimit].
 func WithSyncLimit(ticks int) Option {
 	return optionFunc(func(c *config) { c.syncLimit = ticks })
 }
@@ -165,11 +165,10 @@ func WithJVMFlags(flags ...string) Option {
 	return optionFunc(func(c *config) { c.jvmFlags = append(c.jvmFlags, flags...) })
 }
 
-// WithNamespaces gives each member of an ensemble a network namespace of its own,
-// with a link to each other member and one to its clients, so that cuts drop
-// packets, as they get lost on a real network. It needs Linux and privileges: see
-// [Namespaces]. A server that stands alone has no use for it. The default is
-// forwarders, which need nothing.
+// WithNamespaces gives each member of an ensemble a network namespace of its own, with a link to
+// each other member and one to its clients. Cuts then drop packets, as a real network does. It
+// needs Linux and privileges: see [Namespaces]. It has no effect on a standalone server. The
+// default is forwarders, which need nothing.
 func WithNamespaces() Option {
 	return optionFunc(func(c *config) { c.namespaces = true })
 }

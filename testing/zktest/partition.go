@@ -5,45 +5,44 @@ import (
 	"slices"
 )
 
-// Isolate cuts a member off from the others, in both directions, until
-// [Ensemble.Heal]: nothing arrives of all that they send each other, no connection
-// breaks by itself, and clients reach them all as before. It does nothing to a
-// member that is isolated.
+// Isolate cuts a member off from the others, in both directions, until [Ensemble.Heal]. Nothing
+// arrives of all that they send each other, no connection breaks by itself, and clients reach them
+// all as before. It does nothing to a member that is isolated.
 //
-// A follower notices, and stops serving clients, when it has heard nothing from
-// its leader for the sync limit ([WithSyncLimit], less a tick or so); until then
-// it answers reads from what it has. A leader without a majority notices as late.
+// A follower notices, and stops serving clients, when it has received nothing from its leader for
+// the sync limit, less a tick or so ([WithSyncLimit]). Until then it answers reads from what it
+// has. A leader without a majority notices as late.
 //
-// Its error, which only an ensemble in namespaces can have, says which part of the
-// network could not be changed. It panics if s is not a member of e.
+// Its error, which only an ensemble in namespaces can have, says which part of the network could
+// not be changed. It panics if s is not a member of e.
 func (e *Ensemble) Isolate(s *Server) error {
 	i := e.index(s)
 	return e.change(func(c *cuts) { c.isolated[i] = true })
 }
 
-// Cut keeps what one member sends from arriving at another, until [Ensemble.Heal] of
-// either. What goes the other way arrives, save that the two have no new
-// connection: that takes both. It is as Isolate for the rest.
+// Cut keeps what one member sends from arriving at another, until [Ensemble.Heal] of either. The
+// other direction works, but the two have no new connection, which takes both directions. In all
+// else it is as Isolate.
 func (e *Ensemble) Cut(from, to *Server) error {
 	i, j := e.index(from), e.index(to)
 	return e.change(func(c *cuts) { c.oneWay[i][j] = true })
 }
 
-// CutClients keeps what a member and its clients send each other from arriving,
-// until [Ensemble.Heal]; all of this package that asks a member is a client. The
-// others reach it as before. It returns [ErrNoNamespaces], and does nothing, for an
-// ensemble without [WithNamespaces], and is as Isolate for the rest.
+// CutClients drops everything that a member and its clients send each other, until
+// [Ensemble.Heal]. Every function of this package that asks a member is a client. The other
+// members reach it as before. It returns [ErrNoNamespaces], and does nothing, for an ensemble
+// without [WithNamespaces]. In all else it is as Isolate.
 func (e *Ensemble) CutClients(s *Server) error {
 	i := e.index(s)
 	return e.change(func(c *cuts) { c.clients[i] = true })
 }
 
-// Heal ends what [Ensemble.Isolate], [Ensemble.Cut] and [Ensemble.CutClients] did to
-// a member; the ways to one that is isolated itself remain cut. Where a connection
-// still stands, what was sent on it arrives, late: at once by a forwarder; in a
-// namespace when the system sends it again, which takes up to as long as the cut
-// was. [Server.Mode] tells when the member has found its leader again. Heal does
-// nothing to a member that is not cut off, and is as Isolate for the rest.
+// Heal ends what [Ensemble.Isolate], [Ensemble.Cut] and [Ensemble.CutClients] did to a member. The
+// connections to a member that is isolated itself remain cut. Where a connection still exists,
+// what was sent on it arrives late. A forwarder delivers it at once. In a namespace it arrives
+// when the system sends it again, which takes up to as long as the cut was. [Server.Mode] reports
+// when the member has found its leader again. Heal does nothing to a member that is not cut off.
+// In all else it is as Isolate.
 func (e *Ensemble) Heal(s *Server) error {
 	i := e.index(s)
 	return e.change(func(c *cuts) { c.heal(i) })

@@ -76,7 +76,7 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 			t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
 		}
 	})
-	must(t, e.Mend(t.Context()))
+	must(t, e.Repair(t.Context()))
 }
 
 // Either way of a connection is enough to bring it down.
@@ -96,10 +96,10 @@ func oneWay(t *testing.T, e *zktest.Ensemble) {
 				mode, err := other.Mode(t.Context())
 				return err == nil && mode == zktest.Follower
 			})
-			must(t, e.Mend(t.Context()))
+			must(t, e.Repair(t.Context()))
 		}
 	})
-	must(t, e.Mend(t.Context()))
+	must(t, e.Repair(t.Context()))
 }
 
 func cutClients(t *testing.T, e *zktest.Ensemble) {
@@ -125,5 +125,5 @@ func cutClients(t *testing.T, e *zktest.Ensemble) {
 			return err == nil && n == 2
 		})
 	})
-	must(t, e.Mend(t.Context()))
+	must(t, e.Repair(t.Context()))
 }

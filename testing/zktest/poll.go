@@ -32,8 +32,8 @@ func Never(t testing.TB, during time.Duration, what string, cond func() bool) {
 	}
 }
 
-// poll reports whether cond became true within the limit. The last try is after
-// the limit, so that a pause of the whole process fails nobody.
+// poll reports whether cond became true within the limit. The last try is after the limit, so that
+// a pause of the whole process fails no test.
 func poll(limit time.Duration, cond func() bool) bool {
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(pollEvery)

@@ -6,16 +6,16 @@ import (
 	"net"
 )
 
-// Ports are drawn below the range from which systems take the ports of outgoing
-// connections (32768 and up on Linux), which would otherwise get in the way of
-// a server that binds its port after the draw, or again at a restart.
+// Ports are drawn below the range from which systems take the ports of outgoing connections (32768
+// and up on Linux). An outgoing connection could otherwise have the port of a server that binds it
+// after the draw, or again at a restart.
 const (
 	lowestPort  = 10000
 	highestPort = 32000
 )
 
-// drawPorts returns n different ports that were free a moment ago. Somebody else
-// may bind one before the server does: a start answers that with another draw.
+// drawPorts returns n different ports that were free a moment ago. Another process may bind one
+// before the server does: a start answers that with another draw.
 func drawPorts(n int) ([]int, error) {
 	drawn := make(map[int]bool, n)
 	ports := make([]int, 0, n)

@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-// guardScript starts the server ($@) under the shell's own process id, and
-// before that a guard in the background, which waits on descriptor 3. A line
-// there means that the server is gone and dismisses the guard. The end of the
-// pipe means that the process at its other end is: the guard then kills the
-// server and removes its files ($root).
+// guardScript starts the server ($@) under the shell's own process id, and before that a guard in
+// the background, which waits on descriptor 3. A line there means that the server is gone and
+// dismisses the guard. The end of the pipe means that the process at its other end is: the guard
+// then kills the server and removes its files ($root).
 //
-// The guard is in the server's process group, and as long as a group has a
-// member, the system does not give its number to another process: the guard
-// can't kill a stranger. Nor must it die with the group, to which the system
-// sends SIGHUP when the starter dies while the server is frozen.
+// The guard is in the server's process group. While a group has a member, the system does not give
+// its number to another process, so the guard can't kill another one. Nor must it die with the
+// group, to which the system sends SIGHUP when the starter dies while the server is frozen.
 const guardScript = `
 (
 	trap '' HUP INT QUIT TERM
@@ -106,8 +104,8 @@ func (p *process) signal(sig syscall.Signal) error {
 	return err
 }
 
-// freeze returns when every thread stands still: on a busy machine the last one
-// may answer requests for a while after the signal was sent.
+// freeze returns when every thread has stopped: on a busy machine the last one may answer requests
+// for a while after the signal was sent.
 func (p *process) freeze() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -136,7 +134,7 @@ func allStopped(pid int) bool {
 		if err != nil {
 			continue // the thread has ended
 		}
-		// The state follows the command's name, which stands in parentheses.
+		// The state follows the command's name, which is in parentheses.
 		if i := bytes.LastIndexByte(line, ')'); i >= 0 && !bytes.HasPrefix(line[i:], []byte(") T")) {
 			return false
 		}

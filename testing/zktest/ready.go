@@ -14,8 +14,8 @@ const (
 	// an idle machine.
 	readyPoll = 20 * time.Millisecond
 
-	// probeTimeout bounds one question to a server that may be frozen, or one
-	// whose port belongs to somebody who never answers.
+	// probeTimeout bounds one question to a server that may be frozen, or to another process on
+	// its port that never answers.
 	probeTimeout = time.Second
 )
 
@@ -66,9 +66,8 @@ func (s *Server) awaitReady(ctx context.Context, proc *process, logged int64) er
 	}
 }
 
-// itself reports whether it is this server that answers at its address, and not
-// another that bound the port first, whose own process is about to fail: the
-// data directory tells.
+// itself reports whether this server answers at its address. Another one may have bound the port
+// first, and this server's process is then about to fail. The data directory distinguishes them.
 func (s *Server) itself(ctx context.Context) bool {
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -81,5 +80,5 @@ func taken(log string) bool {
 	return strings.Contains(log, "BindException") || strings.Contains(log, "Address already in use")
 }
 
-// errNotServing is a probe's error while a server runs but serves nobody.
+// errNotServing is a probe's error while a server runs but serves no client.
 var errNotServing = errors.New("not serving requests")

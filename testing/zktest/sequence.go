@@ -16,9 +16,9 @@ type sequence struct {
 	next int32
 }
 
-// WithSequence has the servers begin with a znode at path, with its parents, whose next
-// sequential child gets the number next, which must be at least 1. No client can bring a
-// counter near its end in a reasonable time. The option may be given more than once.
+// WithSequence makes a znode at path with its parents when the servers start. Its next sequential
+// child gets the number next, which must be at least 1. No client can bring a counter near its end
+// in a reasonable time. The option may be given more than once.
 func WithSequence(path string, next int32) Option {
 	return optionFunc(func(c *config) { c.sequences = append(c.sequences, sequence{path, next}) })
 }

@@ -86,7 +86,7 @@ func (s *Server) Kill() error {
 	if err := proc.kill(); err != nil && !errors.Is(err, ErrStopped) {
 		return fmt.Errorf("zktest: kill %s: %w", s.Addr(), err)
 	}
-	<-proc.done // the system keeps nobody waiting for a killed process
+	<-proc.done // the system ends a killed process without delay
 	return nil
 }
 

@@ -22,21 +22,18 @@ const (
 // errEnded says that the server has done what closeSession asks for.
 var errEnded = errors.New("session closed, not yet refused")
 
-// KillSession makes the server at addr end a session, as though its time were
-// over: its ephemeral nodes are gone and its owner is told that it has expired
-// once it asks. It returns nil when the server refuses the session's id, which
-// is the proof.
+// KillSession makes the server at addr end a session, as though its time were over. Its ephemeral
+// nodes are deleted, and its owner learns of the expiry with its next request. KillSession returns
+// nil when the server refuses the session's id, which is the proof.
 //
-// It works by taking the session over with id and password, which the owner got
-// in its handshake, and closing it. The owner loses its connection and, as long
-// as it succeeds in reconnecting, takes the session back; KillSession tries
-// again until it wins. A test that can keep its client from dialing meanwhile
-// gets there at the first attempt.
+// It takes the session over with id and password, which the owner got in its handshake, and closes
+// it. The owner loses its connection and, as long as it succeeds in reconnecting, takes the
+// session back; KillSession tries again until it wins. If a test keeps its client from dialing
+// meanwhile, the first attempt succeeds.
 //
-// If ctx ends first the session may or may not be alive, perhaps with another
-// timeout until its owner reconnects, and the error is ctx's, with the last
-// attempt's. [ErrNoSession] means that the very first attempt was
-// refused.
+// If ctx ends first, the session may or may not be alive. It may have another timeout until its
+// owner reconnects. The error is ctx's, with the last attempt's. [ErrNoSession] means that the
+// very first attempt was refused.
 func KillSession(ctx context.Context, addr string, id int64, password []byte) error {
 	if id == 0 {
 		return errors.New("zktest: session 0: must be one that a server has granted")

@@ -45,9 +45,8 @@ func Shared(t testing.TB) *Server {
 	return server
 }
 
-// SharedEnsemble is [Shared] for an ensemble of three servers. A test may break
-// it, if no other runs at the same time: SharedEnsemble mends what the one before
-// has left.
+// SharedEnsemble is [Shared] for an ensemble of three servers. A test may break it, if no other
+// runs at the same time: SharedEnsemble repairs what the previous test has left.
 func SharedEnsemble(t testing.TB) *Ensemble {
 	t.Helper()
 	require(t)
@@ -87,7 +86,7 @@ func (s *shared) sharedEnsemble(ctx context.Context) (*Ensemble, error) {
 		s.ensemble, s.failure = StartEnsemble(ctx, minMembers, s.opts...)
 		return s.ensemble, s.failure
 	}
-	return s.ensemble, s.ensemble.Mend(ctx)
+	return s.ensemble, s.ensemble.Repair(ctx)
 }
 
 func (s *shared) usableLocked() error {
@@ -124,7 +123,7 @@ func (s *shared) close() error {
 	return errors.Join(errs...)
 }
 
-// countSkip notes that a test was skipped. Without Main nobody reports it later.
+// countSkip records that a test was skipped. Without Main it is not reported later.
 func (s *shared) countSkip(reason string) {
 	s.skips.Lock()
 	s.skipped++

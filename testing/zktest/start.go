@@ -11,11 +11,11 @@ import (
 // unless another process binds the same one of 22000 within the same second.
 const startAttempts = 5
 
-// Start starts a server that stands alone and returns when it serves clients.
-// The caller must [Server.Close] it. If ctx ends first nothing is left behind.
+// Start starts a standalone server and returns when it serves clients. The caller must
+// [Server.Close] it. If ctx ends first nothing is left behind.
 //
-// The error is [ErrMissing] if there is no ZooKeeper or no Java, names every
-// option at fault, or shows the end of the server's log.
+// The error is [ErrMissing] if there is no ZooKeeper or no Java, names every option at fault, or
+// shows the end of the server's log.
 func Start(ctx context.Context, opts ...Option) (*Server, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -28,7 +28,7 @@ func Start(ctx context.Context, opts ...Option) (*Server, error) {
 	return retryTaken(func() (*Server, error) { return startAlone(ctx, in, cfg) })
 }
 
-// retryTaken repeats a start that drew a port which somebody else then bound.
+// retryTaken repeats a start that drew a port which another process then bound.
 func retryTaken[T any](start func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		v, err := start()

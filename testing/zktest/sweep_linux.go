@@ -21,8 +21,8 @@ func owner(pid int) string {
 	return fmt.Sprintf("zktest/%s/%d", space, pid)
 }
 
-// sweep removes what processes that are gone have left. What can't be removed is in
-// nobody's way: the next draw is of another subnet.
+// sweep removes what ended processes have left. If it can't remove something, the next draw is of
+// another subnet.
 func sweep() {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -30,7 +30,7 @@ func sweep() {
 	}
 	for _, link := range links {
 		if strings.HasPrefix(link.Name, outerPrefix) && abandoned(link.Name) {
-			_ = namespace{}.batch("ip", "link del "+link.Name) // somebody else may do so, too
+			_ = namespace{}.batch("ip", "link del "+link.Name) // another process may do so, too
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (r *run) mend() {
 	const attempts = 3
 	for n := 1; ; n++ {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
-		err := r.ensemble.Mend(ctx)
+		err := r.ensemble.Repair(ctx)
 		cancel()
 		if err == nil || n == attempts {
 			r.fail(err)
