@@ -1,6 +1,7 @@
 package cachetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,14 +24,19 @@ type Journal struct {
 	mu     sync.Mutex // guards following
 	lines  []string
 	nodes  map[string]cache.Node
-	faults []string
+	faults []error
 }
 
 // Record returns a journal of the events of c, from those that c begins with for a new listener.
 func Record(c *cache.Cache) *Journal {
-	j := &Journal{root: c.Path(), nodes: make(map[string]cache.Node)}
-	c.OnEvent(j.add)
+	j := NewJournal(c.Path())
+	c.OnEvent(j.Add)
 	return j
+}
+
+// NewJournal returns a journal of a cache of the znode at path, for events that the caller adds.
+func NewJournal(path string) *Journal {
+	return &Journal{root: path, nodes: make(map[string]cache.Node)}
 }
 
 // Lines returns the events by now: "ready", "stale", or as in "changed /child=data", with the path
@@ -64,22 +70,31 @@ func (j *Journal) Await(t testing.TB, line string) {
 // fit one another. The cache must not change meanwhile.
 func (j *Journal) Check(t testing.TB, s *cache.Snapshot) {
 	t.Helper()
-	want := maps.Collect(s.All())
-	zktest.Eventually(t, patience, "the events lead to what the cache has", func() bool {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		return maps.EqualFunc(j.nodes, want, func(a, b cache.Node) bool {
-			return a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && string(a.Data) == string(b.Data)
-		})
-	})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, fault := range j.faults {
-		t.Error(fault)
+	zktest.Eventually(t, patience, "the events lead to what the cache has", func() bool { return j.LeadsTo(s) })
+	if err := j.Err(); err != nil {
+		t.Error(err)
 	}
 }
 
-func (j *Journal) add(e cache.Event) {
+// LeadsTo reports whether replaying the events by now gives the snapshot.
+func (j *Journal) LeadsTo(s *cache.Snapshot) bool {
+	want := maps.Collect(s.All())
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.EqualFunc(j.nodes, want, func(a, b cache.Node) bool {
+		return a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && string(a.Data) == string(b.Data)
+	})
+}
+
+// Err returns how the events by now do not fit one another, nil if they fit.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return errors.Join(j.faults...)
+}
+
+// Add records an event.
+func (j *Journal) Add(e cache.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	node := e.New
@@ -101,7 +116,7 @@ func (j *Journal) add(e cache.Event) {
 }
 
 func (j *Journal) fault(format string, args ...any) {
-	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+	j.faults = append(j.faults, fmt.Errorf(format, args...))
 }
 
 func (j *Journal) added(n cache.Node) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -26,6 +27,7 @@ type bug struct {
 	dialed   func(net.Conn) net.Conn
 	listener func(func(framework.StateChange)) func(framework.StateChange)
 	err      func(error) error
+	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
 	end      func()
 	plan     func(*plan) // what else each schedule has

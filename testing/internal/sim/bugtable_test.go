@@ -17,7 +17,7 @@ var bugs = []deliberate{
 	}},
 	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
 	{lossFirst, "a sync counts as a proof of the session", "neither lost nor released", func() bug {
-		b := onConnections(func(c net.Conn) net.Conn { return &credulous{Conn: c, syncs: map[uint32]bool{}} })
+		b := onConnections(newCredulous)
 		b.plan = (*plan).depose
 		return b
 	}},

@@ -42,6 +42,9 @@ func (w *world) observe(x zkserver.Transaction) {
 			w.written(c)
 		}
 	}
+	for _, observe := range w.observers {
+		observe(x)
+	}
 	if x.Ended != 0 && !x.ByClient {
 		w.counts["sessions expired"]++
 		w.checkExpiry(x.Ended)

@@ -23,7 +23,7 @@ type recipe struct {
 type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
 
 // recipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
-func recipes() []*recipe { return []*recipe{election(), kept()} }
+func recipes() []*recipe { return []*recipe{election(), kept(), cached()} }
 
 // choose gives every recipe to a third of the plans.
 func (p *plan) choose(seed uint64) {

@@ -9,8 +9,7 @@ import (
 // A credulous connection sends a sync in place of each heartbeat, and answers the heartbeat with
 // what the sync is answered: so a sync counts as a proof of the session.
 type credulous struct {
-	net.Conn
-	in, out []byte // what has been received, and what of that can be read; used by Read alone
+	*frames
 
 	mu    sync.Mutex
 	syncs map[uint32]bool // guarded by mu: the xids of those that are not answered
@@ -24,6 +23,12 @@ const (
 )
 
 var big = binary.BigEndian
+
+func newCredulous(c net.Conn) net.Conn {
+	made := &credulous{syncs: map[uint32]bool{}}
+	made.frames = &frames{Conn: c, change: made.answer}
+	return made
+}
 
 func (c *credulous) Write(p []byte) (int, error) {
 	if !beats(p) {
@@ -55,33 +60,6 @@ func beats(p []byte) bool {
 	}
 	end := path + 4 + int(big.Uint32(p[path:])) + 4 // behind the path and the version
 	return len(p) == end+header && big.Uint32(p[end:]) == 1<<32-1
-}
-
-func (c *credulous) Read(p []byte) (int, error) {
-	chunk := make([]byte, 4<<10)
-	for len(c.out) == 0 {
-		n, err := c.Conn.Read(chunk)
-		if err != nil {
-			return 0, err
-		}
-		c.in = append(c.in, chunk[:n]...)
-		c.take()
-	}
-	n := copy(p, c.out)
-	c.out = c.out[n:]
-	return n, nil
-}
-
-// take moves complete frames from in to out.
-func (c *credulous) take() {
-	for len(c.in) >= frameAt {
-		end := frameAt + int(big.Uint32(c.in))
-		if len(c.in) < end {
-			return
-		}
-		c.out = append(c.out, c.answer(c.in[:end])...)
-		c.in = c.in[end:]
-	}
 }
 
 // answer returns the frame, or the answer to a heartbeat in place of that to its sync: the znode

@@ -42,6 +42,7 @@ type world struct {
 	doomed     map[nodeKey]bool
 	closing    map[*framework.Client]bool // Close has been called
 	harms      []harm
+	observers  []func(zkserver.Transaction) // of recipes; called with mu held
 }
 
 func newWorld(p *plan, b bug) *world {

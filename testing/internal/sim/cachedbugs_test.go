@@ -1,0 +1,125 @@
+package sim_test
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/recipes/cache"
+)
+
+// cacheBugs are, for each guarantee of caches, what its validators have to find.
+func cacheBugs() []deliberate {
+	unheard := func() bug {
+		b := onConnections(newUnheard)
+		b.plan = calm
+		return b
+	}
+	const losing = "a connection loses every third event of the caches' tree"
+	return []deliberate{
+		{truth, "a server answers a read from its memory", "after that of", func() bug {
+			b := onConnections(newReminiscent)
+			b.plan = calm
+			return b
+		}},
+		{everyChange, "a listener misses every fifth event of a cache", "", func() bug {
+			return bug{events: inattentive}
+		}},
+		{complete, losing, "Sync has returned", unheard},
+		{oneMoment, losing, "no state since", unheard},
+		{knownStaleness, losing, "nothing went wrong", unheard},
+		{leavesNothing, "a connection removes another watch than the caches'", "notified", func() bug {
+			return onConnections(func(c net.Conn) net.Conn { return &clinging{c} })
+		}},
+	}
+}
+
+// calm leaves out all faults.
+func calm(p *plan) {
+	p.faults, p.horizon = nil, 5*p.timeout
+	p.timeout = min(p.timeout, 30*time.Second)
+}
+
+// inattentive drops every fifth event.
+func inattentive(listen func(cache.Event)) func(cache.Event) {
+	n := 0
+	return func(e cache.Event) {
+		if n++; n%5 > 0 {
+			listen(e)
+		}
+	}
+}
+
+// A clinging connection removes the watches of another path in the place of the caches'.
+type clinging struct{ net.Conn }
+
+func (c *clinging) Write(p []byte) (int, error) {
+	const removeWatches = 18
+	if opcode(p) == removeWatches {
+		p = bytes.Replace(p, []byte(cachedRoot), []byte("/CACHED"), 1)
+	}
+	return c.Conn.Write(p)
+}
+
+// newUnheard returns a connection that loses every third event of the caches' tree.
+func newUnheard(c net.Conn) net.Conn {
+	n := 0
+	return &frames{Conn: c, change: func(frame []byte) []byte {
+		const event = 1<<32 - 1
+		const at = frameAt + 28 // behind the header, the kind, the state and the path's length
+		if big.Uint32(frame[frameAt:]) != event || len(frame) < at ||
+			!bytes.HasPrefix(frame[at:], []byte(cachedRoot)) {
+			return frame
+		}
+		if n++; n%3 == 0 {
+			return nil
+		}
+		return frame
+	}}
+}
+
+// A reminiscent connection answers every third read of a znode of the caches' tree with the first reply
+// to such a read.
+type reminiscent struct {
+	*frames
+	replies map[string][][]byte // by path; used by Read alone
+
+	mu    sync.Mutex
+	reads map[uint32]string // guarded by mu: the paths, by xid
+}
+
+func newReminiscent(c net.Conn) net.Conn {
+	made := &reminiscent{replies: map[string][][]byte{}, reads: map[uint32]string{}}
+	made.frames = &frames{Conn: c, change: made.answer}
+	return made
+}
+
+func (c *reminiscent) Write(p []byte) (int, error) {
+	const getData, at = 4, frameAt + 8
+	if opcode(p) == getData {
+		path := p[at+4 : at+4+big.Uint32(p[at:])]
+		c.mu.Lock()
+		c.reads[big.Uint32(p[frameAt:])] = string(path)
+		c.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *reminiscent) answer(frame []byte) []byte {
+	const xid, err, head = frameAt, frameAt + 12, frameAt + 16
+	c.mu.Lock()
+	path := c.reads[big.Uint32(frame[xid:])]
+	c.mu.Unlock()
+	if !strings.HasPrefix(path, cachedRoot) || len(frame) < head || big.Uint32(frame[err:]) != 0 {
+		return frame
+	}
+	c.replies[path] = append(c.replies[path], bytes.Clone(frame))
+	if len(c.replies[path])%3 > 0 {
+		return frame
+	}
+	old := bytes.Clone(c.replies[path][0])
+	copy(old[xid:], frame[xid:head])
+	return old
+}

@@ -1,0 +1,188 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/fault"
+)
+
+// The guarantees of caches beside those of locks.
+const (
+	truth          guarantee = "truth"
+	everyChange    guarantee = "every change told"
+	complete       guarantee = "complete"
+	oneMoment      guarantee = "one moment"
+	knownStaleness guarantee = "known staleness"
+	leavesNothing  guarantee = "leaves nothing"
+)
+
+// stateOf returns what a snapshot shows.
+func stateOf(s *cache.Snapshot) treeState {
+	state := treeState{}
+	for path, n := range s.All() {
+		state[path] = version{n.Stat.Czxid, n.Stat.Mzxid, string(n.Data)}
+	}
+	return state
+}
+
+// look is the validator of "truth" and of "one moment" for snapshots, one after another.
+func (x *cacheLife) look(s *cache.Snapshot) {
+	shown := stateOf(s)
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	for path, v := range shown {
+		if v.mzxid < x.seen[path] {
+			x.w.violatedLocked(truth, "%s shows %s of transaction %#x after that of %#x",
+				x.client.name, path, v.mzxid, x.seen[path])
+		}
+		if v.mzxid != x.seen[path] && !x.past.was(path, v) {
+			x.w.violatedLocked(truth, "%s shows %s as it never was: %#x, %#x",
+				x.client.name, path, v.czxid, v.mzxid)
+		}
+		x.seen[path] = v.mzxid
+	}
+	if !s.Settled() {
+		x.w.counts["cache unsettled snapshots"]++
+		return
+	}
+	x.w.counts["cache settled snapshots"]++
+	for i := x.state; i < len(x.past.states); i++ {
+		if maps.Equal(shown, x.past.states[i].within(cachedRoot, x.depth)) {
+			x.state = i
+			return
+		}
+	}
+	x.w.violatedLocked(oneMoment, "%s has a settled snapshot of %d znodes, which is no state since number %d",
+		x.client.name, s.Len(), x.state)
+}
+
+// was reports whether the znode ever had the version.
+func (p *past) was(path string, v version) bool {
+	for i := len(p.states) - 1; i >= 0; i-- {
+		if p.states[i][path] == v {
+			return true
+		}
+	}
+	return false
+}
+
+// checkComplete is the validator of "complete": of each znode, the snapshot shows what it was in the
+// state with the number, or later.
+func (x *cacheLife) checkComplete(op string, s *cache.Snapshot, since int) {
+	x.checkShows(complete, op+" has returned", s, since)
+}
+
+func (x *cacheLife) checkShows(g guarantee, when string, s *cache.Snapshot, since int) {
+	shown := stateOf(s)
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	states := x.past.states[since:]
+	paths := maps.Clone(shown)
+	for _, state := range states {
+		maps.Copy(paths, state.within(cachedRoot, x.depth))
+	}
+	for path := range paths {
+		if !wasOneOf(states, path, shown) {
+			x.w.violatedLocked(g, "%s, and %s shows %s of transaction %#x, which is older than state %d",
+				when, x.client.name, path, shown[path].mzxid, since)
+			return
+		}
+	}
+}
+
+// wasOneOf reports whether the znode was in any of the states as shown.
+func wasOneOf(states []treeState, path string, shown treeState) bool {
+	v, exists := shown[path]
+	for _, state := range states {
+		if was, existed := state[path]; existed == exists && was == v {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStale is the validator of "known staleness" for a client that has no connection.
+func (x *cacheLife) checkStale() {
+	away := func() bool {
+		s := x.f.State()
+		return s == framework.Suspended || s == framework.Lost
+	}
+	if !away() {
+		return
+	}
+	pass(promptly) // the client's listeners are called one after another
+	if _, stale := x.cache.Stale(); away() && !stale {
+		x.w.violated(knownStaleness, "%s is %v, and its cache is not stale", x.client.name, x.f.State())
+	}
+}
+
+// checkUndisturbed is the validator of "known staleness" for a cache that claims not to be stale
+// while nothing goes wrong: it is behind by a moment only.
+func (x *cacheLife) checkUndisturbed() {
+	since := x.past.present(x.w)
+	_, stale := x.cache.Stale()
+	pass(x.w.prompt())
+	s := x.cache.Snapshot()
+	_, still := x.cache.Stale()
+	x.w.mu.Lock()
+	harmed := x.w.harmedLocked(x.client, x.w.now()-x.w.prompt()-x.w.settling())
+	x.w.mu.Unlock()
+	if _, closing := x.client.present(); stale || still || harmed || closing {
+		return
+	}
+	x.w.count("cache undisturbed", 1)
+	x.checkShows(knownStaleness, "nothing went wrong", s, since)
+}
+
+// checkEnd is the validator of all guarantees once all is well and nobody writes.
+func (x *cacheLife) checkEnd() {
+	x.writing.Wait()
+	if x.client.current() != x.f || x.f.State() == framework.Closed {
+		return
+	}
+	if !x.sync(x.w.settling() + 20*time.Second) {
+		x.w.violated(liveness, "all is well, and Sync of the cache of %s fails", x.client.name)
+		return
+	}
+	pass(time.Second) // the events come on another goroutine
+	s := x.cache.Snapshot()
+	if since, stale := x.cache.Stale(); stale {
+		x.w.violated(knownStaleness, "all is well, and the cache of %s is stale since %v", x.client.name, since.Sub(x.w.began))
+	}
+	if !s.Settled() {
+		x.w.violated(oneMoment, "nobody writes, and after Sync the snapshot of %s is not settled", x.client.name)
+	}
+	if !x.journal.LeadsTo(s) {
+		x.w.violated(everyChange, "the events of %s do not lead to what its cache has", x.client.name)
+	}
+	x.checkShows(complete, "nobody writes", s, x.past.present(x.w))
+	x.w.count("cache at the end", 1)
+}
+
+// checkWatches is the validator of "leaves nothing": when all caches are closed, the server notifies
+// no client of a change.
+func (k *caching) checkWatches() {
+	pass(k.w.settling())
+	ctx, cancel := context.WithTimeout(k.w.ctx, time.Minute)
+	defer cancel()
+	watched := fault.Rule{Op: fault.Event, Path: cachedRoot, Action: fault.Pass, Times: fault.Forever}
+	events := k.w.srv.Rules().Add(watched)
+	defer events.Release()
+	_, err := k.w.operator.Create(ctx, cachedRoot, nil)
+	if errors.Is(err, framework.ErrNodeExists) {
+		_, err = k.w.operator.Set(ctx, cachedRoot, nil, framework.AnyVersion)
+	}
+	if err != nil {
+		return
+	}
+	pass(time.Second)
+	if n := events.Hits(); n > 0 {
+		k.w.violated(leavesNothing, "all caches are closed, and the server notified %d clients", n)
+	}
+	k.w.count("cache left nothing", 1)
+}
