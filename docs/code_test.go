@@ -87,6 +87,8 @@ var (
 	proxy  *zkproxy.Proxy
 )
 
+type Place struct{ Zone string }
+
 func work(ctx context.Context) error { return ctx.Err() }
 func publish(ctx context.Context, _ *lock.Lease) error { return ctx.Err() }
 func lead(ctx context.Context, _ *lock.Lease) error { return ctx.Err() }

@@ -38,6 +38,15 @@
 //	members PATH                           Curator; the ids, each with its data
 //	release PATH                           Curator; closes what keep, keep-ttl and join have begun
 //
+// A driver of its own, DiscoveryDriver.java, does with Curator's x-discovery:
+//
+//	register | update | unregister BASE CLASS NAME ID PORT KIND PAYLOAD enabled|disabled
+//	names BASE CLASS
+//	query | cached BASE CLASS NAME         the instances, each as text
+//
+// CLASS is that of the payload: place, map or object, after "enabled-" with the serializer that
+// writes whether an instance is enabled.
+//
 // Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and
 // multi (whose PATH is several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A driver ends
 // with its input. Should the test die while a driver hangs, a shell process
@@ -53,7 +62,7 @@
 // # What is needed
 //
 // A ZooKeeper, as package zktest has it; for Curator a JDK 11 or newer and either Debian's
-// package libcurator-recipes-java or a directory of jars at CURATOR_HOME; for
+// packages libcurator-recipes-java and libcurator-discovery-java or a directory of jars at CURATOR_HOME; for
 // kazoo a python3 that can import it. scripts/setup-interop installs them where
 // apt-get can. Tests that find something missing are skipped or fail as ZK_TEST
 // says, which package zktest explains.

@@ -29,6 +29,8 @@ type library struct {
 var (
 	curator = &library{name: "Curator", locate: sync.OnceValues(locateCurator)}
 	kazoo   = &library{name: "kazoo", locate: sync.OnceValues(locateKazoo)}
+
+	curatorDiscovery = &library{name: "Curator's x-discovery", locate: sync.OnceValues(locateDiscovery)}
 )
 
 // shared returns the driver that all tests of the library use, and nobody breaks.
@@ -113,7 +115,7 @@ type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
 	code := s.m.Run()
-	if err := errors.Join(curator.finish(), kazoo.finish()); err != nil {
+	if err := errors.Join(curator.finish(), curatorDiscovery.finish(), kazoo.finish()); err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		return max(code, 1)
 	}
@@ -122,13 +124,21 @@ func (s suite) Run() int {
 
 func TestMain(m *testing.M) { zktest.Main(suite{m}, zktest.WithLeakCheck()) }
 
-// locateCurator returns the command of Curator's driver, which runs from its source.
-func locateCurator() ([]string, error) {
+// locateCurator returns the command of Curator's driver.
+func locateCurator() ([]string, error) { return locateJava("CuratorDriver.java", peers.Curator) }
+
+// locateDiscovery returns the command of the driver of Curator's x-discovery.
+func locateDiscovery() ([]string, error) {
+	return locateJava("DiscoveryDriver.java", peers.CuratorDiscovery)
+}
+
+// locateJava returns the command of a driver, which runs from its source with the jars.
+func locateJava(source string, jars func() ([]string, error)) ([]string, error) {
 	java, _, err := peers.Java()
 	if err != nil {
 		return nil, err
 	}
-	jars, err := peers.Curator()
+	path, err := jars()
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +146,8 @@ func locateCurator() ([]string, error) {
 		java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
 		"-Djava.net.preferIPv4Stack=true",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR",
-		"-cp", strings.Join(jars, string(os.PathListSeparator)),
-		filepath.Join("java", "CuratorDriver.java"),
+		"-cp", strings.Join(path, string(os.PathListSeparator)),
+		filepath.Join("java", source),
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // ErrMissing says that a library is not installed where it is looked for.
@@ -20,15 +21,27 @@ const debianJars = "/usr/share/java"
 // Curator returns the jars of Curator's class path. It is found as zktest finds
 // ZooKeeper: at CURATOR_HOME, a directory of jars that has all that Curator needs, or
 // as Debian's package, whose manifest names what it needs.
-func Curator() ([]string, error) {
+func Curator() ([]string, error) { return jars("recipes") }
+
+// CuratorDiscovery returns the jars of the class path of Curator's x-discovery, which are found as
+// [Curator]'s are. It needs the recipes' jar, too, which Debian's manifest does not name.
+func CuratorDiscovery() ([]string, error) { return jars("x-discovery", "recipes") }
+
+// jars returns the jars of Curator's modules.
+func jars(modules ...string) ([]string, error) {
 	if home := os.Getenv("CURATOR_HOME"); home != "" {
 		return []string{filepath.Join(home, "*")}, nil
 	}
-	jar := filepath.Join(debianJars, "curator-recipes.jar")
-	if _, err := os.Stat(jar); err != nil {
-		return nil, fmt.Errorf("Curator: %w: no %s (Debian: apt-get install libcurator-recipes-java) and no CURATOR_HOME", ErrMissing, jar)
+	var found []string
+	for _, module := range modules {
+		jar := filepath.Join(debianJars, "curator-"+module+".jar")
+		if _, err := os.Stat(jar); err != nil {
+			pkg := strings.TrimPrefix(module, "x-")
+			return nil, fmt.Errorf("Curator: %w: no %s (Debian: apt-get install libcurator-%s-java) and no CURATOR_HOME", ErrMissing, jar, pkg)
+		}
+		found = append(found, jar)
 	}
-	return []string{jar, filepath.Join(debianJars, "slf4j-simple.jar")}, nil
+	return append(found, filepath.Join(debianJars, "slf4j-simple.jar")), nil
 }
 
 // CuratorVersion returns the version in the name of Curator's jar: its manifest

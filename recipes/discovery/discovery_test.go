@@ -1,0 +1,312 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// As TestServiceDiscovery.testBasic and testMultipleInstances, and TestServiceCache.testUpdate.
+func TestInstancesFollowTheTree(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, c := fresh(), e.Client(t)
+		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
+		if all, err := other.Services(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("services %v, %v of a base without a znode", all, err)
+		}
+		s := mustWatch(t, other, "web")
+		seen := follow(t, s)
+		zktest.Eventually(t, generous, "no instances", func() bool { return seen.String() == "none" })
+		first := mustRegister(t, r, web("i1", 80))
+		awaitInstances(t, s, "i1:80")
+		second := mustRegister(t, r, web("i2", 81))
+		awaitInstances(t, s, "i1:80 i2:81")
+		mustRegister(t, r, discovery.Instance[zone]{Name: "api"})
+		if got := listed(t, c, r); got != "i1:80 i2:81" {
+			t.Errorf("Instances: %s", got)
+		}
+		if all, err := r.Services(t.Context()); err != nil || !slices.Equal(all, []string{"api", "web"}) {
+			t.Errorf("services %v, %v", all, err)
+		}
+		changed := web("", 90)
+		if err := first.Update(patient(t), changed); err != nil {
+			t.Fatal(err)
+		}
+		awaitInstances(t, s, "i1:90 i2:81")
+		if got := s.Instances()[0]; !got.Registered.Equal(first.Instance().Registered) || got.ID != "i1" {
+			t.Errorf("%+v after Update, want the ID and the time of the registration", got)
+		}
+		if err := second.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitInstances(t, s, "i1:90")
+		mustRegister(t, r, web("i2", 91)) // the ID is free again
+		awaitInstances(t, s, "i1:90 i2:91")
+		zktest.Eventually(t, generous, "the last change", func() bool { return strings.HasSuffix(seen.String(), "| i1:90 i2:91") })
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// The last good list outlives an outage, at the end of which the instances are those of the tree.
+func TestAnOutageEmptiesNoList(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, route := fresh(), e.Route(t)
+		other := newRegistry(t, e.Client(t), base)
+		mustRegister(t, other, web("i1", 80))
+		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
+		s := mustWatch(t, newRegistry(t, c, base), "web")
+		seen := follow(t, s)
+		zktest.Eventually(t, generous, "the first list", func() bool { return seen.String() == "i1:80" })
+		route.Refuse()
+		route.Cut()
+		zktest.Eventually(t, generous, "the loss of the session", func() bool { return c.State() == framework.Lost })
+		mustRegister(t, other, web("i2", 81))
+		if _, stale := s.Stale(); !stale || short(s.Instances()) != "i1:80" {
+			t.Errorf("instances %s during the outage, stale %v; want the last list", short(s.Instances()), stale)
+		}
+		route.Heal()
+		awaitInstances(t, s, "i1:80 i2:81")
+		zktest.Eventually(t, generous, "two lists", func() bool { return seen.String() == "i1:80 | i1:80 i2:81" })
+	})
+}
+
+// CURATOR-181: what is registered again is the updated data.
+func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, route, observer := fresh(), e.Route(t), e.Client(t)
+		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
+		reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
+		s := mustWatch(t, newRegistry(t, observer, base), "web")
+		awaitInstances(t, s, "i1:80")
+		route.Refuse()
+		route.Cut()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := reg.Update(ctx, web("i1", 81)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Update during an outage: %v, want DeadlineExceeded", err)
+		}
+		awaitInstances(t, s, "none") // the session has ended
+		route.Heal()
+		awaitInstances(t, s, "i1:81")
+		if err := reg.Await(patient(t)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// As TestServiceDiscovery.testNoServerOnStart (CURATOR-175).
+func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, route := fresh(), e.Route(t)
+		c := route.Client(t)
+		route.Refuse()
+		route.Cut()
+		r := newRegistry(t, c, base)
+		reg, err := r.Register(web("i1", 80))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.Watch("web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for what, err := range map[string]error{"Await": reg.Await(ctx), "Ready": s.Ready(ctx)} {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s without a server: %v, want DeadlineExceeded", what, err)
+			}
+		}
+		if _, err := r.Instances(ctx, "web"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Instances without a server: %v", err)
+		}
+		route.Heal()
+		if err := reg.Await(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+		awaitInstances(t, s, "i1:80")
+	})
+}
+
+// CURATOR-320: connections that come and go create at most one znode for each session.
+func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, route := fresh(), e.Route(t)
+		c := route.Client(t)
+		r := newRegistry(t, c, base)
+		mustRegister(t, newRegistry(t, e.Client(t), base), web("z", 1)) // keeps the parents
+		const instances = 5
+		flaps := 20
+		if !e.Kind().Virtual() {
+			flaps = 5 // each takes a second
+		}
+		for i := range instances {
+			mustRegister(t, r, web(fmt.Sprint("i", i), 80))
+		}
+		s := mustWatch(t, r, "web")
+		seen := follow(t, s)
+		want := "i0:80 i1:80 i2:80 i3:80 i4:80 z:1"
+		zktest.Eventually(t, generous, "the first list", func() bool { return seen.String() == want })
+		route.ResetRequests()
+		session := c.Session().ID
+		for i := range flaps {
+			route.Cut()
+			zktest.Eventually(t, generous, "the connection", func() bool {
+				_, stale := s.Stale()
+				return route.Count(fault.Connect) > i && c.State() == framework.Connected && !stale
+			})
+		}
+		if c.Session().ID != session {
+			t.Fatal("the session has changed: the test shows nothing")
+		}
+		awaitInstances(t, s, want)
+		if n := below(route, base, fault.Create, fault.SetData, fault.Delete); n != 0 {
+			t.Errorf("%d writes in %d flaps within a session, want none", n, flaps)
+		}
+		if seen.String() != want {
+			t.Errorf("lists %s, want one: nothing has changed", seen)
+		}
+		route.ResetRequests()
+		route.Expire(t)
+		zktest.Eventually(t, generous, "the next session's instances", func() bool {
+			return c.Session().ID != session && listed(t, c, r) == want
+		})
+		if n := below(route, base+"/web/", fault.Create); n != instances {
+			t.Errorf("%d creations in a session of %d instances", n, instances)
+		}
+	}, zkenv.Only("each connection takes a second", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Standalone))
+}
+
+// Curator's close deletes Static and Permanent instances, too.
+func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, c, observer := fresh(), e.Client(t), e.Client(t)
+		r, looking := newRegistry(t, c, base), newRegistry(t, observer, base)
+		foreign := mustRegister(t, looking, web("z", 1))
+		for i, kind := range []discovery.Kind{discovery.Dynamic, discovery.Static, discovery.Permanent} {
+			in := web(fmt.Sprint("i", i), 80)
+			in.Kind = kind
+			mustRegister(t, r, in)
+			in.ID = fmt.Sprint("closed", i)
+			if err := mustRegister(t, r, in).Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := observer.Create(t.Context(), base+"/web/i", []byte(`{"name":"web","id":"i","serviceType":"DYNAMIC_SEQUENTIAL"}`), framework.Sequential()); err != nil {
+			t.Fatal(err)
+		}
+		s := mustWatch(t, r, "web")
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := listed(t, observer, looking), "closed1:80 closed2:80 i:0 i1:80 i2:80 z:1"; got != want {
+			t.Errorf("after Close: %s, want %s", got, want)
+		}
+		if err := s.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Ready of a service of a closed registry: %v", err)
+		}
+		if len(e.Ephemerals(t, c.Session().ID)) != 0 {
+			t.Errorf("ephemeral znodes %v are left", e.Ephemerals(t, c.Session().ID))
+		}
+		again := newRegistry(t, c, base)
+		in := web("i1", 99)
+		in.Kind = discovery.Static
+		mustRegister(t, again, in)
+		if got := listed(t, observer, looking); !strings.Contains(got, "i1:99") {
+			t.Errorf("a Static instance registered again: %s", got)
+		}
+		if err := foreign.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Another client's instance is neither replaced nor deleted.
+func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		base, c := fresh(), e.Client(t)
+		first, second := newRegistry(t, e.Client(t), base), newRegistry(t, c, base)
+		reg := mustRegister(t, first, web("i1", 80))
+		late, err := second.Register(web("i1", 81))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+			t.Errorf("Await: %v, want ErrTaken", err)
+		}
+		if got := listed(t, c, second); got != "i1:80" {
+			t.Errorf("instances %s", got)
+		}
+		if err := reg.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the second's instance", func() bool { return listed(t, c, second) == "i1:81" })
+	})
+}
+
+// TestDiscoveryRequests counts, at the server's door, what the page of the recipe promises.
+func TestDiscoveryRequests(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		route, base := e.Route(t), fresh()
+		c := route.Client(t)
+		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
+		mustRegister(t, other, web("i0", 80)) // the parents exist
+		check := func(what string, want ...fault.Op) {
+			t.Helper()
+			var got []fault.Op
+			for _, rq := range route.Requests() {
+				if strings.HasPrefix(rq.Path, base) {
+					got = append(got, rq.Op)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			route.ResetRequests()
+		}
+		route.ResetRequests()
+		reg := mustRegister(t, r, web("i1", 81))
+		check("Register", fault.Create, fault.Exists)
+		if _, err := r.Instances(t.Context(), "web"); err != nil {
+			t.Fatal(err)
+		}
+		check("Instances, 2", fault.GetChildren, fault.GetData, fault.GetData)
+		if err := reg.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("Close of the registration", fault.Delete)
+		s := mustWatch(t, r, "web")
+		awaitInstances(t, s, "i0:80")
+		e.Quiesce()
+		route.ResetRequests()
+		mustRegister(t, other, web("i2", 82))
+		awaitInstances(t, s, "i0:80 i2:82")
+		e.Quiesce()
+		check("a new instance", fault.GetData)
+		for range 10 {
+			s.Instances()
+		}
+		check("Service.Instances")
+	})
+}

@@ -1,0 +1,57 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A place is the payload of the example's services. Java's class for it is com.example.Place.
+type place struct {
+	Zone string `json:"zone"`
+}
+
+func Example() {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	services, err := discovery.New[place](client, "/services", discovery.WithClass("com.example.Place"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer services.Close(ctx)
+	registration, err := services.Register(discovery.Instance[place]{
+		Name: "web", ID: "web-1", Address: "10.0.0.7", Port: 8080, Payload: place{Zone: "eu"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := registration.Await(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	web, err := services.Watch("web")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for instances := range web.Changes(ctx) { // now, and after each change
+		for _, in := range instances {
+			fmt.Printf("%s: %s:%d in %s\n", in.ID, in.Address, in.Port, in.Payload.Zone)
+		}
+		break
+	}
+	// Output: web-1: 10.0.0.7:8080 in eu
+}

@@ -1,0 +1,159 @@
+package discovery_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// generous bounds what has to happen at some time, on a machine as slow as it may be.
+const generous = 30 * time.Second
+
+// A zone is the payload of the tests.
+type zone struct {
+	Zone   string `json:"zone"`
+	Weight int    `json:"weight,omitempty"`
+}
+
+type (
+	registry     = discovery.Registry[zone]
+	registration = discovery.Registration[zone]
+	service      = discovery.Service[zone]
+	instance     = discovery.Instance[zone]
+)
+
+// fresh returns a base path that no other test uses.
+func fresh() string { return "/discovery-test/" + rand.Text() }
+
+// newRegistry returns a registry that is closed at the end of the test.
+func newRegistry(t testing.TB, c *framework.Client, base string, opts ...discovery.Option) *registry {
+	t.Helper()
+	r, err := discovery.New[zone](c, base, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return r
+}
+
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// web returns an instance of the service "web".
+func web(id string, port int) instance {
+	return instance{Name: "web", ID: id, Address: "10.0.0.1", Port: port, Payload: zone{Zone: "eu"}}
+}
+
+func mustRegister(t testing.TB, r *registry, in instance) *registration {
+	t.Helper()
+	reg, err := r.Register(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Await(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func mustWatch(t testing.TB, r *registry, name string) *service {
+	t.Helper()
+	s, err := r.Watch(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// short returns the instances, as in "i1:80 i2:81".
+func short(all []instance) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var text []string
+	for _, in := range all {
+		text = append(text, fmt.Sprintf("%s:%d", in.ID, in.Port))
+	}
+	return strings.Join(text, " ")
+}
+
+// listed returns the instances of "web" that the registry reads, after a sync.
+func listed(t testing.TB, c *framework.Client, r *registry) string {
+	t.Helper()
+	if err := c.Sync(patient(t), "/"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := r.Instances(patient(t), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short(all)
+}
+
+func awaitInstances(t testing.TB, s *service, want string) {
+	t.Helper()
+	zktest.Eventually(t, generous, "the instances "+want, func() bool { return short(s.Instances()) == want })
+}
+
+// A diary is what Changes has returned, each as in "i1:80 i2:81".
+type diary struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// follow ranges over the service's changes until the end of the test.
+func follow(t testing.TB, s *service) *diary {
+	t.Helper()
+	d := new(diary)
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for all := range s.Changes(ctx) {
+			d.mu.Lock()
+			d.seen = append(d.seen, short(all))
+			d.mu.Unlock()
+		}
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+	return d
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Join(d.seen, " | ")
+}
+
+// below counts the requests on the route that are about znodes below the path.
+func below(route *zkenv.Route, path string, ops ...fault.Op) int {
+	n := 0
+	for _, rq := range route.Requests() {
+		for _, op := range ops {
+			if rq.Op == op && strings.HasPrefix(rq.Path, path) {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,88 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/node"
+)
+
+// A Registration keeps the znode of an instance: it creates the znode again if the client's session
+// has ended or another client has deleted it. Its methods may be called concurrently.
+type Registration[T any] struct {
+	registry *Registry[T]
+	path     string
+	node     *node.Node
+
+	mu sync.Mutex // guards following; never held across a request
+	in Instance[T]
+}
+
+// Instance returns the instance as it was registered or last updated, with its ID.
+func (reg *Registration[T]) Instance() Instance[T] {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	return reg.in
+}
+
+// Await waits until the znode exists with the latest data, or ctx ends: then the error wraps ctx's.
+// It returns [node.ErrTaken] at once if another client registered the instance, and otherwise errors
+// as [node.Node.Await] does. The Registration goes on trying all the while.
+func (reg *Registration[T]) Await(ctx context.Context) error {
+	return callError(ctx, "await", reg.path, reg.node.Await(cause.Inside(ctx)))
+}
+
+// Update replaces the instance, now and whenever its znode is created again, and waits until the data
+// is written. If that fails, or ctx ends first, Update returns an error, and the Registration
+// writes the data when it can. Name, ID and Kind must be those of the registration; an empty ID means
+// its own, and a zero Registered the present one.
+func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
+	data, err := reg.replace(in)
+	if err == nil {
+		err = reg.node.Set(cause.Inside(ctx), data)
+	}
+	return callError(ctx, "update", reg.path, err)
+}
+
+// replace makes the instance the registration's, and returns its data.
+func (reg *Registration[T]) replace(in Instance[T]) ([]byte, error) {
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	if in.ID == "" {
+		in.ID = reg.in.ID
+	}
+	if in.Registered.IsZero() {
+		in.Registered = reg.in.Registered
+	}
+	in.Registered = in.Registered.UTC().Truncate(time.Millisecond)
+	if in.Name != reg.in.Name || in.ID != reg.in.ID || in.Kind != reg.in.Kind {
+		return nil, fmt.Errorf("instance %q of %q, %v: must have the name, the ID and the kind of the registration",
+			in.ID, in.Name, in.Kind)
+	}
+	if err := in.faults(reg.path, &reg.registry.cfg); err != nil {
+		return nil, err
+	}
+	data, err := encode(&in, &reg.registry.cfg)
+	if err == nil {
+		reg.in = in
+	}
+	return data, err
+}
+
+// Close ends the registration. It deletes the znode if the instance is [Dynamic]: it is gone, or the
+// client deletes it in the background. The znode of another instance remains until it is deleted
+// with [framework.Client.Delete]. If ctx ends first, the error wraps ctx's. A further Close
+// returns nil.
+func (reg *Registration[T]) Close(ctx context.Context) error {
+	err := reg.node.Close(cause.Inside(ctx))
+	r := reg.registry
+	r.mu.Lock()
+	if r.registered[reg.path] == reg.node {
+		delete(r.registered, reg.path)
+	}
+	r.mu.Unlock()
+	return callError(ctx, "close", reg.path, err)
+}
