@@ -79,7 +79,7 @@ var (
 	targets = regexp.MustCompile(`\bmake ([a-z-]+)`)
 )
 
-// What pages have people run is there: packages of the module, targets of the Makefile.
+// The commands of pages exist: packages of the module, targets of the Makefile.
 func TestTheCommandsOfPagesExist(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))

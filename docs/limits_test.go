@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// docs/limits.md says of each of the wire client's traps which test shows that it
-// is compensated, and the tables of what others suffered and tested name a test or a reason
-// in each row. That the tests exist, TestTheTestsThatPagesNameExist sees.
+// docs/limits.md names for each of the wire client's traps the test that shows how it is
+// compensated. The tables of other projects' bugs and tests name a test or a reason in each row.
+// TestTheTestsThatPagesNameExist checks that the tests exist.
 func TestTheLimitsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs/limits.md").text

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Who has read the page of one lock finds their way in all of them.
+// A reader of the page of one lock finds their way in all of them.
 func TestThePagesOfLocksAreAlike(t *testing.T) {
 	t.Parallel()
 	sections := []string{"On the ensemble", "Requests", "What it promises", "What it does not"}

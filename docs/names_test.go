@@ -76,7 +76,7 @@ var member = regexp.MustCompile(`^(?:(Client|StateChange|SessionHold)|(Lease|Mut
 
 var qualified = regexp.MustCompile(`^(discovery|framework|group|kerberos|leader|lock|locktel|node|retry|listeners|zkserver|zktest|zkproxy|fault|worlds|locktest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
-// What pages call framework.X, lock.X.Y and so on is exported under that name.
+// The names that pages call as framework.X, lock.X.Y and so on are exported.
 func TestTheNamesThatPagesUseExist(t *testing.T) {
 	t.Parallel()
 	universe := load(t)

@@ -17,11 +17,11 @@ import (
 type page struct {
 	path   string // from the repository's root
 	text   string
-	prose  string // the text without what stands in fences, line by line
+	prose  string // the text without its fences, line by line
 	blocks []block
 }
 
-// A block is what stands in a fence.
+// A block is the content of a fence.
 type block struct {
 	line     int // of the fence
 	language string

@@ -114,7 +114,7 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// lockReport has the lock of the README's program held by somebody else.
+// lockReport has another client hold the lock of the README's program.
 func lockReport(t *testing.T, addr string) *lock.Lease {
 	t.Helper()
 	client, err := framework.NewClient(addr)

@@ -1,5 +1,5 @@
-// Package examples_test runs every example as its user does, against a real server. That
-// they run on a server within the program, and what they print, is checked beside each.
+// Package examples_test runs every example as its user does, against a real server. Each example
+// has its own test on a server within the program, which also checks its output.
 package examples_test
 
 import (

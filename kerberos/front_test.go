@@ -15,8 +15,8 @@ const (
 	ticketRequest = 0x6c
 )
 
-// A front stands between a client and the KDC. It counts requests, and answers them itself if the
-// test says so.
+// A front is between a client and the KDC. It counts requests, and answers them itself if the test
+// says so.
 type front struct {
 	logins, tickets atomic.Int32
 
@@ -43,7 +43,7 @@ func runFront(t *testing.T, r *realm) *front {
 
 func (f *front) addr() string { return f.listener.Addr().String() }
 
-// stop ends the front: nobody listens at its address then.
+// stop ends the front: no server listens at its address then.
 func (f *front) stop() {
 	f.listener.Close()
 	f.mu.Lock()
@@ -126,7 +126,7 @@ func framed(message []byte) []byte {
 // runSilent starts a KDC that accepts connections and answers nothing.
 func runSilent(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts; nobody reads
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts; no process reads
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func runSilent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// unused returns an address where nobody listens.
+// unused returns an address where no server listens.
 func unused(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

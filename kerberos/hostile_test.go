@@ -42,7 +42,7 @@ func info(t *testing.T, entries ...types.ETypeInfo2Entry) []byte {
 	return hints
 }
 
-// reply returns a reply to a login of alice, which nobody can read, with an empty list of hints.
+// reply returns an unreadable reply to a login of alice, with an empty list of hints.
 func reply(t *testing.T, realm string) []byte {
 	t.Helper()
 	sealed := types.EncryptedData{EType: etypeID.AES256_CTS_HMAC_SHA1_96, KVNO: 1, Cipher: []byte("sealed")}

@@ -125,8 +125,8 @@ func (r *realm) admin(lines ...string) error {
 	return r.run(strings.Join(lines, "\n")+"\n", "kadmin.local", "-r", realmName)
 }
 
-// fill makes the realm's files. The password of the database's master key is of no use to
-// others: nobody else can reach the directory.
+// fill makes the realm's files. The password of the database's master key needs no secrecy,
+// because no other user can reach the directory.
 func (r *realm) fill() error {
 	kdcConf := fmt.Sprintf(`[kdcdefaults]
 	kdc_listen = 127.0.0.1:%[2]d

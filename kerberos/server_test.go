@@ -18,7 +18,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// The tests of this file run against a real KDC and a real ZooKeeper, to which TestMain gives a JAAS
+// The tests of this file run against a real KDC and a real ZooKeeper. TestMain gives both a JAAS
 // file with the keytab of zookeeper/localhost.
 
 func TestMechanism_proves_who_the_client_is_on_every_connection(t *testing.T) {

@@ -151,8 +151,8 @@ func TestCloseUnderADeadContextSucceedsIfNothingIsLeftToDo(t *testing.T) {
 	})
 }
 
-// dying is a context that ends as soon as somebody waits for its end, though
-// not before fn has run.
+// dying is a context that ends as soon as a caller waits for its end, though not before fn has
+// run.
 type dying struct {
 	context.Context
 	fn func()
@@ -293,8 +293,7 @@ func TestCloseWaitsForAListenerThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// Whoever forgets Close and remove keeps no goroutine: the check for that is in
-// TestMain.
+// A Queued without Close and remove keeps no goroutine: the check for that is in TestMain.
 func TestQueuedThatIsIdleHasNoGoroutine(t *testing.T) {
 	t.Parallel()
 	q := listeners.NewQueued[int](noPanic(t))

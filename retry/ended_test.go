@@ -177,8 +177,8 @@ func TestPermanentStandsThoughItsContextEnded(t *testing.T) {
 	}
 }
 
-// late is a context that ends without waking anybody, as one does whose end is
-// not seen because the wait ended in the same instant.
+// late is a context that ends without waking a waiter. A context does so if its end is not seen
+// because the wait ended in the same instant.
 type late struct {
 	context.Context
 	end time.Time

@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// FuzzPolicies holds that a policy of any arguments is either refused, and then
-// allows no retry, or keeps to its number of retries and its bounds.
+// FuzzPolicies checks that a policy of any arguments is refused, and then allows no retry, or
+// keeps to its number of retries and its bounds.
 func FuzzPolicies(f *testing.F) {
 	f.Add(int64(time.Second), int64(time.Minute), 5, 0.5)
 	f.Add(int64(1), int64(math.MaxInt64), 100, math.Nextafter(1, 0))

@@ -67,7 +67,7 @@ func ExampleHurry() {
 	attempts := 0
 	err := retry.Do(context.Background(), retry.Forever(time.Hour), func(context.Context) error {
 		if attempts++; attempts == 1 {
-			close(connected) // as somebody else would, during the wait
+			close(connected) // as another goroutine would, during the wait
 			return errors.New("not connected")
 		}
 		return nil

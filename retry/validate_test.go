@@ -12,12 +12,12 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// bare is a policy of somebody else's, without a Validate method.
+// bare is a policy of another package's, without a Validate method.
 type bare struct{ backoff.BackOff }
 
 func (p bare) NewBackOff() backoff.BackOff { return p.BackOff }
 
-// picky is a policy of somebody else's that is never valid.
+// picky is a policy of another package's that is never valid.
 type picky struct{ bare }
 
 var errPicky = errors.New("picky: not today")

@@ -1,6 +1,6 @@
-// Connection-states shows what a client goes through when its server can't be
-// reached, and what becomes of what it holds meanwhile: a short absence suspends the
-// connection and costs nothing, a long one loses the session and the lock.
+// Connection-states shows the states of a client whose server can't be reached, and what happens
+// to its lock. A short absence suspends the connection and costs nothing. A long one loses the
+// session and the lock.
 //
 //	go run ./examples/connection-states                          a server within the program comes and goes
 //	go run ./examples/connection-states -connect localhost:2181  stop and start yours, and watch; Ctrl-C ends it
@@ -37,7 +37,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 		lease    *lock.Lease
 		sessions []int64
 	)
-	// The loop sees every state, in order. What blocks in it delays only the loop.
+	// The loop sees every state, in order. Blocking calls in it delay only the loop.
 	for change := range client.States(ctx) {
 		fmt.Fprintf(out, "%-10v %s\n", change.To, meaning(change, sessions))
 		switch change.To {
@@ -60,7 +60,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return nil
 }
 
-// state says how a lease stands; nil for none.
+// state returns the state of a lease as text; the lease may be nil.
 func state(lease *lock.Lease) string {
 	if lease == nil {
 		return "was not ours yet"

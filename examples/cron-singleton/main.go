@@ -36,11 +36,11 @@ type host struct {
 	job    func(ctx context.Context, run int64) error
 }
 
-// tick runs the job of an interval, if nobody else does or has done.
+// tick runs the job of an interval, unless another host runs it or has run it.
 func (h *host) tick(ctx context.Context, run int64) (err error) {
 	lease, err := h.turn.TryLock(ctx)
 	if errors.Is(err, lock.ErrHeld) {
-		return nil // somebody is at it
+		return nil // another host runs it
 	}
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ func TestEachRunIsMadeOnce(t *testing.T) {
 	}
 }
 
-// Who comes late finds the lock free and the record written; who comes in between finds
-// the lock held. Neither runs the job.
+// A host that comes late finds the lock free and the record written. A host that comes in between
+// finds the lock held. Neither runs the job.
 func TestALateHostDoesNotRunTheJobAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -42,7 +42,7 @@ func count(ctx context.Context, client *framework.Client, out io.Writer) error {
 			if err != nil {
 				return err
 			}
-			<-time.After(10 * time.Millisecond) // time enough for somebody to come in between
+			<-time.After(10 * time.Millisecond) // time enough for another process to come in between
 			if _, err := client.Set(ctx, counter, []byte(strconv.Itoa(old+1)), framework.AnyVersion); err != nil {
 				return err
 			}

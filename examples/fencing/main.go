@@ -1,14 +1,14 @@
-// Fencing shows what to do about the one case in which a lock can't help: its holder
-// is stopped as a whole (a suspended machine, SIGSTOP, a long pause of a hypervisor),
-// its session ends, another process gets the lock, and then the first goes on where
-// it was. Nobody could tell it in time, so what it writes to has to refuse it:
+// Fencing shows the one case in which a lock can't help. Its holder is stopped as a whole (a
+// suspended machine, SIGSTOP, a long pause of a hypervisor), and its session ends. Another process
+// gets the lock, and then the first continues where it was. No notification could reach it in
+// time, so the store that it writes to has to refuse it:
 //
 //   - a store of your own, such as a table of an SQL database, by the number of
 //     Lease.Fence, which grows from holder to holder;
 //   - ZooKeeper itself, by Lease.Guard in the transaction that writes.
 //
-// Here the first holder is not really stopped: it only doesn't look at its lease for a
-// while. To those that it writes to that is the same.
+// Here the first holder is not really stopped: it only doesn't check its lease for a while. To the
+// stores that is the same.
 //
 //	go run ./examples/fencing                          on a server within the program
 //	go run ./examples/fencing -connect localhost:2181  on yours
@@ -28,7 +28,7 @@ import (
 
 var errStale = errors.New("0 rows updated: somebody with a larger fence was here")
 
-// A table stands for one of an SQL database:
+// A table represents one of an SQL database:
 //
 //	CREATE TABLE report (id INT PRIMARY KEY, text TEXT, fence BIGINT NOT NULL)
 type table struct {
@@ -37,12 +37,12 @@ type table struct {
 	fence int64
 }
 
-// update stands for
+// update represents
 //
 //	UPDATE report SET text = ?, fence = ? WHERE id = 1 AND fence <= ?
 //
-// and for looking at how many rows that updated. It is one statement: to read the fence
-// first and write later would leave the gap open that it is to close.
+// and a check of how many rows that updated. It is one statement: to read the fence first and
+// write later would leave open the gap that it is to close.
 func (t *table) update(text string, fence int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,8 +102,8 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	fmt.Fprintln(out, "first:  ZooKeeper:", first.writeZNode(ctx, "first's"))
 	fmt.Fprintln(out, "first:  is stopped")
 
-	// What the ensemble does when a session has ended: the holder's znode goes. The first
-	// writer finds out when it looks at its lease, and a process that is stopped doesn't.
+	// The ensemble deletes the holder's znode when its session has ended. The first writer notices
+	// when it checks its lease, and a stopped process doesn't check.
 	if err := first.client.Delete(ctx, first.lease.Node()); err != nil {
 		return err
 	}

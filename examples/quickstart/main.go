@@ -17,8 +17,8 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// work is what each worker process does: it takes the lock, does something that
-// nobody else may do at the same time, and gives the lock back.
+// work is the body of each worker process. It acquires the lock, does something that no other
+// process may do at the same time, and releases the lock.
 func work(ctx context.Context, connect string, id, rounds int) (err error) {
 	client, err := framework.NewClient(connect)
 	if err != nil {
@@ -37,7 +37,7 @@ func work(ctx context.Context, connect string, id, rounds int) (err error) {
 		fence := lease.Fence()
 		fmt.Printf("worker %d: acquired, fence %d\n", id, fence)
 
-		again, err := mutex.Lock(ctx) // reentrant: who has it gets it again at once
+		again, err := mutex.Lock(ctx) // reentrant: the holder acquires it again at once
 		if err != nil {
 			return err
 		}

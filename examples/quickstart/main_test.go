@@ -36,8 +36,8 @@ func TestWorkersTakeTurns(t *testing.T) {
 	}
 }
 
-// check holds the output against the promise: nobody comes in between a
-// worker's acquire and its release.
+// check compares the output with the promise: no worker comes in between another worker's acquire
+// and its release.
 func check(t *testing.T, out string) {
 	t.Helper()
 	turn := regexp.MustCompile(`(?m)^worker (\d): (acquired|  works|releases)`)

@@ -22,8 +22,8 @@ type options struct {
 	workers, rounds int
 }
 
-// supervise sees to a server, shows what happens to somebody who can't have the
-// lock, and lets the worker processes contend for it.
+// supervise starts a server, shows what a client sees that can't acquire the lock, and lets the
+// worker processes contend for it.
 func (o options) supervise(ctx context.Context) (err error) {
 	if o.connect == "" {
 		connect, stop, err := o.startServer(ctx)

@@ -1,7 +1,7 @@
-// Reentrant-service is an HTTP service of which several instances run. What it does
-// to its stock it does under one lock, which all layers take: the handler, the service and
-// the repository. Each is right when it is called alone, none has to know whether
-// its caller has the lock, and only the outermost waits: the lock is reentrant.
+// Reentrant-service is an HTTP service of which several instances run. It changes its stock under
+// one lock, which all layers take: the handler, the service and the repository. Each is right when
+// it is called alone, and none has to know whether its caller holds the lock. Only the outermost
+// waits, because the lock is reentrant.
 //
 //	go run ./examples/reentrant-service                          two instances, under load, on a server within the program
 //	go run ./examples/reentrant-service -connect localhost:2181  the same on yours

@@ -28,7 +28,7 @@ func TestNothingIsSoldTwiceUnderLoad(t *testing.T) {
 	}
 }
 
-// While the handler has the lock the layers below it have it too, and nobody else.
+// While the handler holds the lock, the layers below it hold it too, and no other client does.
 func TestARequestIsOneOwnerInAllLayers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

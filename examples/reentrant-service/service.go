@@ -40,8 +40,8 @@ func (r *repository) take(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The version is no substitute for the lock, which keeps others from coming in
-		// between; it refuses a process that was stopped here, and lost the lock meanwhile.
+		// The version is no substitute for the lock, which excludes other clients. It refuses a
+		// process that was stopped here, and lost the lock meanwhile.
 		_, err = r.client.Set(ctx, stockPath, []byte(strconv.Itoa(n-1)), version)
 		return err
 	})
@@ -64,7 +64,7 @@ func (s *shop) sell(ctx context.Context) (left int, err error) {
 			return errSoldOut
 		}
 		left = n - 1
-		return s.repository.take(ctx) // nobody has taken one since we looked
+		return s.repository.take(ctx) // no order has taken one since the check
 	})
 	return left, err
 }

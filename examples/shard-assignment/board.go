@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// A board knows who works on what, beside ZooKeeper and across all workers.
+// A board knows which worker has which shard, outside ZooKeeper and across all workers.
 type board struct {
 	shards  []string
 	changed chan struct{} // of capacity 1: a change to look at
@@ -65,7 +65,7 @@ func (b *board) report(err error) {
 func (b *board) changedLocked() {
 	select {
 	case b.changed <- struct{}{}:
-	default: // somebody is about to look
+	default: // a reader is about to look
 	}
 }
 

@@ -1,8 +1,8 @@
-// Shard-assignment spreads shards over the workers that are alive. The workers are a
-// group: all compute the same assignment from its members, and nobody negotiates. Two workers
-// may see different members for a moment, so each shard also has a lock, which its worker
-// holds: there are never two workers of one shard. That is in worker.go; this file lets
-// workers come and go, and a board shows which worker has which shard.
+// Shard-assignment spreads shards over the workers that are alive. The workers are a group: all
+// compute the same assignment from its members, without negotiation. Two workers may see different
+// members for a moment, so each shard also has a lock, which its worker holds. There are never two
+// workers of one shard. That is in worker.go. This file lets workers come and go, and a board
+// shows which worker has which shard.
 //
 //	go run ./examples/shard-assignment                          on a server within the program
 //	go run ./examples/shard-assignment -connect localhost:2181  on yours

@@ -30,7 +30,7 @@ anna goes
 	}
 }
 
-// Who has lost its session has stopped, by its own clock, and comes back.
+// A worker that has lost its session has stopped, by its own clock, and comes back.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

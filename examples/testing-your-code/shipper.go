@@ -27,9 +27,9 @@ func newShipper(c *framework.Client, path string, last int, ship func(context.Co
 	return &shipper{client: c, mutex: mutex, ledger: path + "/next", last: last, ship: ship}, nil
 }
 
-// run returns when all parcels are shipped, or ctx ends. Where the lock is lost in the middle,
-// or no server can be reached for a while, it queues for the lock again: by then
-// somebody else may have gone on.
+// run returns when all parcels are shipped, or ctx ends. If the lock is lost in the middle, or no
+// server can be reached for a while, it queues for the lock again. Another shipper may have
+// continued by then.
 func (s *shipper) run(ctx context.Context) error {
 	for {
 		err := lock.Do(ctx, s.mutex, s.shipRest)
@@ -39,10 +39,10 @@ func (s *shipper) run(ctx context.Context) error {
 	}
 }
 
-// shipRest is called with the lock held; its ctx ends when the lock is lost. It
-// trusts the lock to keep others away while it ships. It does not trust it with the
-// ledger: that is written only if it is still as it was read, so that a process that was
-// stopped for a while, and could not be told of its loss, does no harm there.
+// shipRest is called with the lock held; its ctx ends when the lock is lost. It relies on the lock
+// to exclude other shippers while it ships, but not for the ledger. It writes the ledger only if
+// that is unchanged since it was read. So a process that was stopped for a while, and lost the
+// lock meanwhile, does no harm there.
 func (s *shipper) shipRest(ctx context.Context, _ *lock.Lease) error {
 	for {
 		next, version, err := s.next(ctx)

@@ -14,18 +14,17 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestSessionExpiresInTheMiddle runs the service twice, as two processes would. When the
-// one that has the lock is at its second parcel, its network fails, and its session
-// expires: the lock goes to the other. What matters is that the first has stopped
-// by then.
+// TestSessionExpiresInTheMiddle runs the service twice, as two processes would. When the holder is
+// at its second parcel, its network fails and its session expires, and the other gets the lock.
+// The test checks that the first has stopped by then.
 //
-// Everything in the function given to synctest.Test lives in virtual time: the
-// server, its clients, the timers of the work. Shipping a parcel takes a minute there and
-// nothing here. Three things make that work:
+// Everything in the function given to synctest.Test runs in virtual time: the server, its clients,
+// the timers of the work. Shipping a parcel takes a minute there and nothing here. Three things
+// make that work:
 //
 //   - the server is started within, and ends within, as the clients do;
-//   - clients reach it through memory and not through sockets, by [zkserver.Server.Dial] or, to
-//     have something go wrong on the way, by a proxy's [zkproxy.Proxy.Dial];
+//   - clients reach it through memory and not through sockets, by [zkserver.Server.Dial] or, to inject
+//     faults, by a proxy's [zkproxy.Proxy.Dial];
 //   - the code under test waits by package time, channels and contexts.
 func TestSessionExpiresInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestSessionExpiresInTheMiddle(t *testing.T) {
 		if got := shipments.events; !slices.Equal(got, want) {
 			t.Errorf("shipments:\n%v\nwant:\n%v", got, want)
 		}
-		// A minute for each of the three, ten seconds that were in vain, and the session's timeout.
+		// A minute for each of the three, ten seconds without effect, and the session's timeout.
 		limit := 3*time.Minute + 10*time.Second + framework.DefaultSessionTimeout
 		if took := time.Since(began); took > limit {
 			t.Errorf("took %v, want at most %v: the lock must go on when the session has expired", took, limit)

@@ -1,13 +1,12 @@
-// Traced-lock shows why a request was slow: another request, in another service,
-// had the lock. Two services, each a process, contend for one lock; the program
-// prints the traces of both as trees, with the link that leads from the one who
-// waited to the one who was in its way.
+// Traced-lock shows why a request was slow: another request, in another service, held the lock.
+// Two services, each a process, contend for one lock. The program prints the traces of both as
+// trees, with the link from the waiter to the holder that it waited for.
 //
 //	go run .                          on a server within the program
 //	go run . -connect localhost:2181  on yours
 //
-// With OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 the services send their
-// traces there, too, by OTLP over HTTP.
+// With OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 the services send their traces there,
+// too, by OTLP over HTTP.
 package main
 
 import (

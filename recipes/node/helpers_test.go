@@ -37,7 +37,7 @@ func kept(t testing.TB, c *framework.Client, path, data string, opts ...node.Opt
 	return n
 }
 
-// patient returns a context that ends when nobody would wait any more.
+// patient returns a context that ends when no caller would wait any more.
 func patient(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
@@ -52,8 +52,8 @@ func mustAwait(t testing.TB, n *node.Node) {
 	}
 }
 
-// mustHold checks that the znode at the path has the data, and belongs to the client's session, as
-// another client sees it; it returns the Stat.
+// mustHold checks that the znode at the path has the data, and belongs to the client's session. It
+// asks by another client, and returns the Stat.
 func mustHold(t testing.TB, observer, c *framework.Client, path, data string) framework.Stat {
 	t.Helper()
 	if err := observer.Sync(t.Context(), path); err != nil {
@@ -123,7 +123,7 @@ func (j *journal) awaitKinds(t testing.TB, want string) {
 	zktest.Eventually(t, generous, "the changes "+want+"; they were "+j.kinds(), func() bool { return j.kinds() == want })
 }
 
-// requests returns the kinds of the requests that went by the way, but those of the client's own.
+// requests returns the kinds of the requests on the route, but those of the client's own.
 func requests(way *zkenv.Route) []fault.Op {
 	var ops []fault.Op
 	for _, r := range way.Requests() {

@@ -51,7 +51,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 	})
 }
 
-// What others write is left alone, and told.
+// Data that another client writes is left alone, and reported.
 func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

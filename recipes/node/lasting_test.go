@@ -112,7 +112,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 	})
 }
 
-// Curator's PersistentTtlNode leaves a container that never had a child, which stays for ever.
+// Curator's PersistentTtlNode leaves a container that never had a child, which stays forever.
 func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second

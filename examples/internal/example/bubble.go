@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// RunInBubble runs an example on an embedded server in virtual time, and returns
-// what it printed. What the example does has to be in that time, too: it may neither
-// use the network nor start processes.
+// RunInBubble runs an example on an embedded server in virtual time, and returns what it printed.
+// The example has to stay in that time: it may neither use the network nor start processes.
 func RunInBubble(t *testing.T, run func(ctx context.Context, zk ZooKeeper, out io.Writer) error) (printed string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A bar is what docent has to reach, mostly beside another contender. Bars are judged
-// on one server alone.
+// A bar is what docent has to reach, mostly compared with another contender. Bars are judged on
+// one server alone.
 type bar struct {
 	against string  // "" for an absolute one
 	measure string  // what of
@@ -65,7 +65,7 @@ func (b bar) judge(all map[string]figures) verdict {
 	}
 	switch b.measure {
 	case ofAllocs:
-		v.Measured = math.Round(own.Allocs*100) / 100 // beside the process's own few
+		v.Measured = math.Round(own.Allocs*100) / 100 // not counting the process's own few
 	case ofMemory:
 		if v.Measured = own.KiBEach; own.PeakMiB == 0 {
 			return v

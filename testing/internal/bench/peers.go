@@ -19,9 +19,9 @@ var javaDriver []byte
 //go:embed python/bench_driver.py
 var pythonDriver []byte
 
-// warmJava is for how many operations Curator plays a scenario before it counts. Java
-// compiles a method in earnest after some thousand calls, and most methods of an operation
-// are called more than once; the first scenario warms them for the rest.
+// warmJava is for how many operations Curator plays a scenario before it counts. Java compiles a
+// method fully after some thousand calls, and an operation calls most of its methods more than
+// once. The first scenario warms them for the rest.
 const warmJava = 3000
 
 // A peer is a contender and how to start it.

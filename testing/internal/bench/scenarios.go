@@ -11,8 +11,8 @@ const (
 	memories = 1000            // locks or waiters whose memory is measured
 )
 
-// A scenario is a load, and what each contender bears it with. What takes no part
-// has no kind.
+// A scenario is a load, and the kind of lock of each contender. A contender without a kind takes
+// no part.
 type scenario struct {
 	name  string
 	title string

@@ -1,31 +1,34 @@
-// Package chaos has real clients contend for locks on a real ensemble that suffers, and
-// checks the history of what they did. It has no code but its tests.
+// Package chaos has real clients contend for locks on a real ensemble with faults, and checks the
+// history of what they did. It has no code but its tests.
 //
 // # Who takes part
 //
-// Five processes with one client each, their workers, take leases of all kinds of locks,
-// by goroutines with owners of their own, and by two that are one owner. Each worker
-// reaches each of three servers by a proxy of its own (package zkproxy). They report what
-// they do by package history, with times of CLOCK_MONOTONIC, which all processes of one
-// machine share, to the test, which also keeps the store that heeds fences.
+// Five processes with one client each are the workers. They take leases of all kinds of locks.
+// Some of their goroutines are owners of their own, and two are one owner. Each worker reaches
+// each of three servers by a proxy of its own (package zkproxy). The workers report what they do
+// by package history. Their times are of CLOCK_MONOTONIC, which all processes of one machine
+// share. The test receives the reports, and keeps the store that checks fences.
 //
-// # What they suffer
+// # The faults
 //
-// One server at a time is killed, restarted, frozen, or cut off: from its peers, both
-// ways or one way, or from its clients; the leader as well as a follower. Where that can
-// be had, which takes privileges, servers are in network namespaces of their own
-// (zktest.WithNamespaces), and what is cut drops packets; elsewhere they reach each other
-// by forwarders that hold back what passes, and the report begins with that. Two workers
-// at a time are stopped until somebody
-// else has taken their lock and written, killed while they hold, have their session
-// closed behind their back, or their connections cut, refused, or silenced in one or both
-// directions. The seed decides about the order, the targets and the times, not about
-// what comes of them.
+// One server at a time, the leader or a follower, is killed, restarted, frozen, or cut off. It is
+// cut off from its peers, in both directions or in one, or from its clients. With privileges,
+// servers are in network namespaces of their own (zktest.WithNamespaces), and a cut drops packets.
+// Without them, the servers reach each other by forwarders that hold back the bytes, and the
+// report begins with that.
+//
+// Two workers at a time have a fault. Some are stopped until another worker has taken their lock
+// and written. Some are killed while they hold. Others have their session closed, or their
+// connections cut, refused, or silenced in one or both directions. The seed decides the order, the
+// targets and the times, but not the outcome.
 //
 // # What is checked
 //
-// That every history of a lock is linearizable; that losses come before
-// successions; that no late write reaches a register; that every kind of lock is granted
-// again after the last fault; that workers end, and leave no znodes. A run in which
-// nothing could have been found fails, too. See docs/chaos.md.
+//   - Every history of a lock is linearizable.
+//   - Every loss is reported before the next grant.
+//   - No late write reaches a register.
+//   - Every kind of lock is granted again after the last fault.
+//   - Workers end, and leave no znodes.
+//
+// A run in which nothing could have been found fails, too. See docs/chaos.md.
 package chaos

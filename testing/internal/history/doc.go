@@ -1,31 +1,28 @@
-// Package history records who held which lock when, and finds out from the record
-// whether the locks have kept their guarantees.
+// Package history records which client held which lock when. From the record it decides whether
+// the locks have kept their guarantees.
 //
-// A [Recorder] takes leases for a client under test and notes, on one clock outside
-// ZooKeeper, when each was asked for, granted, seen to stand, and ended. On one machine
-// [Monotonic] is the same clock for all processes, so that their records, put together
-// by [Assemble], are one [History].
+// A [Recorder] takes leases for a client under test. It records when each was asked for, granted,
+// last seen to be held, and ended, on one clock outside ZooKeeper. On one machine [Monotonic] is
+// the same clock for all processes. [Assemble] therefore makes one [History] of their records.
 //
 // # What is checked
 //
-// [History.Check] asks porcupine whether there is an order of all operations, each at
-// one instant between its call and its return, in which the lock behaves as its
-// [Model] says: [Mutex], [Reentrant], [RWMutex], [Multi]. The models know the
-// fences, too, which have to grow from holder to holder. [History.LossReport] checks loss
-// before succession by a plain comparison of times. [History.Registers] checks that
-// nothing was written to a register under a lock after its next holder's write.
+// [History.Check] asks porcupine for an order of all operations in which the lock behaves as its
+// [Model] says: [Mutex], [Reentrant], [RWMutex], [Multi]. Each operation is at one instant between
+// its call and its return. The models also know the fences, which have to grow from holder to
+// holder. [History.LossReport] checks by a plain comparison of times that a loss comes before the
+// next grant. [History.Registers] checks that nothing was written to a register under a lock after
+// its next holder's write.
 //
 // # When a hold ends
 //
-// A hold that was released ends between the call and the return of its release. One that
-// was lost ends after the last moment at which its lease was seen to stand, and before
-// its loss was observed. So an observer that the system leaves waiting for a
-// processor accuses nobody, and neither does a process that is stopped: while it stands still
-// it sees nothing stand. One whose process was killed ends at any time after it was
-// last seen to stand.
+// A hold that was released ends between the call and the return of its release. If it was lost, it
+// ends after the last moment at which its lease was seen to be held, and before its loss was
+// observed. So an observer that waits for a processor accuses no lock, and neither does a stopped
+// process, because it sees nothing while it is stopped. If a process was killed, its hold ends at
+// any time after it was last seen to be held.
 //
-// A session that somebody else closes can't be lost before succession, as little as a
-// znode that somebody else deletes. [History.Revoke] takes note of that: those holds
-// may have ended from that moment on. What stopped and revoked holders write
-// afterwards is what the registers are for.
+// If another client closes a session or deletes a znode, the loss can't come before the next
+// grant. [History.Revoke] records that: those holds may have ended from that moment on. The
+// registers show what stopped and revoked holders write afterwards.
 package history

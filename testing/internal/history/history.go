@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Forever is the end of what nobody has reported the end of.
+// Forever is the end of a hold whose end no record has.
 const Forever = math.MaxInt64 / 2
 
 // A Tenure is one lease's life, put together from its records.
@@ -21,8 +21,8 @@ type LeaseRecord struct {
 	Call, Return int64
 	Note         string
 
-	Revoked int64 // from this moment on its session may have been closed by somebody else; 0: never
-	Stopped bool  // its process stood still while it was granted, or between the last look at it and its end
+	Revoked int64 // from this moment on another client may have closed its session; 0: never
+	Stopped bool  // its process was stopped while it was granted, or between its last check and its end
 }
 
 // span returns the time within which the tenure ended.
@@ -97,9 +97,9 @@ func (h *History) add(r Record) error {
 	return nil
 }
 
-// Revoke takes note that somebody else began to close the client's session at a moment.
-// Its holds may have ended from then on, and until it observed that, the client could not
-// know: what it re-entered or counted meanwhile is left out of the check.
+// Revoke records that another client began to close the client's session at a moment. Its holds
+// may have ended from then on, and the client could not know it until it observed that. The check
+// leaves out its re-entries and counts in between.
 func (h *History) Revoke(client string, session, at int64) {
 	known := at // when the client has observed it, whatever it had
 	for _, t := range h.Leases {
@@ -118,12 +118,12 @@ func (h *History) Revoke(client string, session, at int64) {
 	})
 }
 
-// stillborn reports whether the tenure was granted by re-entry into a hold whose session
-// somebody else had closed.
+// stillborn reports whether the lease was granted by re-entry into a hold whose session another
+// client had closed.
 func (t *LeaseRecord) stillborn() bool { return t.Revoked > 0 && t.Grant.Call >= t.Revoked }
 
-// Stop takes note that the client's process stood still for a time. What it was granted
-// across that time, by an event that had waited for it, may have been lost by then.
+// Stop records that the client's process was stopped for a time. A grant across that time, by an
+// event that had waited for the process, may have been lost by then.
 func (h *History) Stop(client string, from, to int64) {
 	for _, t := range h.Leases {
 		begin, end := t.span()

@@ -10,11 +10,11 @@ import (
 // A Succession is how losses and the grants after them followed one another.
 type LossReport struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
-	Succeeded int           // those that met a holder, and after which somebody else got the lock
+	Succeeded int           // those of holders, with a later grant to another client
 	MinGap    time.Duration // the least time from an observed loss to the successor's grant; 0 if none
 	Gaps      []Gap         // those times, the least first
 	Released  []Gap         // the same for losses that the lease's own release told of: it may have arrived, late
-	Revoked   int           // losses of sessions that somebody else had closed
+	Revoked   int           // losses of sessions that another client had closed
 	Stopped   int           // losses that a stopped process could not notice in time
 	Faults    []string      // "loss before succession" broken
 }

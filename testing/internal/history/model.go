@@ -41,7 +41,7 @@ func models() map[string]Model {
 
 // A step is porcupine's input: one operation of one lease, or of an owner.
 type step struct {
-	kind   Kind // Granted, Released, Lost, Counted, or "" for an end that nobody saw
+	kind   Kind // Granted, Released, Lost, Counted, or "" for an end that was not seen
 	lease  string
 	owner  string
 	shared bool
@@ -147,8 +147,8 @@ func (m Model) grant(at state, s step) (bool, state) {
 	return true, next
 }
 
-// admits reports whether the lease may be got beside those who have the lock, and
-// whether its owner is one of them.
+// admits reports whether the lease may be granted together with the present ones, and whether its
+// owner has one of them.
 func (m Model) admits(at state, s step, st LockRef) (again, ok bool) {
 	upgrade := !s.shared
 	for _, h := range at.holders {

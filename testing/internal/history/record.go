@@ -29,7 +29,7 @@ type Record struct {
 
 	Call   int64 `json:"t0,omitempty"` // before the operation
 	Return int64 `json:"t1,omitempty"` // after it
-	Alive  int64 `json:"a,omitempty"`  // the last moment at which the lease is known to have stood
+	Alive  int64 `json:"a,omitempty"`  // the last moment at which the lease is known to have been held
 
 	Count    int     `json:"n,omitempty"`
 	Register string  `json:"r,omitempty"`

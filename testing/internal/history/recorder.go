@@ -37,7 +37,7 @@ type Entry struct {
 // reported with its end: for the case that its process is killed.
 const aliveEvery = 25 * time.Millisecond
 
-// A Recorder takes leases for one client and records what becomes of them.
+// A Recorder takes leases for one client and records their lives.
 type Recorder struct {
 	client string       // immutable
 	clock  func() int64 // immutable
@@ -63,8 +63,9 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 		r.emit(Record{Kind: Failed, Client: r.client, Model: e.Model.Name, Group: e.Group, Call: call, Return: granted, Note: err.Error()})
 		return nil, err
 	}
-	// A lease that stands while the client has a session is of that one: those of an
-	// earlier one were lost before. Whose one is that was lost already isn't certain.
+	// If a lease is held while the client has a session, the lease is of that session, because an
+	// earlier session's leases were lost before. The session of a lease that was lost already
+	// isn't certain.
 	session := e.Session()
 	if session != before && lease.Err() != nil {
 		session = 0
@@ -112,7 +113,7 @@ type Hold struct {
 	over     chan struct{} // closed by the first that ends the hold
 
 	mu       sync.Mutex // guards following
-	alive    int64      // the last moment at which the lease is known to have stood
+	alive    int64      // the last moment at which the lease is known to have been held
 	reported int64
 	ended    bool
 }
@@ -133,8 +134,8 @@ func (h *Hold) Guard() framework.TxnOp { return h.lease.Guard() }
 const lostLimit = 10 * time.Second
 
 // Check records whether the lease is held, and returns its error if not. A loss is recorded when
-// Lost is closed, whatever Err reports earlier: who waits for Lost is notified no sooner. If it is
-// not closed within ten seconds, the loss is recorded then.
+// Lost is closed, whatever Err reports earlier, because a caller that waits for Lost is notified
+// no sooner. If Lost is not closed within ten seconds, the loss is recorded then.
 func (h *Hold) Check() error {
 	at := h.recorder.clock() // before the look: a process may be stopped right after it
 	err := h.lease.Err()
@@ -169,8 +170,8 @@ func (h *Hold) awaitLost() {
 	}
 }
 
-// Release releases the lease and records that. If the lease was lost, and Lost is not closed yet,
-// as in a process that was stopped, the record of the loss has the call of the release.
+// Release releases the lease and records that. If the lease was lost and Lost is not closed yet,
+// the record of the loss has the call of the release. A process that was stopped is such a case.
 func (h *Hold) Release(ctx context.Context) error {
 	select {
 	case <-h.lease.Lost():
@@ -194,8 +195,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	return err
 }
 
-// watchLoop is started by Lock, ends with the hold, and is waited for by nobody: a loss
-// is recorded when it happens, whatever the holder is doing.
+// watchLoop is started by Lock and ends with the hold; no goroutine waits for it. It records a
+// loss when it happens, whatever the holder is doing.
 func (h *Hold) watchLoop() {
 	select {
 	case <-h.lease.Lost():
@@ -216,7 +217,7 @@ func (h *Hold) lose() {
 	}
 }
 
-// end ends the hold. It reports whether nobody had.
+// end ends the hold. It reports whether this call was the first.
 func (h *Hold) end() (alive int64, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -35,9 +35,9 @@ type Registers struct {
 	Faults   []string       // a late write that was accepted, or a holder's that was refused
 }
 
-// Registers checks that no register ever went back to an earlier holder, by the versions
-// that its writes and reads tell, and that nobody was refused whose lease was seen to
-// stand afterwards.
+// Registers checks that no register ever went back to an earlier holder, by the versions of its
+// writes and reads. It also checks that no holder was refused whose lease was seen to be held
+// afterwards.
 func (h *History) Registers() Registers {
 	r := Registers{Late: make(map[string]int)}
 	writes := slices.Clone(h.Writes)

@@ -11,12 +11,10 @@
 //	7 ok 4294967301                        its answer: held, with this fence
 //	* revoked anna /some/path              something that nobody asked for
 //
-// An answer is "ok" with results, "no" where a time limit was over before, or
-// "error" with what was thrown. An actor is a session and one thread, made at its
-// first command; commands of one actor follow one another, those of different
-// actors run side by side. Data is in base64, behind a
-// "=". A limit is in milliseconds, and -1
-// is none.
+// An answer is "ok" with results, "no" where a time limit was over before, or "error" with the
+// exception. An actor is a session and one thread, made at its first command. Commands of one actor
+// follow one another; those of different actors run concurrently. Data is in base64, behind a "=". A
+// limit is in milliseconds, and -1 is none.
 //
 //	connect SERVERS TIMEOUT                answers the session's id
 //	close
@@ -38,32 +36,30 @@
 //	members PATH                           Curator; the ids, each with its data
 //	release PATH                           Curator; closes what keep, keep-ttl and join have begun
 //
-// A driver of its own, DiscoveryDriver.java, does with Curator's x-discovery:
+// DiscoveryDriver.java is another driver, for Curator's x-discovery:
 //
 //	register | update | unregister BASE CLASS NAME ID PORT KIND PAYLOAD enabled|disabled
 //	names BASE CLASS
 //	query | cached BASE CLASS NAME         the instances, each as text
 //
-// CLASS is that of the payload: place, map or object, after "enabled-" with the serializer that
+// CLASS is the payload's class: place, map or object. With the prefix "enabled-" the serializer also
 // writes whether an instance is enabled.
 //
-// Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and
-// multi (whose PATH is several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A driver ends
-// with its input. Should the test die while a driver hangs, a shell process
-// beside it, which waits for the test's end of a pipe, kills it.
+// Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and multi (whose PATH is
+// several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A
+// driver ends with its input. If the test dies while a driver hangs, a shell process kills the driver.
+// It waits for the test's end of a pipe.
 //
 // # The oracle
 //
-// Whoever has got a lock is entered in a list within the test, and is struck off
-// before it is asked to give the lock back. So the list knows no more than what
-// was held, and two that exclude each other are never in it unless the lock has
-// failed. Nothing of it is in ZooKeeper.
+// When a client is granted a lock, the test enters it in a list. It removes the client before it asks
+// it to release the lock. So the list knows no more than what was held. Two clients that exclude each
+// other are never in it unless the lock has failed. Nothing of it is in ZooKeeper.
 //
 // # What is needed
 //
-// A ZooKeeper, as package zktest has it; for Curator a JDK 11 or newer and either Debian's
-// packages libcurator-recipes-java and libcurator-discovery-java or a directory of jars at CURATOR_HOME; for
-// kazoo a python3 that can import it. scripts/setup-interop installs them where
-// apt-get can. Tests that find something missing are skipped or fail as ZK_TEST
-// says, which package zktest explains.
+// A ZooKeeper, as package zktest has it. Curator needs a JDK 11 or newer and either Debian's packages
+// libcurator-recipes-java and libcurator-discovery-java or a directory of jars at CURATOR_HOME. kazoo
+// needs a python3 that can import it. scripts/setup-interop installs them where apt-get can. Tests that
+// find something missing are skipped or fail as ZK_TEST says, which package zktest explains.
 package interop

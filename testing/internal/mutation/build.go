@@ -55,7 +55,7 @@ func (b *build) tests(ctx context.Context, pkg string) (string, error) {
 		return binary, nil
 	}
 	binary := filepath.Join(b.dir, fmt.Sprintf("%d.test", len(b.binaries)))
-	// Without symbols a binary is linked in half the time. What vet finds the tests need not.
+	// Without symbols a binary is linked in half the time. The tests need not repeat vet's checks.
 	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+b.overlay, "-o", binary, pkg).CombinedOutput()
 	if ctx.Err() != nil {
 		return "", ctx.Err()

@@ -13,8 +13,8 @@ type log struct {
 	found map[string]finding
 }
 
-// openLog reads the findings that are in a file; with again, only those that
-// nobody can do better than. An empty name is no log.
+// openLog reads the findings that are in a file; with again, only those that can't get better. An
+// empty name is no log.
 func openLog(name string, again bool) (*log, error) {
 	l := &log{found: make(map[string]finding)}
 	if name == "" {

@@ -1,20 +1,18 @@
-// Command mutation breaks a package in one place at a time and says which breaks
-// its tests do not notice.
+// Command mutation breaks a package in one place at a time and prints the breaks that its tests do
+// not notice.
 //
 //	go run ./testing/internal/mutation -of recipes/lock -sample 30 -seed 1 -- \
 //		ZK_TEST=none -run Contract ./recipes/lock -- ./recipes/lock ./testing/internal/sim
 //
-// Each -- begins a stage: settings of the environment, flags for the test binaries,
-// and packages, which begin with "./". A mutant that survives a stage goes to
-// the next, so the first should be fast and the last thorough. A package's test
-// binary is built once per mutant.
+// Each -- begins a stage: settings of the environment, flags for the test binaries, and packages,
+// which begin with "./". A mutant that survives a stage is tested in the next, so the first should
+// be fast and the last thorough. A package's test binary is built once per mutant.
 //
-// A mutant is hung, and counted apart, where the tests take far longer than with
-// nothing broken: a test that waits for ever has noticed something, one that
-// is slow on a busy machine has not.
+// If the tests take far longer than with nothing broken, the mutant is hung, and counted apart. A
+// test that waits forever has noticed something; one that is slow on a busy machine has not.
 //
-// With -log the verdicts are kept in a file: a run that was interrupted goes on where
-// it was, and -again tries what survived or hung once more.
+// With -log the results are kept in a file. An interrupted run continues where it was, and -again
+// tries once more what survived or hung.
 //
 // Nothing is written to the working tree: go's -overlay has the broken file.
 package main
@@ -56,7 +54,7 @@ func main() {
 	flag.BoolVar(&s.again, "again", false, "of what is in the log, try again what survived or hung")
 	flag.Parse()
 	s.of = strings.Split(*of, ",")
-	// Who interrupts this interrupts what it started, too.
+	// An interrupt ends the processes that this one started, too.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	survivors, err := s.run(ctx, flag.Args())
 	stop()

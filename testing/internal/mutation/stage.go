@@ -19,7 +19,7 @@ type stage struct {
 	limit    time.Duration // for a package
 }
 
-// unmeasured is the limit of a stage of which nobody knows yet how long it takes.
+// unmeasured is the limit of a stage that was not measured yet.
 const unmeasured = 30 * time.Minute
 
 // parseStages reads stages that are separated by "--".

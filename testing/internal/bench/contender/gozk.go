@@ -81,7 +81,7 @@ func (l goZookeeperLock) Release(context.Context) error {
 
 func (goZookeeperLock) Refused(context.Context) error { return errNotOffered }
 
-// dialWire returns a connection of the wire client, once its session stands.
+// dialWire returns a connection of the wire client, once it has a session.
 func dialWire(ctx context.Context, server string, timeout time.Duration) (*zk.Conn, error) {
 	conn, events, err := zk.Connect([]string{server}, timeout, zk.WithLogger(silent{}))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 type Library interface {
 	Version() string
 
-	// Connect returns a session, once it stands.
+	// Connect returns a session, once the server has confirmed it.
 	Connect(ctx context.Context, server string, timeout time.Duration) (Session, error)
 }
 
@@ -27,8 +27,7 @@ type Lock interface {
 	Acquire(ctx context.Context) error
 	Release(ctx context.Context) error
 
-	// Refused tries to get a lock that somebody else has. It is an error if it
-	// does get it.
+	// Refused tries to acquire a lock that another client holds. It is an error if it succeeds.
 	Refused(ctx context.Context) error
 }
 

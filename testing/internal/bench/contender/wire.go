@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// wire is the floor: the requests that a lock can't do without, sent by the wire
-// client itself and judged by nobody. Its "locks" exclude nothing.
+// wire is the floor: the requests that a lock can't do without, sent by the wire client itself. No
+// code checks them, and its "locks" exclude nothing.
 type wire struct{}
 
 func (wire) Version() string { return "go-zookeeper " + goZookeeper{}.Version() }
