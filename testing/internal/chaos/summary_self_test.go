@@ -47,6 +47,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 			}
 		}, 1},
 		{"successors", func(s *summary) { s.succession.Succeeded = 0 }, 1},
+		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone())},
 		{"stopped holders", func(s *summary) { s.stops = 0 }, 1},
 		{"writes", func(s *summary) { s.registers.Accepted = 0 }, 1},
 		{"late writes to the store", func(s *summary) { delete(s.registers.Late, storeRegister+"/a") }, 1},

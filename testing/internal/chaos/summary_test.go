@@ -149,7 +149,9 @@ func (s summary) vacuity() []string {
 
 // mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
 // add its counts here.
-func mustHaveDone() []string { return nil }
+func mustHaveDone() []string {
+	return []string{comparedCache, sawPair, replayed, sawStale}
+}
 
 // late returns how many late writes of stopped holders were refused, by the store that
 // heeds fences and by the lease's guard.
