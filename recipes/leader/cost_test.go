@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // ops returns the kinds of the requests on the way that are about the path, or what is below it,
@@ -45,7 +46,7 @@ func TestRequestsOfAnElection(t *testing.T) {
 		term := mustLead(t, other)
 		done := campaignLater(t.Context(), e)
 		awaitCandidates(t, w.Client(t), path, 2)
-		w.Quiesce()
+		zktest.Eventually(t, generous, "it waits", func() bool { return len(ops(way, path)) >= 4 })
 		expect("Campaign behind one candidate", fault.Create, fault.GetChildren, fault.GetData, fault.GetData)
 		mustResign(t, term)
 		term = receive(t, done, "the hand-off").term

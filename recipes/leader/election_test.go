@@ -274,7 +274,7 @@ func TestCampaignsWaitError(t *testing.T) {
 		}
 		awaitCandidates(t, c, path, 1)
 		mustResign(t, term)
-	})
+	}, zkenv.Only("that the candidate waits is known in virtual time alone", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 func TestACLOfCandidates(t *testing.T) {
