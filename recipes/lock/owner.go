@@ -1,15 +1,24 @@
 package lock
 
-import "context"
+import (
+	"context"
+	"slices"
+	"sync"
+)
 
 // An Owner is the identity under which a reentrant lock is held. Owners are comparable. Each
 // [NewOwner] is distinct, whatever its name, which is only shown.
 type Owner struct{ identity *ownerIdentity }
 
-type ownerIdentity struct{ name string }
+type ownerIdentity struct {
+	name string
+
+	mu    sync.Mutex
+	holds map[*entry]string // path of the lock by what is held; nil until the first
+}
 
 // NewOwner returns a new identity. [Participant] and logs show the name.
-func NewOwner(name string) Owner { return Owner{&ownerIdentity{name}} }
+func NewOwner(name string) Owner { return Owner{&ownerIdentity{name: name}} }
 
 // String returns the owner's name.
 func (o Owner) String() string {
@@ -17,6 +26,46 @@ func (o Owner) String() string {
 		return ""
 	}
 	return o.identity.name
+}
+
+// Holds returns the paths of the reentrant locks that the owner holds now, sorted, each side of a
+// read/write lock by itself. It covers all clients of the process. It costs no request, so a lease
+// may have been lost a moment ago.
+func (o Owner) Holds() []string {
+	if o.identity == nil {
+		return nil
+	}
+	o.identity.mu.Lock()
+	defer o.identity.mu.Unlock()
+	var paths []string
+	for _, path := range o.identity.holds {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// record notes that o holds the lock of e's attempt. A goroutine is no Owner.
+func (o Owner) record(e *entry) {
+	if o.identity == nil {
+		return
+	}
+	o.identity.mu.Lock()
+	defer o.identity.mu.Unlock()
+	if o.identity.holds == nil {
+		o.identity.holds = make(map[*entry]string)
+	}
+	o.identity.holds[e] = e.lock.path
+}
+
+// forget notes that o does not hold the lock of e's attempt.
+func (o Owner) forget(e *entry) {
+	if o.identity == nil {
+		return
+	}
+	o.identity.mu.Lock()
+	defer o.identity.mu.Unlock()
+	delete(o.identity.holds, e)
 }
 
 type ownerContextKey struct{}

@@ -128,6 +128,7 @@ func (o *owners) removeLocked(e *entry) {
 	if e.live {
 		e.live = false
 		delete(o.entries, e.key)
+		e.key.caller.owner.forget(e)
 	}
 }
 
@@ -192,6 +193,7 @@ func (o *owners) granted(e *entry, grant *waitqueue.Grant, h *hold.Hold) {
 	e.undrivenLocked()
 	if h.Err() == nil {
 		e.grant, e.hold = grant, h
+		e.key.caller.owner.record(e)
 	} else {
 		o.removeLocked(e)
 	}

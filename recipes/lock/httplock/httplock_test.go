@@ -1,0 +1,409 @@
+package httplock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/lock/httplock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A service is a server with two clients, of which mine is the service's.
+type service struct {
+	server      *zkserver.Server
+	mine, other *framework.Client
+}
+
+// inBubble runs fn with a service of its own, in virtual time.
+func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{server: zkserver.Run(t)}
+		s.mine, s.other = s.client(t), s.client(t)
+		fn(t, s)
+	})
+}
+
+func (s *service) client(t *testing.T) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial),
+		framework.WithSessionTimeout(10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// away makes the server unreachable, until Accept.
+func (s *service) away() {
+	s.server.Refuse()
+	s.server.Cut()
+}
+
+func mutex(t *testing.T, c *framework.Client, opts ...lock.Option) *lock.Mutex {
+	t.Helper()
+	m, err := lock.NewMutex(c, "/report", opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// handler returns a handler with the service's mutex.
+func (s *service) handler(t *testing.T, serve httplock.Func, opts ...httplock.Option) http.Handler {
+	t.Helper()
+	h, err := httplock.New(httplock.Same(mutex(t, s.mine)), serve, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// request calls h on this goroutine, as net/http does with the requests of one connection.
+func request(ctx context.Context, h http.Handler) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/report/secret", nil))
+	return answer
+}
+
+func done(w http.ResponseWriter, _ *http.Request, _ *lock.Lease) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// hold makes another client hold the lock until the test ends.
+func (s *service) hold(t *testing.T) {
+	t.Helper()
+	lease, err := mutex(t, s.other).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lease.Release(context.Background()) })
+}
+
+func TestAFreeLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		h := s.handler(t, func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error {
+			if l.Err() != nil || r.Context().Err() != nil {
+				t.Errorf("within the request: lease %v, context %v", l.Err(), r.Context().Err())
+			}
+			return done(w, r, l)
+		})
+		for range 2 {
+			if got := request(t.Context(), h); got.Code != http.StatusNoContent {
+				t.Errorf("status %d, want 204", got.Code)
+			}
+		}
+	})
+}
+
+func TestABusyLock(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []httplock.Option
+		wait time.Duration
+	}{
+		"default":         {nil, 5 * time.Second},
+		"a bound":         {[]httplock.Option{httplock.WithWait(time.Minute)}, time.Minute},
+		"without waiting": {[]httplock.Option{httplock.WithoutWaiting()}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *service) {
+				s.hold(t)
+				begun := time.Now()
+				got := request(t.Context(), s.handler(t, done, c.opts...))
+				if got.Code != http.StatusConflict || got.Header().Get("Retry-After") == "" {
+					t.Errorf("status %d, header %v, want 409 with Retry-After", got.Code, got.Header())
+				}
+				if waited := time.Since(begun); waited < c.wait || waited > c.wait+time.Second {
+					t.Errorf("answered after %v, want %v", waited, c.wait)
+				}
+				if strings.Contains(got.Body.String(), "/report") {
+					t.Errorf("the answer shows the lock: %q", got.Body)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnreachableZooKeeper(t *testing.T) {
+	t.Run("before the request", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, s *service) {
+			s.away()
+			synctest.Wait()
+			if got := request(t.Context(), s.handler(t, done)); got.Code != http.StatusServiceUnavailable {
+				t.Errorf("status %d, want 503", got.Code)
+			}
+			s.server.Accept()
+		})
+	})
+	t.Run("during the wait", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, s *service) {
+			s.hold(t)
+			time.AfterFunc(time.Second, s.away)
+			if got := request(t.Context(), s.handler(t, done)); got.Code != http.StatusServiceUnavailable {
+				t.Errorf("status %d, want 503", got.Code)
+			}
+			s.server.Accept()
+		})
+	})
+	t.Run("closed client", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, s *service) {
+			h := s.handler(t, done)
+			if err := s.mine.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := request(t.Context(), h); got.Code != http.StatusServiceUnavailable {
+				t.Errorf("status %d, want 503", got.Code)
+			}
+		})
+	})
+}
+
+func TestALossDuringTheRequest(t *testing.T) {
+	// work returns a Func that waits for the loss, and returns err.
+	work := func(t *testing.T, s *service, begin func(http.ResponseWriter), err error) httplock.Func {
+		return func(w http.ResponseWriter, r *http.Request, _ *lock.Lease) error {
+			begin(w)
+			if err := s.server.Expire(s.mine.Session().ID); err != nil {
+				t.Error(err)
+			}
+			<-r.Context().Done()
+			if !errors.Is(context.Cause(r.Context()), lock.ErrLost) {
+				t.Errorf("cause %v, want ErrLost", context.Cause(r.Context()))
+			}
+			return err
+		}
+	}
+	begins := map[string]func(http.ResponseWriter){
+		"WriteHeader": func(w http.ResponseWriter) { w.WriteHeader(http.StatusOK) },
+		"Write":       func(w http.ResponseWriter) { _, _ = w.Write([]byte("x")) },
+		"Flush":       func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
+	}
+	for name, err := range map[string]error{"nil": nil, "an error": errors.New("stopped"), "unavailable": framework.ErrNotConnected} {
+		t.Run("nothing written/"+name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *service) {
+				h := s.handler(t, work(t, s, func(http.ResponseWriter) {}, err))
+				if got := request(t.Context(), h); got.Code != http.StatusInternalServerError {
+					t.Errorf("status %d, want 500", got.Code)
+				}
+			})
+		})
+		for how, begin := range begins {
+			t.Run("begun by "+how+"/"+name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, s *service) {
+					h := s.handler(t, work(t, s, begin, err))
+					defer func() {
+						if r := recover(); r != http.ErrAbortHandler {
+							t.Errorf("panic %v, want ErrAbortHandler", r)
+						}
+					}()
+					request(t.Context(), h)
+					t.Error("the request was answered as if it had held the lock")
+				})
+			})
+		}
+	}
+}
+
+func TestAnErrorOfTheFunction(t *testing.T) {
+	boom := errors.New("boom")
+	serve := func(http.ResponseWriter, *http.Request, *lock.Lease) error { return boom }
+	t.Run("default", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, s *service) {
+			got := request(t.Context(), s.handler(t, serve))
+			if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "boom") {
+				t.Errorf("status %d, %q, want 500 without the error's text", got.Code, got.Body)
+			}
+		})
+	})
+	t.Run("refusal", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, s *service) {
+			got := request(t.Context(), s.handler(t, serve, httplock.WithRefusal(
+				func(w http.ResponseWriter, _ *http.Request, err error) {
+					if err != boom { //nolint:errorlint // as it is
+						t.Errorf("error %v, want the function's own", err)
+					}
+					w.WriteHeader(http.StatusTeapot)
+				})))
+			if got.Code != http.StatusTeapot {
+				t.Errorf("status %d, want 418", got.Code)
+			}
+		})
+	})
+	t.Run("locker", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, _ *service) {
+			h, err := httplock.New(func(*http.Request) (lock.Locker, error) { return nil, boom }, done)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := request(t.Context(), h); got.Code != http.StatusInternalServerError {
+				t.Errorf("status %d, want 500", got.Code)
+			}
+		})
+	})
+}
+
+func TestAPanicReleases(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		h := s.handler(t, func(http.ResponseWriter, *http.Request, *lock.Lease) error { panic("boom") })
+		func() {
+			defer func() {
+				if r := recover(); r != "boom" {
+					t.Errorf("panic %v, want the function's", r)
+				}
+			}()
+			request(t.Context(), h)
+		}()
+		s.hold(t) // blocks for ever if the lock is still held
+	})
+}
+
+func TestAClientThatIsGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		s.hold(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		h := s.handler(t, done, httplock.WithRefusal(func(http.ResponseWriter, *http.Request, error) {
+			t.Error("a client that is gone was answered")
+		}))
+		request(ctx, h)
+	})
+}
+
+func TestALeakedLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		m := mutex(t, s.mine)
+		var mu sync.Mutex
+		var leaked []string
+		var leases []*lock.Lease
+		h := httplock.WithOwner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			l, err := m.TryLock(r.Context())
+			if err != nil {
+				w.WriteHeader(httplock.Status(err))
+				return
+			}
+			leases = append(leases, l)
+		}), func(_ *http.Request, paths []string) {
+			mu.Lock()
+			defer mu.Unlock()
+			leaked = append(leaked, paths...)
+		})
+		// One goroutine, and a base context whose owner all requests would share.
+		base := lock.ContextWithOwner(t.Context(), lock.NewOwner("the server"))
+		if got := request(base, h); got.Code != http.StatusOK {
+			t.Fatalf("status %d, want 200", got.Code)
+		}
+		if !slices.Equal(leaked, []string{"/report"}) {
+			t.Errorf("reported %q, want /report", leaked)
+		}
+		if got := request(base, h); got.Code != http.StatusConflict {
+			t.Errorf("the next request of the connection: status %d, want 409", got.Code)
+		}
+		for _, l := range leases {
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := request(base, h); got.Code != http.StatusOK || len(leaked) != 2 {
+			t.Errorf("after the release: status %d, reported %q", got.Code, leaked)
+		}
+		_ = leases[1].Release(t.Context())
+	})
+}
+
+func TestOwnerHolds(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		owner := lock.NewOwner("job")
+		ctx := lock.ContextWithOwner(t.Context(), owner)
+		if got := owner.Holds(); len(got) != 0 {
+			t.Errorf("holds %q before the first lock", got)
+		}
+		m := mutex(t, s.mine)
+		rw, err := lock.NewRWMutex(s.mine, "/another")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last *lock.Lease
+		for _, l := range []lock.Locker{m, m, rw.Read()} {
+			if last, err = l.Lock(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := owner.Holds(); !slices.Equal(got, []string{"/another", "/report"}) {
+			t.Errorf("holds %q, want both, once each", got)
+		}
+		for range 2 {
+			if err := m.Unlock(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := owner.Holds(); !slices.Equal(got, []string{"/another"}) {
+			t.Errorf("holds %q after the release", got)
+		}
+		if err := s.server.Expire(s.mine.Session().ID); err != nil {
+			t.Fatal(err)
+		}
+		<-last.Lost()
+		synctest.Wait()
+		if got := owner.Holds(); len(got) != 0 {
+			t.Errorf("holds %q after the loss", got)
+		}
+		if got := (lock.Owner{}).Holds(); got != nil {
+			t.Errorf("the zero Owner holds %q", got)
+		}
+	})
+}
+
+func TestNew_names_each_faulty_option(t *testing.T) {
+	t.Parallel()
+	_, err := httplock.New(httplock.Same(nil), done, httplock.WithWait(-time.Second), nil, httplock.WithRefusal(nil))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"wait -1s: must be positive", "option 1: must not be nil", "refusal: must not be nil"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	away := &lock.WaitError{Err: errors.Join(context.DeadlineExceeded, framework.ErrNotConnected)}
+	for name, c := range map[string]struct {
+		err  error
+		want int
+	}{
+		"nil":                 {nil, 200},
+		"held":                {lock.ErrHeld, 409},
+		"a wait that ended":   {&lock.WaitError{Err: context.DeadlineExceeded}, 409},
+		"an outage":           {away, 503},
+		"the session's end":   {framework.ErrSessionExpired, 503},
+		"lost":                {&lock.LostError{Cause: framework.ErrSessionExpired}, 500},
+		"lost, then busy":     {errors.Join(lock.ErrHeld, &lock.LostError{Cause: framework.ErrClosed}), 500},
+		"a refused operation": {framework.ErrNoAuth, 500},
+	} {
+		if got := httplock.Status(c.err); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package httplock
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// unavailable are the errors after which a later request may succeed without a change of this
+// service: ZooKeeper can't be reached, or the client is at its end.
+var unavailable = [...]error{
+	framework.ErrNotConnected, framework.ErrReadOnly, framework.ErrSessionEnded, framework.ErrClosed,
+}
+
+// Status returns the status code for an error of a lock, or of [lock.Do]: 200 for nil, and
+//
+//   - 500 if the lock was lost, whatever else went wrong: the work may have been interrupted, or
+//     may have run together with the next holder's;
+//   - 503 if ZooKeeper can't be reached, also if that began during the wait, or the client is closed;
+//   - 409 if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError];
+//   - 500 for any other error.
+func Status(err error) int {
+	var waited *lock.WaitError
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.Is(err, lock.ErrLost):
+		return http.StatusInternalServerError
+	case isAny(err, unavailable[:]):
+		return http.StatusServiceUnavailable
+	case errors.Is(err, lock.ErrHeld), errors.As(err, &waited):
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
