@@ -134,17 +134,22 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 		provider := framework.WithMeterProvider(ms.provider)
 		var tr trail
 		first, second := w.Client(t, provider), way.Client(t, provider, framework.WithStateListener(tr.add))
-		wantMetric(t, ms.collect(t), states(map[string]int64{"connected": 2}))
+		transitions, ends := make(map[string]int64), map[string]int64{"session_deadline": 0, "session_expired": 0, "session_replaced": 0}
+		for _, s := range []string{"connecting", "suspended", "lost", "auth_failed", "read_only", "closed"} {
+			transitions[s] = 0
+		}
+		all := ms.collect(t)
+		wantMetric(t, all, states(map[string]int64{"connected": 2}))
+		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
 
 		way.Expire(t)
 		tr.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 		w.Quiesce() // the listeners are told first
-		transitions := map[string]int64{"connected": 3, "suspended": 1, "lost": 1}
-		all := ms.collect(t)
+		transitions["connected"], transitions["suspended"], transitions["lost"], ends["session_expired"] = 3, 1, 1, 1
+		all = ms.collect(t)
 		wantMetric(t, all, states(map[string]int64{"connected": 2}))
 		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
-		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true,
-			map[string]int64{"session_expired": 1}))
+		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
 
 		if err := errors.Join(first.Close(), second.Close()); err != nil {
 			t.Fatal(err)

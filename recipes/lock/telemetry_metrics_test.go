@@ -69,6 +69,7 @@ func liveThroughAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	}
 	if k.name != "multi" {
 		checkMetrics(t, "while it holds", wantCount(k, 1, 0), counts(measuredOf(t, a, k.name)))
+		checkMetrics(t, "before a loss", []metricdata.Metrics{wantLosses(k, 0)}, losses(measuredOf(t, a, k.name)))
 	}
 	<-time.After(long)
 	if err := b.client.Delete(t.Context(), firstOf(got.lease).Node()); err != nil {
@@ -76,6 +77,25 @@ func liveThroughAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	}
 	receive(t, got.lease.Lost(), "the loss")
 	w.Quiesce()
+}
+
+// wantLosses returns the counter of losses after some deletions of the holder's znode. Every reason is
+// counted from 0 on.
+func wantLosses(k observedKind, deleted int64) metricdata.Metrics {
+	var points []metricdata.DataPoint[int64]
+	for _, reason := range []string{
+		"client_closed", "lease_deadline", "node_deleted", "other", "session_expired", "session_replaced", "suspended",
+	} {
+		p := metricdata.DataPoint[int64]{Attributes: attrsOf(k, attribute.String(locktel.AttrLossReason, reason))}
+		if reason == "node_deleted" {
+			p.Value = deleted
+		}
+		points = append(points, p)
+	}
+	return metricdata.Metrics{
+		Name: locktel.MetricLosses, Unit: "{loss}", Description: "Lost locks.",
+		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: points},
+	}
 }
 
 // wantMetrics returns the metrics of a after liveThroughAll. Those of a Multi are
@@ -103,13 +123,7 @@ func wantMetrics(k observedKind) []metricdata.Metrics {
 	if k.name == "multi" {
 		return []metricdata.Metrics{acquires, holds}
 	}
-	losses := metricdata.Metrics{
-		Name: locktel.MetricLosses, Unit: "{loss}", Description: "Lost locks.",
-		Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{
-			{Value: 1, Attributes: attrsOf(k, attribute.String(locktel.AttrLossReason, "node_deleted"))},
-		}},
-	}
-	return append([]metricdata.Metrics{acquires}, append(wantCount(k, 0, 0), holds, losses)...)
+	return append([]metricdata.Metrics{acquires}, append(wantCount(k, 0, 0), holds, wantLosses(k, 1))...)
 }
 
 func wantCount(k observedKind, held, waiting int64) []metricdata.Metrics {
@@ -183,9 +197,17 @@ func measuredOf(t testing.TB, s *service, typ string) []metricdata.Metrics {
 
 // counts returns those that say how many hold a lock, and how many wait for it.
 func counts(metrics []metricdata.Metrics) []metricdata.Metrics {
+	return metricsNamed(metrics, locktel.MetricCount)
+}
+
+func losses(metrics []metricdata.Metrics) []metricdata.Metrics {
+	return metricsNamed(metrics, locktel.MetricLosses)
+}
+
+func metricsNamed(metrics []metricdata.Metrics, name string) []metricdata.Metrics {
 	var found []metricdata.Metrics
 	for _, m := range metrics {
-		if m.Name == locktel.MetricCount {
+		if m.Name == name {
 			found = append(found, m)
 		}
 	}

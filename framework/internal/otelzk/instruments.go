@@ -27,6 +27,7 @@ type Config struct {
 	Meters    metric.MeterProvider
 	Log       *zap.Logger
 	States    []string        // the keys of all states
+	Ends      []error         // what ends sessions but Close
 	Now       func() Snapshot // called whenever metrics are collected
 }
 
@@ -76,8 +77,21 @@ func New(cfg Config) *Telemetry {
 	t.retries = counter(zktel.MetricRetries, "{retry}", "Failed attempts of operations that were followed by another.")
 	t.transitions = counter(zktel.MetricTransitions, "{transition}", "Changes of the client's state, by the new state.")
 	t.expirations = counter(zktel.MetricSessionExpirations, "{session}", "Sessions that ended by other means than closing the client.")
+	t.begin(cfg)
 	t.watch(cfg, meter)
 	return t
+}
+
+// begin has the changes of state and the ended sessions counted from 0 on. A counter that appears
+// with its first increment shows no increase to Prometheus.
+func (t *Telemetry) begin(cfg Config) {
+	ctx := context.Background()
+	for _, state := range cfg.States {
+		t.transitions.Add(ctx, 0, metric.WithAttributes(attribute.String(zktel.AttrConnectionState, state)))
+	}
+	for _, end := range cfg.Ends {
+		t.expirations.Add(ctx, 0, metric.WithAttributes(attribute.String(zktel.AttrErrorType, errtype.Of(end))))
+	}
 }
 
 // watch registers a callback that reads the client's state whenever metrics are collected.

@@ -151,23 +151,27 @@ func (h *Hold) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
 }
 
+// lossReasons are the values of [locktel.AttrLossReason] but reasonOther, and what causes them.
+var lossReasons = [...]struct {
+	cause  error
+	reason string
+}{
+	{lease.ErrNodeDeleted, "node_deleted"},
+	{lease.ErrSuspended, "suspended"},
+	{framework.ErrSessionDeadline, "lease_deadline"},
+	{framework.ErrSessionExpired, "session_expired"},
+	{framework.ErrSessionReplaced, "session_replaced"},
+	{framework.ErrClosed, "client_closed"},
+}
+
+const reasonOther = "other"
+
 // lossReason returns the value of locktel.AttrLossReason for a loss.
 func lossReason(err error) string {
-	reasons := []struct {
-		cause  error
-		reason string
-	}{
-		{lease.ErrNodeDeleted, "node_deleted"},
-		{lease.ErrSuspended, "suspended"},
-		{framework.ErrSessionDeadline, "lease_deadline"},
-		{framework.ErrSessionExpired, "session_expired"},
-		{framework.ErrSessionReplaced, "session_replaced"},
-		{framework.ErrClosed, "client_closed"},
-	}
-	for _, r := range reasons {
+	for _, r := range lossReasons {
 		if errors.Is(err, r.cause) {
 			return r.reason
 		}
 	}
-	return "other"
+	return reasonOther
 }

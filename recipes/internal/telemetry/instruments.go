@@ -138,6 +138,7 @@ func (i *instruments) labels(kind, name string) *labels {
 	l := i.byLock[key]
 	if l == nil {
 		l = newLabels(i, kind, name)
+		l.begin()
 		i.byLock[key] = l
 	}
 	return l
@@ -183,6 +184,19 @@ func newLabels(i *instruments, kind, name string) *labels {
 	l.holdEnded = []metric.RecordOption{l.with()}
 	l.holdWasLost = []metric.RecordOption{l.with(attribute.String(zktel.AttrErrorType, (*lease.LostError)(nil).ErrorType()))}
 	return l
+}
+
+// begin has the losses counted from 0 on. A counter that appears with its first loss shows no
+// increase to Prometheus.
+func (l *labels) begin() {
+	if !l.counts() {
+		return
+	}
+	ctx := context.Background()
+	for _, r := range lossReasons {
+		l.losses.Add(ctx, 0, l.with(attribute.String(locktel.AttrLossReason, r.reason)))
+	}
+	l.losses.Add(ctx, 0, l.with(attribute.String(locktel.AttrLossReason, reasonOther)))
 }
 
 // with returns the option that adds attributes to those of all measurements.
