@@ -33,6 +33,9 @@
 //
 //	ctx = lock.ContextWithOwner(ctx, lock.NewOwner("request 17"))
 //
+// A server has to do so for each request: net/http serves all requests of a connection on one
+// goroutine, so a request would re-enter what the previous one has leaked. Package httplock does it.
+//
 // [Lease.Release] is a capability: any goroutine that has the lease may release it. [Mutex.Unlock]
 // checks identity: another owner gets [ErrNotOwner].
 //

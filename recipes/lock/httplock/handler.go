@@ -19,8 +19,8 @@ type Func func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error
 // if all requests have one lock.
 //
 // If serve can't or should not be called, or returns an error, and serve has written nothing, the
-// handler answers as [WithRefusal] says: by default 409, 503 or 500. Likewise if the lock was lost
-// while serve ran. If serve had begun its answer, the handler aborts the connection
+// handler answers as [WithRefusal] says: by default 409, 503 or 500. It does so, too, if the lock was
+// lost while serve ran. If serve had begun its answer, the handler aborts the connection
 // ([http.ErrAbortHandler]), so that a client can't take the answer for a success. An error of
 // locker is answered the same way. If the client is gone, there is no answer.
 //

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// defaultWait bounds the wait for the lock. Clients and load balancers give up after some ten
-// seconds or more, so they see the answer.
+// defaultWait bounds the wait for the lock. It is less than the timeouts that clients and load
+// balancers usually have, so they see the answer.
 const defaultWait = 5 * time.Second
 
 // An Option configures [New].
