@@ -1,0 +1,147 @@
+// Package grpcresolver resolves the targets of gRPC clients by a registry of package discovery, in
+// the format of Curator's x-discovery. The target "zk:///web" is the service "web".
+//
+//	conn, err := grpc.NewClient("zk:///web",
+//		grpc.WithResolvers(grpcresolver.NewBuilder(registry)),
+//		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+//		…)
+//
+// Each instance that is not disabled and has an address and a port is an endpoint. A connection
+// follows the instances as they come and go. During an outage of ZooKeeper it keeps the last ones.
+//
+// The package is a module of its own, so that programs without gRPC don't depend on it.
+package grpcresolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"strconv"
+	"sync"
+
+	"google.golang.org/grpc/attributes"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/docent-go/docent/recipes/discovery"
+)
+
+// Scheme is the scheme of the targets, as in "zk:///web".
+const Scheme = "zk"
+
+// An Option configures a builder.
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (f option) apply(cfg *config) { f(cfg) }
+
+type config struct{ ssl bool }
+
+// WithSSLPort resolves to the instances' SSLPort, not to their Port.
+func WithSSLPort() Option { return option(func(cfg *config) { cfg.ssl = true }) }
+
+// NewBuilder returns a builder of resolvers that find the instances of services in the registry. The
+// registry has to stay open as long as the connections. NewBuilder panics if r or an option is nil.
+func NewBuilder[T any](r *discovery.Registry[T], opts ...Option) resolver.Builder {
+	if r == nil {
+		panic("grpcresolver: NewBuilder with a nil registry")
+	}
+	b := &builder[T]{registry: r}
+	for _, opt := range opts {
+		opt.apply(&b.cfg)
+	}
+	return b
+}
+
+type builder[T any] struct { // immutable
+	registry *discovery.Registry[T]
+	cfg      config
+}
+
+// Scheme returns [Scheme].
+func (*builder[T]) Scheme() string { return Scheme }
+
+// Build returns a resolver of the target's service, which the connection closes.
+func (b *builder[T]) Build(target resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	if target.URL.Host != "" {
+		return nil, fmt.Errorf("grpcresolver: target %s: must have no authority, as in zk:///%s", target, target.Endpoint())
+	}
+	service, err := b.registry.Watch(target.Endpoint())
+	if err != nil {
+		return nil, fmt.Errorf("grpcresolver: target %s: %w", target, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background()) // the resolver's own life
+	r := &watcher[T]{service: service, cc: cc, cfg: b.cfg, cancel: cancel}
+	r.loop.Go(func() { r.run(ctx) })
+	return r, nil
+}
+
+// A watcher passes the instances of a service to a connection.
+type watcher[T any] struct {
+	service *discovery.Service[T]
+	cc      resolver.ClientConn
+	cfg     config
+	cancel  context.CancelFunc
+	loop    sync.WaitGroup
+}
+
+// run ends with the resolver, or with the registry. Close waits for it.
+func (r *watcher[T]) run(ctx context.Context) {
+	if err := r.service.Ready(ctx); err != nil && ctx.Err() == nil {
+		r.cc.ReportError(fmt.Errorf("grpcresolver: %w", err))
+	}
+	for instances := range r.service.Changes(ctx) {
+		if err := r.cc.UpdateState(r.state(instances)); err != nil {
+			continue // the balancer reports it to the calls, and gets the next change
+		}
+	}
+	if ctx.Err() == nil {
+		r.cc.ReportError(errors.New("grpcresolver: the registry is closed"))
+	}
+}
+
+// state returns the endpoints of the instances.
+func (r *watcher[T]) state(instances []discovery.Instance[T]) resolver.State {
+	state := resolver.State{Addresses: []resolver.Address{}}
+	for _, in := range instances {
+		port := in.Port
+		if r.cfg.ssl {
+			port = in.SSLPort
+		}
+		if in.Disabled || in.Address == "" || port == 0 {
+			continue
+		}
+		state.Addresses = append(state.Addresses, resolver.Address{
+			Addr:               net.JoinHostPort(in.Address, strconv.Itoa(port)),
+			BalancerAttributes: attributes.New(instanceKey{}, value[T]{in}), // gRPC moves them to the endpoint
+		})
+	}
+	return state
+}
+
+// ResolveNow does nothing: changes come by themselves.
+func (*watcher[T]) ResolveNow(resolver.ResolveNowOptions) {}
+
+// Close ends the resolver.
+func (r *watcher[T]) Close() {
+	r.cancel()
+	r.loop.Wait()
+	_ = r.service.Close() // it has no listeners to wait for
+}
+
+type instanceKey struct{}
+
+// A value is an instance as an attribute. Payloads need not be comparable.
+type value[T any] struct{ discovery.Instance[T] }
+
+// Equal reports whether the other value is the same instance. gRPC calls it.
+func (v value[T]) Equal(other any) bool { return reflect.DeepEqual(v, other) }
+
+// InstanceOf returns the instance of the endpoint from its attributes, for balancers: that of
+// resolver.Endpoint.Attributes. It returns false if the endpoint is not of a builder of this type.
+func InstanceOf[T any](a *attributes.Attributes) (discovery.Instance[T], bool) {
+	v, ok := a.Value(instanceKey{}).(value[T])
+	return v.Instance, ok
+}

@@ -1,0 +1,288 @@
+package grpcresolver_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+	"google.golang.org/grpc/status"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/discovery/grpcresolver"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+const generous = 30 * time.Second
+
+// A zone is the payload. It is not comparable.
+type zone struct{ Tags []string }
+
+type registry = discovery.Registry[zone]
+
+// newRegistry returns a registry with a client of the server.
+func newRegistry(t *testing.T, server *zkserver.Server) *registry {
+	t.Helper()
+	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(4*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := discovery.New[zone](c, "/services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// serve runs a gRPC server, registers it, and returns its address and how to end both.
+func serve(t *testing.T, r *registry, in discovery.Instance[zone]) (addr string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	healthpb.RegisterHealthServer(s, health.NewServer())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(listener) }) // until it is stopped
+	in.Name, in.Address = "web", "127.0.0.1"
+	in.Port = listener.Addr().(*net.TCPAddr).Port
+	reg, err := r.Register(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		if err := reg.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		s.GracefulStop()
+		serving.Wait()
+	})
+	t.Cleanup(stop)
+	return listener.Addr().String(), stop
+}
+
+func dial(t *testing.T, r *registry, target string, opts ...grpcresolver.Option) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(target,
+		grpc.WithResolvers(grpcresolver.NewBuilder(r, opts...)),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+// call makes a call, and returns the address of the server that answered.
+func call(ctx context.Context, conn *grpc.ClientConn) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, generous)
+	defer cancel()
+	var from peer.Peer
+	_, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.Peer(&from), grpc.WaitForReady(true))
+	if err != nil {
+		return "", err
+	}
+	return from.Addr.String(), nil
+}
+
+// awaitRoundRobin waits until calls go to these servers in turn, and to no other.
+func awaitRoundRobin(t *testing.T, conn *grpc.ClientConn, servers ...string) {
+	t.Helper()
+	slices.Sort(servers)
+	zktest.Eventually(t, generous, fmt.Sprintf("calls in turn to %v", servers), func() bool {
+		got := make([]string, len(servers))
+		for i := range 2 * len(servers) {
+			addr, err := call(t.Context(), conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i >= len(servers) && got[i%len(servers)] != addr {
+				return false
+			}
+			got[i%len(servers)] = addr
+		}
+		slices.Sort(got)
+		return slices.Equal(got, servers)
+	})
+}
+
+// A real client goes round the servers as they come and go, and on when ZooKeeper is away.
+func TestRoundRobinOverLiveInstances(t *testing.T) {
+	server := zkserver.Run(t)
+	ours, theirs := newRegistry(t, server), newRegistry(t, server)
+	a, stopA := serve(t, theirs, discovery.Instance[zone]{ID: "a", Payload: zone{[]string{"x"}}})
+	conn := dial(t, ours, "zk:///web")
+	awaitRoundRobin(t, conn, a)
+	b, stopB := serve(t, theirs, discovery.Instance[zone]{ID: "b"})
+	awaitRoundRobin(t, conn, a, b)
+	c, _ := serve(t, theirs, discovery.Instance[zone]{ID: "c"})
+	awaitRoundRobin(t, conn, a, b, c)
+	stopA()
+	awaitRoundRobin(t, conn, b, c)
+
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	awaitRoundRobin(t, conn, b, c)
+	stopB()
+	for range 10 { // without ZooKeeper, gRPC itself leaves out what does not answer
+		if addr, err := call(t.Context(), conn); err != nil || addr != c {
+			t.Errorf("call during the outage: %s, %v; want %s", addr, err, c)
+		}
+	}
+}
+
+// Without an instance, calls fail, and say so; they succeed when there is one.
+func TestNoInstances(t *testing.T) {
+	r := newRegistry(t, zkserver.Run(t))
+	conn := dial(t, r, "zk:///web")
+	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("call without an instance: %v, want Unavailable", err)
+	}
+	a, _ := serve(t, r, discovery.Instance[zone]{ID: "a"})
+	awaitRoundRobin(t, conn, a)
+}
+
+func TestTargetsThatAreRefused(t *testing.T) {
+	r := newRegistry(t, zkserver.Run(t))
+	for target, want := range map[string]string{
+		"zk://host/web": "must have no authority",
+		"zk:///a/b":     "must not be empty or contain a slash",
+		"zk:///":        "must not be empty or contain a slash",
+	} {
+		u, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = grpcresolver.NewBuilder(r).Build(resolver.Target{URL: *u}, &conn{}, resolver.BuildOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", target, err, want)
+		}
+	}
+}
+
+// A conn is a connection that keeps what the resolver has passed to it.
+type conn struct {
+	mu    sync.Mutex
+	state resolver.State
+	err   error
+}
+
+func (c *conn) UpdateState(s resolver.State) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = s
+	return nil
+}
+
+func (c *conn) ReportError(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+func (*conn) NewAddress([]resolver.Address)                        { panic("deprecated") }
+func (*conn) ParseServiceConfig(string) *serviceconfig.ParseResult { panic("not called") }
+
+func (c *conn) addresses() (addrs []string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.state.Addresses {
+		addrs = append(addrs, a.Addr)
+	}
+	return addrs, c.err
+}
+
+// Instances that are disabled or have no address or port are left out; others bring their payload.
+func TestEndpointsAndTheirAttributes(t *testing.T) {
+	server := zkserver.Run(t)
+	c := newRegistry(t, server)
+	for _, in := range []discovery.Instance[zone]{
+		{ID: "a", Address: "::1", Port: 80, SSLPort: 443, Payload: zone{[]string{"x"}}},
+		{ID: "b", Address: "10.0.0.2"},
+		{ID: "c", Port: 80},
+	} {
+		in.Name = "web"
+		reg, err := c.Register(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reg.Await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, opts := range map[string][]grpcresolver.Option{"[::1]:80": nil, "[::1]:443": {grpcresolver.WithSSLPort()}} {
+		to := new(conn)
+		r, err := grpcresolver.NewBuilder(c, opts...).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		zktest.Eventually(t, generous, "the address "+want, func() bool {
+			got, _ := to.addresses()
+			return slices.Equal(got, []string{want})
+		})
+		attrs := to.state.Addresses[0].BalancerAttributes
+		in, ok := grpcresolver.InstanceOf[zone](attrs)
+		if !ok || in.ID != "a" || !slices.Equal(in.Payload.Tags, []string{"x"}) {
+			t.Errorf("the endpoint's instance: %+v, %v", in, ok)
+		}
+		if _, ok := grpcresolver.InstanceOf[string](attrs); ok {
+			t.Error("an instance of another type")
+		}
+		if !attrs.Equal(attrs) {
+			t.Error("attributes differ from themselves")
+		}
+		r.ResolveNow(resolver.ResolveNowOptions{})
+		r.Close()
+		if _, err := to.addresses(); err != nil {
+			t.Errorf("an error after Close: %v", err)
+		}
+	}
+}
+
+// The end of the registry is reported.
+func TestAClosedRegistryIsReported(t *testing.T) {
+	c, to := newRegistry(t, zkserver.Run(t)), new(conn)
+	r, err := grpcresolver.NewBuilder(c).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
+}
