@@ -82,6 +82,7 @@ ifneq ($(PKG),./...)
 else
 	$(go_test) -skip='/^embedded|^TestContract$$/././^ensemble$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	$(go_test) -run="^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' framework/{footprint,promptness,telemetrycost}_test.go | paste -sd '|'))$$" ./framework
+	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
 	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	scripts/nested go test -count=1 ./...
