@@ -35,7 +35,7 @@ func known() []string {
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
 	for _, own := range []string{
-		"framework", "kerberos", "listeners", "recipes/cache", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/node", "retry", "testing/fault", "testing/locktest",
+		"framework", "kerberos", "listeners", "recipes/cache", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/node", "recipes/semaphore", "retry", "testing/fault", "testing/locktest",
 		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
 		list = append(list, module+"/"+own)

@@ -17,9 +17,9 @@ var (
 	ErrLost = errtype.New("lease: lost", lostType)
 	// ErrNodeDeleted is the cause of a loss if another client deleted the lease's znode.
 	ErrNodeDeleted = hold.ErrNodeDeleted
-	// ErrNoGuard is the error of a transaction with the [Lease.Guard] of a Multi's lease. Its
-	// members have a guard each: see [Lease.Guards].
-	ErrNoGuard = errtype.New("a multi has a guard for each member: use Guards", "no_guard")
+	// ErrNoGuard is the error of a transaction with the [Lease.Guard] of a lease that has several
+	// guards, as that of a Multi: use [Lease.Guards].
+	ErrNoGuard = errtype.New("the lease has several guards: use Guards", "no_guard")
 	// ErrSuspended is the cause of a loss if the connection broke and the policy is [OnSuspend].
 	ErrSuspended = hold.ErrSuspended
 )

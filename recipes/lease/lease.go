@@ -54,22 +54,19 @@ func (l *Lease) Fence() int64 { return l.share.Hold().Grant.Fence() }
 
 // Guard returns an operation for a transaction of the lock's client (see [framework.Client.Txn]).
 // The transaction fails unless the lease's znode still exists, so only the holder can write by it.
-// A transaction with the Guard of a Multi's lease always fails, with [ErrNoGuard]: use
-// [Lease.Guards].
-func (l *Lease) Guard() framework.TxnOp { return l.share.Hold().Grant.Guard() }
-
-// Guards returns the guards of all members of a Multi's lease. A transaction with all of them fails
-// unless all znodes still exist. For another lock, Guards returns its one guard.
-func (l *Lease) Guards() []framework.TxnOp {
-	if l.members == nil {
-		return []framework.TxnOp{l.Guard()}
+// A transaction with the Guard of a Multi's lease, or of a lease of several permits, always fails,
+// with [ErrNoGuard]: use [Lease.Guards].
+func (l *Lease) Guard() framework.TxnOp {
+	if guards := l.Guards(); len(guards) == 1 && l.members == nil {
+		return guards[0]
 	}
-	var guards []framework.TxnOp
-	for _, member := range l.members {
-		guards = append(guards, member.Guards()...)
-	}
-	return guards
+	return framework.OpNever(ErrNoGuard)
 }
+
+// Guards returns a guard for each znode of the lease: those of a Multi's members, or of the permits
+// of a semaphore. A transaction with all of them fails unless all znodes still exist. For another
+// lock, Guards returns its one guard.
+func (l *Lease) Guards() []framework.TxnOp { return l.share.Hold().Grant.Guards() }
 
 // Deadline returns the time until which the lease is certainly held, by the proofs so far. No
 // ensemble that keeps time grants the lock to another client earlier. The deadline moves on while

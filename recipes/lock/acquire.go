@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -86,7 +85,7 @@ func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, er
 	if !try {
 		err = contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, 0, err)
 	}
-	return q.conclude(ctx, e, grant, heldError(err))
+	return q.conclude(ctx, e, grant, contender.HeldError(err))
 }
 
 // conclude ends the driving of e's attempt, with a lease of the grant or with err.
@@ -146,14 +145,3 @@ func (q *queueLock) unlock(ctx context.Context, op string) error {
 
 // held returns the caller's lock count.
 func (q *queueLock) held(ctx context.Context) int { return q.owners.count(q.key(callerOf(ctx))) }
-
-// heldError returns ErrHeld for the queue's refusal, with the errors joined to it.
-func heldError(err error) error {
-	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
-		return ErrHeld
-	}
-	if errors.Is(err, waitqueue.ErrBusy) {
-		return fmt.Errorf("%w: %w", ErrHeld, err)
-	}
-	return err
-}

@@ -238,7 +238,7 @@ func (g *localGrant) Node() string { return g.lease.Node() }
 func (g *localGrant) Fence() int64 { return g.lease.Fence() }
 
 // Guard returns the guard of the mutex's lease.
-func (g *localGrant) Guard() framework.TxnOp { return g.lease.Guard() }
+func (g *localGrant) Guards() []framework.TxnOp { return g.lease.Guards() }
 
 // Deadline returns the deadline of the mutex's lease.
 func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }

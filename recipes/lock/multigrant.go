@@ -23,8 +23,14 @@ func (g *multiGrant) Node() string { return "" }
 // Fence returns 0: each member has a fence of its own.
 func (g *multiGrant) Fence() int64 { return 0 }
 
-// Guard returns an operation that fails: each member has a guard of its own.
-func (g *multiGrant) Guard() framework.TxnOp { return framework.OpNever(lease.ErrNoGuard) }
+// Guards returns the guards of all members.
+func (g *multiGrant) Guards() []framework.TxnOp {
+	var guards []framework.TxnOp
+	for _, member := range g.members {
+		guards = append(guards, member.Guards()...)
+	}
+	return guards
+}
 
 // Deadline returns the earliest deadline of the members.
 func (g *multiGrant) Deadline() time.Time {
@@ -111,7 +117,7 @@ func unlessReleased(err error) error {
 func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
 	grants := make([]*waitqueue.Grant, len(holds))
 	for i, h := range holds {
-		h.EndMonitor()
+		h.EndMonitors()
 		grants[i] = h.Grant.(*contender.Grant).Grant
 	}
 	errs := waitqueue.DeleteAll(ctx, grants)

@@ -53,7 +53,9 @@ func membersOf(l Locker) ([]member, error) {
 		}
 		m.of(&l.queueLock, l.name+" side of "+l.queueLock.path, rank)
 	case *SemaphoreMutex:
-		m.name, m.path, m.rank, m.owners, m.tel = l.path, l.full, rankSemaphoreMutex, ownersOf(l.turns.Client), l.tel
+		p := &l.pool
+		m.name, m.path, m.rank = p.Path, p.Client.AbsolutePath(p.Path), rankSemaphoreMutex
+		m.owners, m.tel = ownersOf(p.Client), p.Telemetry
 	case *UnfairMutex:
 		m.name, m.path, m.rank, m.owners, m.tel = l.path, l.full, rankUnfairMutex, ownersOf(l.client), l.tel
 	case pather:

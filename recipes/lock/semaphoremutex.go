@@ -5,9 +5,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A SemaphoreMutex is a fair lock without owners: any goroutine that has the lease may release it.
@@ -16,21 +15,9 @@ import (
 // a path with it. If no Curator process contends, a [Mutex] does the same with fewer requests, with
 // a new [Owner] for each call. Its methods may be called concurrently.
 type SemaphoreMutex struct {
-	path   string // as its user gave it
-	full   string // in the ensemble
-	cfg    config
-	tel    telemetry.Lock
-	turns  *waitqueue.Queue // the contenders for the lease; the first acquires it next
-	leases *waitqueue.Queue // for Participants
+	pool permits.Pool // of one permit
+	cfg  config
 }
-
-// The directories below the lock's path, and the part of a lease's name before the number. A
-// contender has a mutex's znode in locks.
-const (
-	locksDir  = "locks"
-	leasesDir = "leases"
-	leaseKind = "lease-"
-)
 
 // NewSemaphoreMutex returns the lock at path and sends nothing yet. The directories of its znodes
 // are below the path. All three and missing parents are created as containers when they are needed.
@@ -41,20 +28,12 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	if err != nil {
 		return nil, err
 	}
-	dir := func(name, kind string) *waitqueue.Queue {
-		return &waitqueue.Queue{
-			Client: c, Dir: framework.JoinPath(path, name), Kinds: []string{kind}, ACL: cfg.acl,
-			Predecessor: waitqueue.ExclusivePredecessor,
-		}
-	}
-	return &SemaphoreMutex{
-		path:   path,
-		full:   c.AbsolutePath(path),
-		cfg:    cfg,
-		tel:    telemetry.Of(c, telemetry.TypeSemaphore, cfg.name, c.AbsolutePath(path)),
-		turns:  dir(locksDir, mutexKind),
-		leases: dir(leasesDir, leaseKind),
-	}, nil
+	full := c.AbsolutePath(path)
+	return &SemaphoreMutex{cfg: cfg, pool: permits.Pool{
+		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.acl,
+		LossPolicy: cfg.lossPolicy, Revoked: cfg.revoked, Position: cfg.position,
+		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.name, full), OpError: opError,
+	}}, nil
 }
 
 // Lock waits until the caller holds the lock and returns the lease. ctx bounds the wait only. If
@@ -63,8 +42,8 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 // queues again in the next session. Other errors are the client's, when its retry policy is
 // exhausted: see package framework.
 func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
-	l, err := m.acquire(ctx, (*semaphoreAttempt).run)
-	return l, callError(ctx, "lock", m.path, err)
+	l, err := m.pool.Acquire(ctx, 1, m.dataFor(ctx))
+	return l, callError(ctx, "lock", m.pool.Path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] if there is a holder or a waiter. It
@@ -72,8 +51,8 @@ func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 // holder, it costs one read. A server that lags behind its leader may still show a lease that was
 // released a moment ago.
 func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
-	l, err := m.acquire(ctx, (*semaphoreAttempt).try)
-	return l, callError(ctx, "try lock", m.path, err)
+	l, err := m.pool.TryAcquire(ctx, 1, m.dataFor(ctx))
+	return l, callError(ctx, "try lock", m.pool.Path, err)
 }
 
 // Participants returns the lock's holder and its waiters, in the order of the queue, or none if the
@@ -81,48 +60,14 @@ func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 // "lease-", and one in the queue, of kind "lock-". So has the holder, for a moment after the grant.
 // The list is a snapshot of a moment that has passed.
 func (m *SemaphoreMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), m.leases)
-	if err != nil {
-		return nil, callError(ctx, "participants of", m.path, err)
-	}
-	queued, err := contender.Participants(cause.Inside(ctx), m.turns)
-	if err != nil {
-		return nil, callError(ctx, "participants of", m.path, err)
-	}
-	for i := range queued {
-		queued[i].Holder = false
-	}
-	return append(found, queued...), nil
+	found, err := m.pool.Participants(cause.Inside(ctx))
+	return found, callError(ctx, "participants of", m.pool.Path, err)
 }
 
 // Path returns the lock's path.
-func (m *SemaphoreMutex) Path() string { return m.path }
+func (m *SemaphoreMutex) Path() string { return m.pool.Path }
 
-func (m *SemaphoreMutex) acquire(ctx context.Context, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, get) })
-}
-
-func (m *SemaphoreMutex) contend(ctx context.Context, seen *telemetry.Acquire, get func(*semaphoreAttempt, context.Context) error) (*Lease, error) {
-	a := m.newAttempt(ctx, seen)
-	granted := false
-	defer func() {
-		if !granted { // also if a user's function panicked
-			a.withdraw()
-		}
-	}()
-	err := get(a, ctx)
-	if err == nil && ctx.Err() != nil {
-		// Both at once: after the end of ctx there is no lease.
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	lease := a.lease(ctx)
-	granted = true
-	return lease, nil
+// dataFor returns the data of the znodes of a call with ctx.
+func (m *SemaphoreMutex) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
+	return func(by *telemetry.Acquire) []byte { return m.cfg.nodeData(shown(ctx), by) }
 }

@@ -154,7 +154,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.sees(watch)
 			err = a.awaitFired(ctx, watch)
 			watch.Close()
-		case outage(err) && ctx.Err() == nil:
+		case waitqueue.Disconnected(err) && ctx.Err() == nil:
 			err = nil
 		}
 		if err == nil {
@@ -172,11 +172,6 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 	p := contender.At(a.mutex.path, watch.Data(), st)
 	p.Holder = true
 	a.holder = &p
-}
-
-// outage reports whether err is only for lack of a connection.
-func outage(err error) bool {
-	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
@@ -208,7 +203,7 @@ func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
 		return true, nil
 	case err == nil:
 		read.Close()
-	case outage(err) && ctx.Err() == nil:
+	case waitqueue.Disconnected(err) && ctx.Err() == nil:
 		err = nil
 	}
 	return false, err

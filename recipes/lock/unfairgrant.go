@@ -17,7 +17,9 @@ type unfairGrant struct {
 }
 
 // Guard returns a check of the epoch, because the znodes of all holders have one name.
-func (g *unfairGrant) Guard() framework.TxnOp { return framework.OpAtEpoch(g.Path, g.epoch) }
+func (g *unfairGrant) Guards() []framework.TxnOp {
+	return []framework.TxnOp{framework.OpAtEpoch(g.Path, g.epoch)}
+}
 
 // Release deletes the znode.
 func (g *unfairGrant) Release(ctx context.Context) error {

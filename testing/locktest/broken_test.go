@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -108,9 +109,31 @@ func breaches() []breach {
 			}
 			return m
 		}, []locktest.Option{locktest.Reentrant()}, []string{"An_owner_that_has_the_lock", "A_lost_lock_is_lost"}},
+		{"has a permit more", permit(3, 1), []locktest.Option{locktest.Permits(2, permit(3, 2))}, []string{"All_permits_are_held"}},
 		{"is not shared", mutex, []locktest.Option{locktest.Shared(mutex)}, []string{"Any_number_of_owners"}},
 	}
 }
+
+// permit returns what makes locks that take n permits of a semaphore.
+func permit(permits, n int) locktest.NewLocker {
+	return func(t testing.TB, c *framework.Client, path string) lock.Locker {
+		t.Helper()
+		s, err := semaphore.New(c, path, permits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return permitsLock{s, n}
+	}
+}
+
+// A permitsLock is a semaphore as a lock: its holders have n permits.
+type permitsLock struct {
+	*semaphore.Semaphore
+	n int
+}
+
+func (p permitsLock) Lock(ctx context.Context) (*lock.Lease, error)    { return p.Acquire(ctx, p.n) }
+func (p permitsLock) TryLock(ctx context.Context) (*lock.Lease, error) { return p.TryAcquire(ctx, p.n) }
 
 // breachVariable names the lock that TestBreach is to run with.
 const breachVariable = "LOCKTEST_BREACH"

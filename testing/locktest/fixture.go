@@ -115,6 +115,8 @@ func (s *fixture) granted(lease *lock.Lease, err error) (*lock.Lease, error) {
 		err = errors.New("neither a lease nor an error")
 	case lease != nil && err != nil:
 		s.Errorf("got a lease together with error %v", err)
+	case err == nil && s.cfg.permits > 0:
+		s.oracle.EnterPermits(lease, 1, s.cfg.permits)
 	case err == nil && s.cfg.shared:
 		s.oracle.EnterShared(lease)
 	case err == nil:

@@ -98,6 +98,33 @@ func (s *fixture) reentrantLoss() {
 	s.mustBeQuiet(c)
 }
 
+func permitsCase() contractCase {
+	return contractCase{sentence: "All permits are held at once, and no more", check: (*fixture).atMost}
+}
+
+func (s *fixture) atMost() {
+	var leases []*lock.Lease
+	for range s.cfg.permits {
+		leases = append(leases, s.mustLock(s.locker(s.w.Client(s))))
+	}
+	c := s.w.Client(s)
+	if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
+		s.Errorf("TryLock beside %d holders: %v, want ErrHeld", len(leases), err)
+	}
+	for _, lease := range leases {
+		if _, err := s.grantedAlone(s.rival(c).TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {
+			s.Errorf("TryLock of all permits: %v, want ErrHeld", err)
+		}
+		s.mustRelease(lease)
+	}
+	s.catchUp(c)
+	lease, err := s.grantedAlone(s.rival(c).TryLock(s.Context()))
+	if err != nil {
+		s.Fatalf("TryLock of all permits, when all have gone: %v", err)
+	}
+	s.mustRelease(lease)
+}
+
 func sharedCase() contractCase {
 	return contractCase{sentence: "Any number of owners hold it at once, and exclude who wants it alone", check: (*fixture).sharing}
 }

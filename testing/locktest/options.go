@@ -17,6 +17,7 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 type config struct {
 	rival     NewLocker // excludes the lock under test
 	shared    bool
+	permits   int // how many owners may share; 0 for any number
 	fair      bool
 	reentrant bool
 	noTry     bool
@@ -40,6 +41,12 @@ func NoTry() Option { return optionFunc(func(cfg *config) { cfg.noTry = true }) 
 // is excluded by each. The default is that the lock excludes itself.
 func Shared(rival NewLocker) Option {
 	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival = true, rival })
+}
+
+// Permits says that n owners can hold the lock at the same time, as permits of a semaphore. A lock
+// of all at the same path takes all n permits at once.
+func Permits(n int, all NewLocker) Option {
+	return optionFunc(func(cfg *config) { cfg.shared, cfg.rival, cfg.permits = true, all, n })
 }
 
 // Behind says which lock at the same path other clients hold where the lock under test has to wait.
@@ -76,6 +83,9 @@ func newConfig(newLocker NewLocker, opts []Option) (config, error) {
 	}
 	if cfg.shared && cfg.noTry {
 		faults = append(faults, errors.New("locktest: shared: can't be checked with no try"))
+	}
+	if cfg.permits < 0 {
+		faults = append(faults, fmt.Errorf("locktest: permits %d: must be at least 1", cfg.permits))
 	}
 	if newLocker != nil && cfg.rival == nil {
 		faults = append(faults, errors.New("locktest: rival: must not be nil"))

@@ -27,9 +27,10 @@ type Oracle struct {
 
 // A stake is one holder's.
 type holder struct {
-	node   string
-	fence  int64
-	shared bool
+	node    string
+	fence   int64
+	shared  bool
+	permits int // of several that are counted; else 0
 }
 
 // NewOracle returns an oracle for one lock, which reports to t.
@@ -41,10 +42,13 @@ func NewOracle(t testing.TB) *Oracle {
 // Enter records that l was granted to an owner that is to be alone with the lock. A further lease
 // of the same hold, as of a reentrant lock, is not another owner. Enter also checks that the fence
 // has grown from holder to holder.
-func (o *Oracle) Enter(l *lock.Lease) { o.enter(l, false) }
+func (o *Oracle) Enter(l *lock.Lease) { o.enter(l, false, 0, 0) }
 
 // EnterShared is Enter for an owner that may be together with others that share.
-func (o *Oracle) EnterShared(l *lock.Lease) { o.enter(l, true) }
+func (o *Oracle) EnterShared(l *lock.Lease) { o.enter(l, true, 0, 0) }
+
+// EnterPermits is Enter for an owner that holds n permits of a semaphore that has limit of them.
+func (o *Oracle) EnterPermits(l *lock.Lease, n, limit int) { o.enter(l, true, n, limit) }
 
 // Leave records that l is about to be released. It does nothing if l was never entered.
 func (o *Oracle) Leave(l *lock.Lease) {
@@ -73,14 +77,14 @@ func (o *Oracle) Holders() int {
 	return n
 }
 
-func (o *Oracle) enter(l *lock.Lease, shared bool) {
+func (o *Oracle) enter(l *lock.Lease, shared bool, permits, limit int) {
 	o.t.Helper()
 	first := firstOf(l)
-	s := holder{first.Node(), first.Fence(), shared}
+	s := holder{first.Node(), first.Fence(), shared, permits}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.grants++
-	again := false
+	again, held := false, permits
 	for other, there := range o.holders {
 		switch {
 		case lost(other):
@@ -90,7 +94,13 @@ func (o *Oracle) enter(l *lock.Lease, shared bool) {
 		case !shared || !there.shared:
 			o.t.Errorf("oracle: %s granted with fence %d while %s with fence %d is neither lost nor released",
 				s.node, s.fence, there.node, there.fence)
+		default:
+			held += there.permits
 		}
+	}
+	if held > limit {
+		o.t.Errorf("oracle: %s granted with fence %d: %d permits of %d are neither lost nor released",
+			s.node, s.fence, held, limit)
 	}
 	o.holders[l] = s
 	if !again {

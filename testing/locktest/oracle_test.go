@@ -42,6 +42,7 @@ func TestOracle(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		enter, share, leave int // number of the lease, in the order of their fences, from 1
+		permits             int // of 3 that share takes; 0 if they are not counted
 		expire              bool
 	}
 	cases := map[string]struct {
@@ -56,6 +57,9 @@ func TestOracle(t *testing.T) {
 		"several that share":                      {[]step{{share: 2}, {share: 1}, {leave: 1}, {leave: 2}}, ""},
 		"one alone beside one that shares":        {[]step{{share: 1}, {enter: 2}}, "neither lost nor released"},
 		"one that shares beside one alone":        {[]step{{enter: 1}, {share: 2}}, "neither lost nor released"},
+		"permits up to the number":                {[]step{{share: 1, permits: 2}, {share: 2, permits: 1}}, ""},
+		"a permit more than there are":            {[]step{{share: 1, permits: 2}, {share: 2, permits: 2}}, "4 permits of 3"},
+		"permits after their holder has left":     {[]step{{share: 1, permits: 2}, {leave: 1}, {share: 2, permits: 3}}, ""},
 		"a fence that falls":                      {[]step{{enter: 2}, {leave: 2}, {enter: 1}}, "must grow"},
 		"a fence that stays":                      {[]step{{enter: 1}, {leave: 1}, {enter: 4}}, "must grow"},
 		"a fence that falls behind one alone":     {[]step{{enter: 2}, {leave: 2}, {share: 1}}, "must grow"},
@@ -77,6 +81,8 @@ func TestOracle(t *testing.T) {
 						<-leases[1].Lost()
 					case s.enter > 0:
 						oracle.Enter(leases[s.enter])
+					case s.permits > 0:
+						oracle.EnterPermits(leases[s.share], s.permits, 3)
 					case s.share > 0:
 						oracle.EnterShared(leases[s.share])
 					default:

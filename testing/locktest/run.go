@@ -62,7 +62,10 @@ func contractCases(cfg config) []contractCase {
 	if cfg.reentrant {
 		all = append(all, reentrantCases()...)
 	}
-	if cfg.shared {
+	switch {
+	case cfg.permits > 0:
+		all = append(all, permitsCase())
+	case cfg.shared:
 		all = append(all, sharedCase())
 	}
 	return all

@@ -25,6 +25,17 @@ func WaitError(
 	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
 }
 
+// HeldError returns [lease.ErrHeld] for a queue's refusal, with the errors joined to it.
+func HeldError(err error) error {
+	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
+		return lease.ErrHeld
+	}
+	if errors.Is(err, waitqueue.ErrBusy) {
+		return fmt.Errorf("%w: %w", lease.ErrHeld, err)
+	}
+	return err
+}
+
 // WaitErrorOf returns the [lease.WaitError] of an attempt that ctx ended, in the queue of the
 // recipe at path. It returns nil for nil, and err itself if the attempt ended otherwise. beyond
 // contenders are ahead of the whole queue.

@@ -10,10 +10,13 @@ import (
 // A Grant is what a hold rests on. Its methods may be called concurrently. Either Release or
 // Discard is called, once.
 type Grant interface {
-	Node() string           // path of the znode
-	Fence() int64           // grows from each holder to the next
-	Guard() framework.TxnOp // makes a transaction fail unless the grant is valid
-	Deadline() time.Time    // until when the grant is certainly valid, by the proofs so far
+	Node() string        // path of the znode, or of the first of several
+	Fence() int64        // grows from each holder to the next
+	Deadline() time.Time // until when the grant is certainly valid, by the proofs so far
+
+	// Guards returns a check for each znode. A transaction with all of them fails unless the grant is
+	// valid.
+	Guards() []framework.TxnOp
 
 	// Err returns why the grant is over, or nil while it is valid. It notices a deadline that has
 	// just passed.

@@ -18,7 +18,9 @@ type Options struct {
 	Hooks  Hooks // [NoHooks] for no telemetry
 
 	// Znode is the znode that the hold's monitor watches; nil if the grant's parts have monitors.
-	Znode     *Znode
+	Znode *Znode
+	// More are further znodes of the grant. If one of them is deleted, the hold is lost.
+	More      []*Znode
 	OnSuspend bool // the hold is lost when the connection breaks
 	// Revoked is called with the oldest share, on another goroutine, when another client asks the
 	// holder to release. It is nil if the lock ignores requests.
@@ -30,8 +32,8 @@ type Options struct {
 
 // A Hold is a grant with the shares that hold it. Its methods may be called concurrently.
 type Hold struct {
-	Options // immutable
-	monitor *monitor
+	Options             // immutable
+	monitors []*monitor // one for each znode
 
 	mu     sync.Mutex // guards following; never held while code outside is called
 	shares []*Share   // in the order of their joining; empty once the hold has ended
@@ -45,11 +47,13 @@ func New(o Options, first *Share) *Hold {
 	h := &Hold{Options: o}
 	h.Join(first)
 	if o.Znode != nil {
-		h.monitor = newMonitor(h)
+		for _, z := range append([]*Znode{o.Znode}, o.More...) {
+			h.monitors = append(h.monitors, newMonitor(h, z))
+		}
 	}
 	o.Grant.OnLost(h.lose)
-	if h.monitor != nil {
-		h.monitor.start()
+	for _, m := range h.monitors {
+		m.start()
 	}
 	h.Check()
 	return h
@@ -94,9 +98,11 @@ func (h *Hold) Shares() (n int, latest *Share) {
 	return n, h.shares[n-1]
 }
 
-// Untouched reports whether the znode is as the holder created it, as far as is known: another
+// Untouched reports whether each znode is as the holder created it, as far as is known: another
 // client's request to release changes it, and a deletion removes it.
-func (h *Hold) Untouched() bool { return h.monitor == nil || h.monitor.untouched() }
+func (h *Hold) Untouched() bool {
+	return !slices.ContainsFunc(h.monitors, func(m *monitor) bool { return !m.untouched() })
+}
 
 // lose ends the hold for the first cause: its shares, their contexts, and, in the background, the
 // grant.
@@ -123,14 +129,14 @@ func (h *Hold) lose(cause error) {
 	for _, s := range shares {
 		s.passLossOn(err)
 	}
-	h.monitor.stop()
+	h.stopMonitors()
 	h.Grant.Discard()
 	h.Ended(h, err)
 }
 
 // discard ends a hold whose last share was dropped, in the background.
 func (h *Hold) discard() {
-	h.monitor.stop()
+	h.stopMonitors()
 	h.Grant.Discard()
 	if h.Hooks.Ends() {
 		at := time.Now()
@@ -149,15 +155,23 @@ func (h *Hold) report(fn func()) {
 // release releases the grant.
 func (h *Hold) release(ctx context.Context) error {
 	ctx = h.Hooks.Releasing(ctx)
-	h.EndMonitor()
+	h.EndMonitors()
 	err := h.Grant.Release(cause.Inside(ctx))
 	h.Hooks.Released(err)
 	return err
 }
 
-// EndMonitor ends the hold's monitor and waits for it. It is for a caller that dropped the last
+// EndMonitors ends the hold's monitors and waits for them. It is for a caller that dropped the last
 // share and ends the grant itself.
-func (h *Hold) EndMonitor() {
-	h.monitor.stop()
-	h.monitor.wait()
+func (h *Hold) EndMonitors() {
+	h.stopMonitors()
+	for _, m := range h.monitors {
+		m.running.Wait()
+	}
+}
+
+func (h *Hold) stopMonitors() {
+	for _, m := range h.monitors {
+		m.stop()
+	}
 }

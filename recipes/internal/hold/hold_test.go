@@ -23,7 +23,7 @@ type fakeGrant struct {
 
 func (g *fakeGrant) Node() string                  { return "/a" }
 func (g *fakeGrant) Fence() int64                  { return 5 }
-func (g *fakeGrant) Guard() framework.TxnOp        { return framework.OpCheck("/a", framework.AnyVersion) }
+func (g *fakeGrant) Guards() []framework.TxnOp     { return nil }
 func (g *fakeGrant) Deadline() time.Time           { return time.Time{} }
 func (g *fakeGrant) Err() error                    { return g.err }
 func (g *fakeGrant) OnLost(fn func(error))         { g.onLost = fn }

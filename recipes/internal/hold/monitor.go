@@ -16,10 +16,11 @@ const (
 	ownWatchRetry = time.Second // after an error, for example if the ACL forbids to read
 )
 
-// A monitor watches a hold's znode. It has no goroutine while it is idle: a timer or the watch
+// A monitor watches a znode of a hold. It has no goroutine while it is idle: a timer or the watch
 // calls inspect. The session reports its own end to the hold.
 type monitor struct {
 	hold       *Hold
+	znode      *Znode
 	revocation revocation
 
 	ctx    context.Context // of the inspections; ends with the monitor
@@ -32,8 +33,8 @@ type monitor struct {
 	running sync.WaitGroup // the inspection; added to under mu
 }
 
-func newMonitor(h *Hold) *monitor {
-	m := &monitor{hold: h, own: h.Znode.Own}
+func newMonitor(h *Hold, z *Znode) *monitor {
+	m := &monitor{hold: h, znode: z, own: z.Own}
 	m.revocation.hold = h
 	m.ctx, m.cancel = context.WithCancel(context.Background()) // the hold's own life
 	return m
@@ -45,13 +46,13 @@ func (m *monitor) start() {
 	if m.hold.OnSuspend && !m.awaitSuspension() {
 		return
 	}
-	if own := m.hold.Znode.Own; own != nil {
-		m.revocation.observe(own) // a request that came while the holder waited
+	if own := m.znode.Own; own != nil {
+		m.revocation.observe(m.ctx, own) // a request that came while the holder waited
 		m.await(own)
 		return
 	}
 	if m.hold.Revoked != nil {
-		go m.inspect() // it ends by itself; wait waits for it
+		go m.inspect() // it ends by itself; EndMonitors waits for it
 		return
 	}
 	m.after(ownWatchDelay)
@@ -70,7 +71,7 @@ func (m *monitor) awaitSuspension() bool {
 	if over {
 		return false
 	}
-	if z := m.hold.Znode; z.Session.Breaks() != z.Breaks { // it broke before the hold was registered
+	if z := m.znode; z.Session.Breaks() != z.Breaks { // it broke before the hold was registered
 		m.hold.lose(ErrSuspended)
 		return false
 	}
@@ -99,7 +100,7 @@ func (m *monitor) await(own *framework.Watch) {
 }
 
 // inspect watches the znode again and checks its state. A timer or a watch starts it. It ends by
-// itself, early if the monitor stops; wait waits for it.
+// itself, early if the monitor stops; EndMonitors waits for it.
 func (m *monitor) inspect() {
 	m.mu.Lock()
 	if m.over {
@@ -111,7 +112,7 @@ func (m *monitor) inspect() {
 	m.mu.Unlock()
 	defer m.running.Done()
 
-	next, err := m.hold.Znode.Client.Watch(m.ctx, m.hold.Znode.Path, framework.WatchData)
+	next, err := m.znode.Client.Watch(m.ctx, m.znode.Path, framework.WatchData)
 	switch {
 	case errors.Is(err, framework.ErrNoNode):
 		m.hold.lose(ErrNodeDeleted)
@@ -122,7 +123,7 @@ func (m *monitor) inspect() {
 		m.hold.lose(ErrNodeDeleted)
 	default:
 		m.replace(next)
-		m.revocation.observe(next)
+		m.revocation.observe(m.ctx, next)
 		m.await(next)
 	}
 }
@@ -131,7 +132,7 @@ func (m *monitor) inspect() {
 // its path.
 func (m *monitor) granted(w *framework.Watch) bool {
 	st, _ := w.Stat()
-	return st.Czxid == m.hold.Znode.Stat.Czxid
+	return st.Czxid == m.znode.Stat.Czxid
 }
 
 // replace closes the watch that has fired and keeps next.
@@ -157,12 +158,9 @@ func (m *monitor) untouched() bool {
 	return own.Event() == 0 && st.Version == 0
 }
 
-// stop ends the monitor, which may be nil. It does not wait for an inspection, because an
+// stop ends the monitor. It does not wait for an inspection, because an
 // inspection may call it.
 func (m *monitor) stop() {
-	if m == nil {
-		return
-	}
 	m.mu.Lock()
 	own, trigger := m.own, m.trigger
 	m.over, m.own, m.trigger = true, nil, nil
@@ -176,12 +174,5 @@ func (m *monitor) stop() {
 	}
 	if m.hold.OnSuspend {
 		suspensionsOf(m.hold.Client).remove(m.hold)
-	}
-}
-
-// wait waits for the running inspection, if any.
-func (m *monitor) wait() {
-	if m != nil {
-		m.running.Wait()
 	}
 }

@@ -22,8 +22,8 @@ type revocation struct {
 	calls chan struct{} // capacity 1: simultaneous requests are one; nil before the first
 }
 
-// observe checks the data that a watch has read for a request.
-func (r *revocation) observe(w *framework.Watch) {
+// observe checks the data that a watch has read for a request. ctx ends with the monitor.
+func (r *revocation) observe(ctx context.Context, w *framework.Watch) {
 	if r.hold.Revoked == nil {
 		return
 	}
@@ -35,7 +35,7 @@ func (r *revocation) observe(w *framework.Watch) {
 	r.hold.Hooks.RevocationRequested()
 	if r.calls == nil {
 		r.calls = make(chan struct{}, 1)
-		callsOf(r.hold.Client).Go(func() { r.loop(r.hold.monitor.ctx) })
+		callsOf(r.hold.Client).Go(func() { r.loop(ctx) })
 	}
 	select {
 	case r.calls <- struct{}{}:

@@ -23,9 +23,9 @@ func (z *Znode) Node() string { return z.Path }
 // Fence returns the czxid.
 func (z *Znode) Fence() int64 { return z.Stat.Czxid }
 
-// Guard returns a check that the znode exists.
-func (z *Znode) Guard() framework.TxnOp {
-	return framework.OpCheck(z.Path, framework.AnyVersion)
+// Guards returns a check that the znode exists.
+func (z *Znode) Guards() []framework.TxnOp {
+	return []framework.TxnOp{framework.OpCheck(z.Path, framework.AnyVersion)}
 }
 
 // Deadline returns the deadline of the session.

@@ -49,13 +49,15 @@ func Multi(name string, locks []Lock) Lock {
 
 // Kinds of locks: values of [locktel.AttrType].
 const (
-	TypeMutex     = "mutex"
-	TypeRead      = "read"
-	TypeWrite     = "write"
-	TypeSemaphore = "semaphore_mutex"
-	TypeUnfair    = "unfair_mutex"
-	TypeMulti     = "multi"
-	TypeLeader    = "leader"
+	TypeMutex          = "mutex"
+	TypeRead           = "read"
+	TypeWrite          = "write"
+	TypeSemaphoreMutex = "semaphore_mutex"
+	TypeSemaphore      = "semaphore"
+	TypeUnfair         = "unfair_mutex"
+	TypeMulti          = "multi"
+	TypeLeader         = "leader"
+	TypeDouble         = "double_barrier"
 )
 
 // Values of [locktel.AttrOutcome].

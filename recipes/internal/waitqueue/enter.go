@@ -128,20 +128,33 @@ func (a *Attempt) created(path string, c *creation) {
 	clientAttemptsOf(a.client).add(a.self.Name)
 }
 
-// AddNode creates a node in another queue of the same client, in the grant's session. It returns
-// the node as a grant, whatever other nodes exist there. names are those of all children of that
-// directory, read after the node was created; nil if they are still to be listed.
-func (g *Grant) AddNode(
-	ctx context.Context, q *Queue, data []byte,
-) (added *Grant, names []string, err error) {
-	a := q.NewAttempt(q.Kinds[0], nil)
-	c := a.creation(true)
-	node, err := g.Client.Create(ctx, framework.JoinPath(q.Dir, c.name), data, c.opts...)
+// AddNodes creates n nodes in another queue of the same client, in the grant's session, all or none.
+// It returns the nodes as grants, whatever other nodes exist there. names are those of all children
+// of that directory, read after the nodes were created; nil if they are still to be listed.
+func (g *Grant) AddNodes(
+	ctx context.Context, q *Queue, n int, data []byte,
+) (added []*Grant, names []string, err error) {
+	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
+	creations := make([]*creation, n)
+	for i := range n {
+		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
+		creations[i] = attempts[i].creation(i == 0)
+		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
+	}
+	paths := make([]string, n)
+	if n == 1 {
+		paths[0], err = g.Client.Create(ctx, framework.JoinPath(q.Dir, creations[0].name), data, creations[0].opts...)
+	} else {
+		paths, err = g.Client.CreateAll(ctx, creates...)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	added = &Grant{Znode: hold.Znode{Client: g.Client, Session: g.Session, Path: node, Stat: a.stat}}
-	return added, c.names, nil
+	for i, path := range paths {
+		znode := hold.Znode{Client: g.Client, Session: g.Session, Path: path, Stat: attempts[i].stat}
+		added = append(added, &Grant{Znode: znode})
+	}
+	return added, creations[0].names, nil
 }
 
 // position returns where the attempt's node is. A node that is not listed is gone: the listing is

@@ -77,14 +77,14 @@ func (a *Attempt) await(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case err == errStale: //nolint:errorlint // it is never wrapped
-		case ctx.Err() != nil || !disconnected(err):
+		case ctx.Err() != nil || !Disconnected(err):
 			return err
 		}
 	}
 }
 
-// disconnected reports whether err is only for lack of a connection.
-func disconnected(err error) bool {
+// Disconnected reports whether err is only for lack of a connection.
+func Disconnected(err error) bool {
 	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 

@@ -1,0 +1,211 @@
+package permits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// An attempt is one call's acquire of n permits. It waits until it is the first in the queue, and
+// creates a znode for each permit. When the directory has no more children than there are permits,
+// it leaves the queue. While it is the first, no contender behind it touches the permits. One
+// goroutine uses it.
+type attempt struct {
+	pool  *Pool
+	n     int
+	data  []byte
+	seen  *telemetry.Acquire // telemetry of the call
+	queue *waitqueue.Attempt
+	ahead int // contenders, as reported last
+
+	turn   *waitqueue.Grant   // the first place in the queue; nil before
+	nodes  []*waitqueue.Grant // of the permits, granted or not; nil if there is none
+	own    *framework.Watch   // on the queue's znode, from the start of the wait
+	number numberWatch
+}
+
+// A numberWatch is the number of permits as the attempt knows it.
+type numberWatch struct {
+	permits int
+	watch   *framework.Watch // nil if the number never changes, or is not known
+	known   bool
+}
+
+func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt {
+	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1}
+	turns := p.turns()
+	if p.Position != nil {
+		turns.OnPosition = func(ahead int) {
+			if ahead > 0 { // else it is the first, and looks for free permits next
+				a.report(ahead + 1)
+			}
+		}
+	}
+	a.queue = turns.NewAttempt(turnKind, func() []byte { return data })
+	seen.Beyond(1)
+	a.queue.Observer = contender.ObserverOf(seen)
+	return a
+}
+
+// report reports the number of contenders ahead if it has changed.
+func (a *attempt) report(ahead int) {
+	if fn := a.pool.Position; fn != nil && ahead != a.ahead {
+		a.ahead = ahead
+		fn(ahead)
+	}
+}
+
+// errTurnLost means that another client deleted the attempt's znode in the queue.
+var errTurnLost = errors.New("own node is gone from the queue")
+
+// restarts reports whether an attempt that failed with err has to start again: its session ended,
+// or another client deleted its znode in the queue.
+func restarts(err error) bool {
+	return errors.Is(err, errTurnLost) || errors.Is(err, framework.ErrSessionEnded)
+}
+
+// run continues until the permits are granted, ctx ends or there is an error.
+func (a *attempt) run(ctx context.Context) error {
+	for {
+		err := a.takeInTurn(ctx)
+		if !restarts(err) {
+			return a.waitError(ctx, err)
+		}
+		a.withdraw()
+	}
+}
+
+// waitError returns the WaitError of an attempt that ctx ended. The holders are ahead of the whole
+// queue.
+func (a *attempt) waitError(ctx context.Context, err error) error {
+	p := a.pool
+	if err != nil && a.turn != nil {
+		return contender.WaitError(ctx, p.Client, p.Path, 1, nil, err)
+	}
+	return contender.WaitErrorOf(ctx, p.turns(), p.Path, a.queue, 1, err)
+}
+
+// takeInTurn acquires the permits after the contenders ahead.
+func (a *attempt) takeInTurn(ctx context.Context) (err error) {
+	if a.turn, err = a.queue.Run(ctx); err != nil {
+		return err
+	}
+	return a.take(ctx)
+}
+
+// take creates the attempt's znodes and returns nil when there are permits for all children.
+func (a *attempt) take(ctx context.Context) error {
+	names, err := a.enter(ctx)
+	for {
+		switch {
+		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+			return err
+		case err == nil && !a.among(names): // another client deleted some of them
+			a.discardNodes()
+			names, err = a.enter(ctx)
+			continue
+		case err == nil && len(names) <= a.number.permits:
+			a.countBreaks()
+			a.report(0)
+			return a.turn.Session.Err()
+		case err == nil:
+			a.report(1)
+			a.observe(ctx, names)
+		}
+		names, err = a.awaitChange(ctx)
+	}
+}
+
+// countBreaks makes breaks of the connection count from the grant on, also while a function of the
+// user's is notified of it.
+func (a *attempt) countBreaks() {
+	for _, node := range a.nodes {
+		node.Breaks = a.turn.Session.Breaks()
+	}
+}
+
+// try makes one attempt without a wait. If a listing shows too few free permits, it does not enter
+// the queue.
+func (a *attempt) try(ctx context.Context) error {
+	for {
+		err := a.tryOnce(ctx)
+		if !restarts(err) {
+			return err
+		}
+		a.withdraw()
+	}
+}
+
+func (a *attempt) tryOnce(ctx context.Context) error {
+	p := a.pool
+	names, _, err := p.Client.Children(ctx, LeasesDir(p.Path))
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return err
+	}
+	if err := a.watchNumber(ctx, p.Client); err != nil {
+		return err
+	}
+	if len(names)+a.n > a.number.permits {
+		return lease.ErrHeld
+	}
+	a.turn, err = a.queue.Try(ctx)
+	if err != nil {
+		return contender.HeldError(err)
+	}
+	names, err = a.enter(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !a.among(names):
+		return errTurnLost
+	case len(names) > a.number.permits:
+		return a.giveUp(ctx)
+	}
+	a.countBreaks()
+	return a.turn.Session.Err()
+}
+
+// giveUp deletes the attempt's znodes, for which there are no permits, and returns ErrHeld. It waits
+// for the deletions, because the next TryAcquire must not find these znodes. If they are not
+// confirmed, their error is joined.
+func (a *attempt) giveUp(ctx context.Context) error {
+	err := deleteNodes(ctx, a.nodes)
+	a.nodes = nil
+	if over(err) {
+		err = nil
+	}
+	busy := a.queue.Cancel(ctx)
+	if err != nil {
+		busy = fmt.Errorf("%w: %w", busy, err)
+	}
+	return contender.HeldError(busy)
+}
+
+// withdraw deletes the attempt's znodes in the background.
+func (a *attempt) withdraw() {
+	a.discardNodes()
+	closeWatch(a.own)
+	closeWatch(a.number.watch)
+	a.queue.Withdraw()
+	a.turn, a.own, a.number = nil, nil, numberWatch{}
+}
+
+// discardNodes deletes the permits' znodes in the background.
+func (a *attempt) discardNodes() {
+	for _, node := range a.nodes {
+		node.Client.Discard(node.Path)
+	}
+	a.nodes = nil
+}
+
+func closeWatch(w *framework.Watch) {
+	if w != nil {
+		w.Close()
+	}
+}

@@ -1,0 +1,111 @@
+package permits
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// A grant is the grant of permits: a znode for each, and the rest of the attempt.
+type grant struct {
+	contender.Grant // of the first permit
+	nodes           []*waitqueue.Grant
+	rest            *rest
+}
+
+// lease returns a lease of the grant, and starts the deletion of the znode in the queue. The call
+// does not wait for it. The release waits for it: see rest.
+func (a *attempt) lease(ctx context.Context) *lease.Lease {
+	closeWatch(a.own)
+	closeWatch(a.number.watch)
+	closeWatch(a.turn.Own)
+	rest := &rest{gone: make(chan struct{})}
+	go rest.leave(a.turn)
+	p, first := a.pool, a.nodes[0]
+	more := make([]*hold.Znode, len(a.nodes)-1)
+	for i, node := range a.nodes[1:] {
+		more[i] = &node.Znode
+	}
+	return contender.NewLease(hold.Options{
+		Client: first.Client,
+		Path:   p.Path,
+		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, OpError: p.OpError}, a.nodes, rest},
+		Znode:  &first.Znode,
+		More:   more,
+		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
+		Ended:  func(*hold.Hold, error) {},
+	}, p.LossPolicy, p.Revoked)
+}
+
+// Guards returns the guards of all permits.
+func (g *grant) Guards() []framework.TxnOp {
+	guards := make([]framework.TxnOp, len(g.nodes))
+	for i, node := range g.nodes {
+		guards[i] = node.Guards()[0]
+	}
+	return guards
+}
+
+// Release deletes the permits' znodes, and waits until the znode in the queue is gone too.
+func (g *grant) Release(ctx context.Context) error {
+	if err := g.Released(deleteNodes(ctx, g.nodes)); err != nil {
+		return err
+	}
+	return g.OpError("release", g.Of, g.rest.wait(ctx))
+}
+
+// Discard deletes the permits' znodes in the background.
+func (g *grant) Discard() {
+	for _, node := range g.nodes[1:] {
+		node.Client.Discard(node.Path)
+	}
+	g.Grant.Discard()
+}
+
+// deleteNodes deletes the znodes by one transaction. It returns the first error after which a znode
+// may still exist, else one that says that a znode was gone before.
+func deleteNodes(ctx context.Context, nodes []*waitqueue.Grant) (err error) {
+	for _, one := range waitqueue.DeleteAll(ctx, nodes) {
+		if one != nil && (err == nil || over(err) && !over(one)) {
+			err = one
+		}
+	}
+	return err
+}
+
+// A rest is what a granted attempt leaves behind: its znode in the queue.
+type rest struct {
+	gone chan struct{} // closed when err is set
+	err  error         // why the znode may still exist
+}
+
+// leave deletes the turn's znode. It is started with the grant, and the release waits for it. It
+// ends with the reply to the deletion, or with the client or the session.
+func (r *rest) leave(turn *waitqueue.Grant) {
+	defer close(r.gone)
+	// If this fails, the client continues until the znode is gone.
+	err := turn.Client.Delete(context.Background(), turn.Path, framework.Guaranteed()) //nolint:forbidigo // the caller has the permits by now, and does not wait
+	if !over(err) {
+		r.err = err
+	}
+}
+
+// wait returns when the znode is gone, or why it may still exist.
+func (r *rest) wait(ctx context.Context) error {
+	select {
+	case <-r.gone:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// over reports whether a deletion that failed with err has nothing left to delete.
+func over(err error) bool {
+	return errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrClosed)
+}

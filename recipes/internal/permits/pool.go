@@ -1,0 +1,95 @@
+package permits
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// The directories below the semaphore's path, and the kinds of the znodes in them.
+const (
+	turnsDir  = "locks"
+	turnKind  = "lock-"
+	leasesDir = "leases"
+	leaseKind = "lease-"
+)
+
+// A Pool is the permits at a path. It is immutable.
+type Pool struct {
+	Client  *framework.Client
+	Path    string // as its user gave it
+	Permits Number
+	ACL     []framework.ACL // of znodes and missing parents; nil for the client's
+
+	LossPolicy lease.LossPolicy
+	Revoked    func(*lease.Lease) // may be nil
+	Position   func(ahead int)    // may be nil
+
+	Telemetry telemetry.Lock
+	OpError   func(op, path string, err error) error // wraps the error of a release; nil stays nil
+}
+
+// LeasesDir returns the directory of the permits' znodes. Its children count as permits.
+func LeasesDir(path string) string { return framework.JoinPath(path, leasesDir) }
+
+// turns returns the queue. Its first contender acquires its permits next.
+func (p *Pool) turns() *waitqueue.Queue { return p.queue(turnsDir, turnKind) }
+
+// leases returns the directory of the permits as a queue. It is in the order of the grants.
+func (p *Pool) leases() *waitqueue.Queue { return p.queue(leasesDir, leaseKind) }
+
+func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
+	return &waitqueue.Queue{
+		Client: p.Client, Dir: framework.JoinPath(p.Path, dir), Kinds: []string{kind}, ACL: p.ACL,
+		Predecessor: waitqueue.ExclusivePredecessor,
+	}
+}
+
+// Acquire waits for n permits and returns one lease of them. data returns the data of the attempt's
+// znodes. If ctx ends first, the error is a [*lease.WaitError].
+func (p *Pool) Acquire(
+	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
+) (*lease.Lease, error) {
+	return p.acquire(ctx, n, data, (*attempt).run)
+}
+
+// TryAcquire makes one attempt without a wait for another contender: it returns [lease.ErrHeld] if
+// the permits are not free, or if another contender waits.
+func (p *Pool) TryAcquire(
+	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
+) (*lease.Lease, error) {
+	return p.acquire(ctx, n, data, (*attempt).try)
+}
+
+func (p *Pool) acquire(
+	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
+	get func(*attempt, context.Context) error,
+) (*lease.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	ctx, seen := p.Telemetry.Begin(cause.Inside(ctx))
+	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
+		a := p.newAttempt(n, data(seen), seen)
+		granted := false
+		defer func() {
+			if !granted { // also if a user's function panicked
+				a.withdraw()
+			}
+		}()
+		err := get(a, ctx)
+		if err == nil && ctx.Err() != nil {
+			err = ctx.Err() // both at once: after the end of ctx there is no lease
+		}
+		if err != nil {
+			return nil, err
+		}
+		granted = true
+		return a.lease(ctx), nil
+	})
+}

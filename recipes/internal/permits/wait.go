@@ -1,0 +1,151 @@
+package permits
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+)
+
+// enter makes sure that the attempt has its znodes and knows the number of permits. It returns the
+// names of all children of the permits' directory.
+func (a *attempt) enter(ctx context.Context) (names []string, err error) {
+	if err := a.watchNumber(ctx, a.turn.Client); err != nil {
+		return nil, err
+	}
+	leases := a.pool.leases()
+	if a.nodes == nil {
+		a.nodes, names, err = a.turn.AddNodes(ctx, leases, a.n, a.data)
+		if err != nil || names != nil {
+			return names, err
+		}
+	}
+	names, _, err = a.turn.Client.Children(ctx, leases.Dir)
+	if errors.Is(err, framework.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// among reports whether the names contain all of the attempt's znodes. If they don't, a znode is
+// gone: the session that created it read the list, so the list is no older than the znode.
+func (a *attempt) among(names []string) bool {
+	exist := make(map[string]bool, len(names))
+	for _, name := range names {
+		exist[name] = true
+	}
+	return a.nodes != nil && !slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool {
+		_, own := framework.SplitPath(node.Path)
+		return !exist[own]
+	})
+}
+
+// observe reports the holders to telemetry, while the attempt is the first in the queue.
+func (a *attempt) observe(ctx context.Context, leases []string) {
+	if a.seen == nil {
+		return
+	}
+	a.seen.Waits(0)
+	dir := LeasesDir(a.pool.Path)
+	for _, name := range leases {
+		path := framework.JoinPath(dir, name)
+		if !slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool { return node.Path == path }) {
+			a.seen.BehindNode(ctx, a.turn.Client, path)
+		}
+	}
+}
+
+// awaitChange waits for a change that may concern the attempt, and returns the names of the
+// permits' znodes.
+func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
+	for {
+		if err := a.watchTurn(ctx); err != nil {
+			return nil, err
+		}
+		if err := a.watchNumber(ctx, a.turn.Client); err != nil {
+			return nil, err
+		}
+		watch, err := a.turn.Client.Watch(ctx, LeasesDir(a.pool.Path), framework.WatchChildren)
+		if errors.Is(err, framework.ErrNoNode) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		names := watch.Children()
+		waits := a.among(names) && len(names) > a.number.permits
+		if waits {
+			err = a.awaitFired(ctx, watch)
+		}
+		watch.Close()
+		if !waits || err != nil {
+			return names, err
+		}
+	}
+}
+
+// awaitFired returns nil when a watch has fired, or may have missed something.
+func (a *attempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
+	recheck := time.NewTimer(waitqueue.RecheckDelay(a.turn.Client))
+	defer recheck.Stop()
+	select {
+	case <-recheck.C:
+		closeWatch(a.own)
+		a.own = nil // to be read again
+		a.forgetNumber()
+		return nil
+	case <-watch.Fired():
+		return nil
+	case <-fired(a.number.watch):
+		return nil
+	case <-a.own.Fired():
+		return nil
+	case <-a.turn.Session.Lost():
+		return a.turn.Session.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fired returns a channel that is closed when the watch fires; nil if there is no watch.
+func fired(w *framework.Watch) <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Fired()
+}
+
+// watchTurn keeps a watch on the znode in the queue. If an operator deletes it, the successor
+// becomes the first too. Two attempts that wait for the end of each other's permits would wait
+// forever, so this attempt then deletes its znodes.
+func (a *attempt) watchTurn(ctx context.Context) error {
+	if a.own != nil && a.own.Event() == 0 {
+		return nil
+	}
+	closeWatch(a.own)
+	var err error
+	a.own, err = a.turn.Client.Watch(ctx, a.turn.Path, framework.WatchData)
+	if errors.Is(err, framework.ErrNoNode) {
+		return errTurnLost
+	}
+	return err
+}
+
+// watchNumber keeps the number of permits up to date, and a watch on it.
+func (a *attempt) watchNumber(ctx context.Context, c *framework.Client) (err error) {
+	if a.number.known && (a.number.watch == nil || a.number.watch.Valid()) {
+		return nil
+	}
+	a.forgetNumber()
+	a.number.permits, a.number.watch, err = a.pool.Permits.watch(ctx, c, a.pool.ACL)
+	a.number.known = err == nil
+	return err
+}
+
+func (a *attempt) forgetNumber() {
+	closeWatch(a.number.watch)
+	a.number = numberWatch{}
+}

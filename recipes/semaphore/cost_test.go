@@ -1,0 +1,86 @@
+package semaphore_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// ops returns the kinds of the requests on the route that are about the path, or what is below it,
+// since the log was reset. Heartbeats are not.
+func ops(route *zkenv.Route, path string) []fault.Op {
+	about := func(p string) bool { return strings.HasPrefix(p, path) }
+	var all []fault.Op // sorted: the turn's deletion and the release are not in order
+	for _, rq := range route.Requests() {
+		if about(rq.Path) || slices.ContainsFunc(rq.Parts, func(p fault.Part) bool { return about(p.Path) }) {
+			all = append(all, rq.Op)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestRequestsOfASemaphore counts, at the server's door, what the page of the recipe says.
+func TestRequestsOfASemaphore(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c, other := route.Client(t), newSemaphore(t, env.Client(t), path, 3)
+		s := newSemaphore(t, c, path, 3)
+		for _, dir := range []string{"/locks", "/leases"} { // no container, so it stays
+			if _, err := c.Create(t.Context(), path+dir, nil, framework.WithParents()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect := func(what string, want ...fault.Op) {
+			t.Helper()
+			slices.Sort(want)
+			if got := ops(route, path); !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			route.ResetRequests()
+		}
+		route.ResetRequests()
+		mustRelease(t, mustAcquire(t, s, 1))
+		expect("one permit and back", fault.Create, fault.GetChildren, fault.Create, fault.GetChildren, fault.Delete, fault.Delete)
+		mustRelease(t, mustAcquire(t, s, 3))
+		expect("three permits and back", fault.Create, fault.GetChildren, fault.Multi, fault.GetChildren, fault.Delete, fault.Multi)
+
+		held := mustAcquire(t, other, 3)
+		awaitChildren(t, c, path+"/locks", 0)
+		route.ResetRequests()
+		if _, err := s.TryAcquire(t.Context(), 1); err == nil {
+			t.Error("TryAcquire: granted a permit that is held")
+		}
+		expect("a refused TryAcquire", fault.GetChildren)
+		done := acquireLater(t.Context(), s, 2)
+		awaitChildren(t, env.Client(t), path+"/leases", 5)
+		env.Quiesce()
+		route.ResetRequests()
+		mustRelease(t, held)
+		got := granted(t, done)
+		awaitChildren(t, env.Client(t), path+"/locks", 0)
+		expect("the hand-off, from the event", fault.GetChildren, fault.Delete)
+		mustRelease(t, got)
+	}, zkenv.Only("its requests are counted where nothing else delays them", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestTheNumberCostsOneRead counts the requests of a semaphore whose number is in a znode.
+func TestTheNumberCostsOneRead(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		s := newSemaphore(t, route.Client(t), path, 3, semaphore.WithPermitsAt(path+"-number"))
+		mustRelease(t, mustAcquire(t, s, 1))
+		route.ResetRequests()
+		mustRelease(t, mustAcquire(t, s, 1))
+		if got, want := ops(route, path+"-number"), []fault.Op{fault.GetData}; !slices.Equal(got, want) {
+			t.Errorf("requests about the number: %v, want %v", got, want)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}

@@ -1,0 +1,96 @@
+package semaphore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestFewerPermitsTakeNothing: a smaller number takes no permit from a holder, and the next
+// contender waits until the holders have come down to it.
+func TestFewerPermitsTakeNothing(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, 3, semaphore.WithPermitsAt(path+"-number"))
+		held := []*lease.Lease{mustAcquire(t, s, 1), mustAcquire(t, s, 2)}
+		awaitChildren(t, c, path+"/locks", 0)
+		setNumber(t, c, path+"-number", 2)
+		done := acquireLater(t.Context(), s, 1)
+		awaitChildren(t, c, path+"/leases", 4)
+		mustRelease(t, held[0])
+		env.Quiesce()
+		if len(done) > 0 {
+			t.Error("a contender was granted a permit while two of two were held")
+		}
+		if err := held[1].Err(); err != nil {
+			t.Errorf("lease of a holder: %v", err)
+		}
+		mustRelease(t, held[1])
+		mustRelease(t, granted(t, done))
+	})
+}
+
+// TestMorePermitsWakeWhoWaits: CURATOR-75. A contender may wait for more permits than there are.
+func TestMorePermitsWakeWhoWaits(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
+		held := mustAcquire(t, s, 1)
+		awaitChildren(t, c, path+"/locks", 0)
+		done := acquireLater(t.Context(), s, 3)
+		awaitChildren(t, c, path+"/leases", 4)
+		if _, err := s.TryAcquire(t.Context(), 3); !errors.Is(err, lease.ErrHeld) {
+			t.Errorf("TryAcquire of 3 permits of 1: %v, want ErrHeld", err)
+		}
+		setNumber(t, c, path+"-number", 4)
+		mustRelease(t, granted(t, done), held)
+	})
+}
+
+// TestACorruptNumberLetsNobodyIn: nothing is granted, and nothing is overwritten.
+func TestACorruptNumberLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
+		mustRelease(t, mustAcquire(t, s, 1))
+		if _, err := c.CreateOrSet(t.Context(), path+"-number", []byte("12345678")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Acquire(t.Context(), 1); !errors.Is(err, semaphore.ErrCorrupt) {
+			t.Errorf("Acquire: %v, want ErrCorrupt", err)
+		}
+		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, semaphore.ErrCorrupt) {
+			t.Errorf("TryAcquire: %v, want ErrCorrupt", err)
+		}
+		if _, err := s.Participants(t.Context()); !errors.Is(err, semaphore.ErrCorrupt) {
+			t.Errorf("Participants: %v, want ErrCorrupt", err)
+		}
+		awaitChildren(t, c, path+"/leases", 0)
+		awaitChildren(t, c, path+"/locks", 0)
+		if data, _, err := c.Get(t.Context(), path+"-number"); err != nil || string(data) != "12345678" {
+			t.Errorf("number %q, %v; want it unchanged", data, err)
+		}
+	})
+}
+
+// TestTheNumberOfTheZnodeCounts has a process with another number of its own: the
+// number in the znode counts.
+func TestTheNumberOfTheZnodeCounts(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		first := newSemaphore(t, c, path, 2, semaphore.WithPermitsAt(path+"-number"))
+		second := newSemaphore(t, env.Client(t), path, 9, semaphore.WithPermitsAt(path+"-number"))
+		held := mustAcquire(t, first, 2)
+		if _, err := second.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
+			t.Errorf("TryAcquire of a third permit of two: %v, want ErrHeld", err)
+		}
+		mustRelease(t, held)
+	})
+}

@@ -1,0 +1,195 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		_, err := semaphore.New(nil, "bad", 0, nil, semaphore.WithACL(), semaphore.WithQueuePosition(nil),
+			semaphore.WithPermitsAt("worse"), semaphore.WithLossPolicy(9))
+		if err == nil {
+			t.Fatal("no error")
+		}
+		for _, want := range []string{
+			"semaphore: new semaphore bad", "client: must not be nil", `"bad"`, "permits 0: must be between 1 and 2147483647",
+			"option 0: must not be nil", "ACL: must have", "queue position: the function", "permits at", "loss policy LossPolicy(9)",
+		} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("error %q does not say %q", err, want)
+			}
+		}
+		c := env.Client(t)
+		for _, number := range []int{-1, math.MaxInt32 + 1} {
+			if _, err := semaphore.New(c, "/s", number); err == nil {
+				t.Errorf("New with %d permits: no error", number)
+			}
+		}
+		for _, at := range []string{"/s/leases", "/s/leases/number"} {
+			if _, err := semaphore.New(c, "/s", 1, semaphore.WithPermitsAt(at)); err == nil || !strings.Contains(err.Error(), at) {
+				t.Errorf("New with the number at %s: %v, want an error that names the path", at, err)
+			}
+		}
+	}, zkenv.Only("no server has a part in it", zkenv.Embedded))
+}
+
+func TestAcquireChecksItsArgument(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
+		fixed := newSemaphore(t, c, path, 2)
+		variable := newSemaphore(t, c, path, 2, semaphore.WithPermitsAt(path+"-number"))
+		route.ResetRequests()
+		for name, call := range map[string]func(context.Context, int) (*lease.Lease, error){
+			"Acquire": fixed.Acquire, "TryAcquire": fixed.TryAcquire,
+			"Acquire of a variable number": variable.Acquire, "TryAcquire of a variable number": variable.TryAcquire,
+		} {
+			for n, want := range map[int]string{
+				0: "permits to acquire 0: must be between 1 and 1000", -1: "permits to acquire -1",
+				semaphore.MaxAtOnce + 1: "permits to acquire 1001",
+			} {
+				if _, err := call(t.Context(), n); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s(%d): %v, want an error that says %q", name, n, err, want)
+				}
+			}
+		}
+		for name, call := range map[string]func(context.Context, int) (*lease.Lease, error){
+			"Acquire": fixed.Acquire, "TryAcquire": fixed.TryAcquire,
+		} {
+			_, err := call(t.Context(), 3)
+			if !errors.Is(err, semaphore.ErrTooMany) || !strings.Contains(err.Error(), "3 of 2") {
+				t.Errorf("%s of 3 permits of 2: %v, want ErrTooMany and both numbers", name, err)
+			}
+		}
+		if sent := ops(route, path); len(sent) > 0 {
+			t.Errorf("requests %v were sent for faulty arguments", sent)
+		}
+	}, zkenv.Only("no server has a part in it", zkenv.Embedded))
+}
+
+// TestAThousandPermitsAtOnce is the greatest number that Acquire takes.
+func TestAThousandPermitsAtOnce(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, semaphore.MaxAtOnce)
+		l := mustAcquire(t, s, semaphore.MaxAtOnce)
+		if n := len(children(t, c, path+"/leases")); n != semaphore.MaxAtOnce {
+			t.Errorf("%d znodes, want %d", n, semaphore.MaxAtOnce)
+		}
+		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
+			t.Errorf("TryAcquire of one more: %v, want ErrHeld", err)
+		}
+		mustRelease(t, l)
+		awaitChildren(t, c, path+"/leases", 0)
+	}, zkenv.Only("a transaction's limits are the same in all", zkenv.Embedded, zkenv.Standalone))
+}
+
+func TestParticipants(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, 3, semaphore.WithData([]byte("holder")))
+		held := mustAcquire(t, s, 2)
+		awaitChildren(t, c, path+"/locks", 0)
+		// One of its two permits is free: it holds none, nevertheless.
+		waiting := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 3, semaphore.WithData([]byte("waiter"))), 2)
+		awaitChildren(t, c, path+"/leases", 4)
+		found, err := s.Participants(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		type shown struct {
+			kind, data string
+			holder     bool
+		}
+		want := []shown{
+			{"lease-", "holder", true}, {"lease-", "holder", true},
+			{"lease-", "waiter", false}, {"lease-", "waiter", false}, {"lock-", "waiter", false},
+		}
+		if len(found) != len(want) {
+			t.Fatalf("%d participants %+v, want %d", len(found), found, len(want))
+		}
+		for i, p := range found {
+			if got := (shown{p.Kind, string(p.Data), p.Holder}); got != want[i] {
+				t.Errorf("participant %d: %+v, want %+v", i, got, want[i])
+			}
+			if p.Metadata == nil || p.Metadata.PID == 0 {
+				t.Errorf("participant %d has no metadata", i)
+			}
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, waiting))
+	})
+}
+
+// TestZnodesWithoutMetadata hold what Curator's do.
+func TestZnodesWithoutMetadata(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		acl := framework.OpenACL()
+		s := newSemaphore(t, c, path, 2, semaphore.WithoutMetadata(), semaphore.WithData([]byte("mine")), semaphore.WithACL(acl...))
+		l := mustAcquire(t, s, 2)
+		data, _, err := c.Get(t.Context(), l.Node())
+		if err != nil || string(data) != "mine" {
+			t.Errorf("data %q, %v; want that of WithData alone", data, err)
+		}
+		if s.Path() != path || l.Path() != path {
+			t.Errorf("paths %s and %s, want %s", s.Path(), l.Path(), path)
+		}
+		mustRelease(t, l)
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+func TestQueuePosition(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		s := newSemaphore(t, c, path, 2)
+		held := mustAcquire(t, s, 2)
+		awaitChildren(t, c, path+"/locks", 0)
+		places := make(chan int, 8)
+		done := acquireLater(t.Context(), newSemaphore(t, c, path, 2, semaphore.WithQueuePosition(func(n int) { places <- n })), 1)
+		if n := receive(t, places, "its place"); n != 1 {
+			t.Errorf("place %d, want 1: the holders are ahead", n)
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done))
+		if n := receive(t, places, "its last place"); n != 0 {
+			t.Errorf("place %d, want 0 at the grant", n)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// TestLossPolicy: an outage ends a lease of OnSuspend, with several znodes, and no other.
+func TestLossPolicy(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
+		patient := mustAcquire(t, newSemaphore(t, c, path+"-patient", 2), 2)
+		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, semaphore.WithLossPolicy(lease.OnSuspend)), 2)
+		route.Cut()
+		receive(t, hasty.Lost(), "the loss by suspension")
+		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
+			t.Errorf("lease that an outage ended: %v, want ErrSuspended", err)
+		}
+		mustRelease(t, mustAcquire(t, newSemaphore(t, env.Client(t), path, 2), 2))
+		if err := patient.Err(); err != nil {
+			t.Errorf("lease that outlives an outage: %v", err)
+		}
+		mustRelease(t, patient)
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}

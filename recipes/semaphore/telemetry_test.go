@@ -1,0 +1,53 @@
+package semaphore_test
+
+import (
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestTelemetryOfPermits: a lease has the spans of a lock, of the type "semaphore", whatever the
+// number of its permits.
+func TestTelemetryOfPermits(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		spans := tracetest.NewSpanRecorder()
+		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		s := newSemaphore(t, c, pathOf(t), 2, semaphore.WithName("downloads"))
+		held := mustAcquire(t, s, 2)
+		awaitChildren(t, c, s.Path()+"/locks", 0)
+		done := acquireLater(t.Context(), s, 1)
+		awaitChildren(t, c, s.Path()+"/leases", 3)
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done))
+
+		var names []string
+		links := 0
+		for _, span := range spans.Ended() {
+			if slices.Contains(span.Attributes(), attribute.String(locktel.AttrType, "semaphore")) &&
+				slices.Contains(span.Attributes(), attribute.String(locktel.AttrName, "downloads")) {
+				names = append(names, span.Name())
+				links += len(span.Links())
+			}
+		}
+		slices.Sort(names)
+		want := []string{
+			"lock.acquire downloads", "lock.acquire downloads", "lock.hold", "lock.hold",
+			"lock.release", "lock.release", "lock.wait",
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("spans %v, want %v", names, want)
+		}
+		if links == 0 {
+			t.Error("no span links to the holder that the second call waited for")
+		}
+	}, zkenv.Only("telemetry is the same in all", zkenv.Embedded))
+}
