@@ -96,6 +96,11 @@ func (b *bench) play(ctx context.Context, sc scenario, s setting, teams []*team)
 		}
 	}
 	site := teams[0].site
+	if sc.tree {
+		if err := site.makeTree(sc.treePath(), sc.workers); err != nil {
+			return scenarioResult{}, err
+		}
+	}
 	if !sc.fresh {
 		site.delay(false)
 		for _, e := range in {
@@ -132,11 +137,15 @@ func (b *bench) scaled(sc scenario, s setting) scenario {
 	}
 	if b.quick {
 		divisor *= 10
-		if sc.isGated() {
+		if sc.isGated() || sc.tree {
 			sc.workers = max(1, sc.workers/20)
 		}
 	}
-	sc.ops = max(1, sc.ops/divisor, min(sc.ops, sc.workers))
+	least := min(sc.ops, sc.workers)
+	if sc.tree {
+		least = 1
+	}
+	sc.ops = max(least, sc.ops/divisor)
 	return sc
 }
 
@@ -146,8 +155,14 @@ type plan struct {
 	workers, ops     int
 }
 
+// treePath is where all contenders have their tree.
+func (s scenario) treePath() string { return "/bench/" + s.name }
+
 func (s scenario) planFor(name, kind string) plan {
 	p := plan{s.load, kind, "/bench/" + s.name + "/" + name, s.workers, s.ops}
+	if s.tree {
+		p.path = s.treePath()
+	}
 	if name == wire && s.floorLoad != "" {
 		p.load = s.floorLoad
 	}

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // The contenders.
 const (
 	wire     = "wire"
@@ -27,6 +29,7 @@ type scenario struct {
 	ops     int  // at a loopback's speed
 	rounds  int  // at the most; 0 is as many as asked for
 	byRate  bool // compared by the time of all operations together, not by the median of one
+	tree    bool // all have one tree of as many znodes as workers
 	fresh   bool // in a new process each time, whose memory is measured while it waits
 
 	bars []bar
@@ -93,7 +96,7 @@ func scenarios() []scenario {
 			floor: "children",
 		},
 	}
-	return append(append(all, contended()...), memory()...)
+	return slices.Concat(all, contended(), caches(), memory())
 }
 
 // contended returns the scenarios in which workers of one process want one lock.
@@ -155,5 +158,30 @@ func memory() []scenario {
 	}
 }
 
+// caches returns the scenarios of caches of 10,000 znodes, and of their memory.
+func caches() []scenario {
+	const size = 10_000
+	lacks := "go-zookeeper has no cache, and kazoo's TreeCache keeps two watches per znode"
+	return []scenario{
+		{
+			name: "cache-fill", title: "a cache of 10,000 znodes filled", load: "fill", workers: size, ops: 2, tree: true,
+			kinds: map[string]string{wire: "cache", docent: "cache", curator: "cache"}, lacks: lacks,
+			floor: "get of each znode, children of each directory, at most 1,000 at a time",
+			bars:  []bar{rateAtLeast(curator, 2)},
+		},
+		{
+			name: "cache-change", title: "a change delivered by a cache of 10,000 znodes", load: "change", workers: size, ops: 200, tree: true,
+			kinds: map[string]string{wire: "cache", docent: "cache", curator: "cache"}, lacks: lacks,
+			floor: "the event of a bare watch, and a get",
+			bars:  []bar{p50AtMost(wire, 1.15)},
+		},
+		{
+			name: "memory-cache", title: "memory of a cache of 10,000 znodes, each", load: "cached", workers: size, rounds: 3,
+			byRate: true, fresh: true, tree: true,
+			kinds: map[string]string{docent: "cache", curator: "cache"}, lacks: lacks,
+		},
+	}
+}
+
 // isGated reports whether a run of the scenario stops half-way.
-func (s scenario) isGated() bool { return s.load == "queue" || s.load == "hold" }
+func (s scenario) isGated() bool { return s.load == "queue" || s.load == "hold" || s.load == "cached" }

@@ -198,6 +198,35 @@ func (st *site) awaitChildren(ctx context.Context, path string, n int) error {
 	}
 }
 
+// treeDirectory is how many znodes a directory of a tree is, with those in it.
+const treeDirectory = 100
+
+// makeTree makes a tree with n znodes of 100 bytes below path.
+func (st *site) makeTree(path string, n int) error {
+	data := make([]byte, 100)
+	create := func(path string) any {
+		return &zk.CreateRequest{Path: path, Data: data, Acl: zk.WorldACL(zk.PermAll)}
+	}
+	for _, dir := range []string{"/bench", path} {
+		st.looks++
+		if _, err := st.eye.Multi(create(dir)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return fmt.Errorf("create %s: %w", dir, err)
+		}
+	}
+	for i := 0; i < n; i += treeDirectory {
+		dir := fmt.Sprintf("%s/%d", path, i/treeDirectory)
+		ops := []any{create(dir)}
+		for j := range min(treeDirectory, n-i) - 1 {
+			ops = append(ops, create(fmt.Sprintf("%s/%d", dir, j)))
+		}
+		st.looks++
+		if _, err := st.eye.Multi(ops...); err != nil {
+			return fmt.Errorf("create %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
 // roundTrip returns the median time of a small read, as contenders see it.
 func (st *site) roundTrip(ctx context.Context) (time.Duration, error) {
 	conn, err := dial(ctx, st.addrs[0])

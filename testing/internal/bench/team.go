@@ -96,7 +96,9 @@ func (e *entrant) turn(ctx context.Context, fresh bool) {
 			e.team = team
 		}()
 		warmer := e.plan
-		warmer.workers, warmer.path = min(freshWarmer, e.plan.workers), e.plan.path+"-warm"
+		if e.plan.load != "cached" { // its tree has as many znodes
+			warmer.workers, warmer.path = min(freshWarmer, e.plan.workers), e.plan.path+"-warm"
+		}
 		if e.play(ctx, warmer, false); e.err != nil {
 			return
 		}

@@ -13,7 +13,7 @@
 //	run LOAD KIND PATH WORKERS OPS SETTLE      a run; SETTLE in milliseconds
 //	gc                                         collects garbage, answers the bytes that live
 //
-// In the loads "queue" and "hold" a run stops half-way and says {"waiting":true}.
+// In the loads "queue", "hold" and "cached" a run stops half-way and says {"waiting":true}.
 // It takes "gc" then, and goes on at "go". The end of the input ends the process.
 //
 // # The loads
@@ -32,4 +32,11 @@
 //	           released, and each releases as soon as it holds. A sample lies between two grants
 //	hold       one worker acquires WORKERS locks on as many paths, releases them after "go"
 //	refused    the first session holds, the second one tries OPS times, in vain
+//
+// PATH of the following loads has WORKERS znodes below it.
+//
+//	fill       the first session fills OPS caches of PATH, one after another
+//	change     OPS times the second session writes a znode that the first session has in a cache. A
+//	           sample is the time from the call of the write until the cache has the data
+//	cached     the first session fills a cache, and closes it after "go"
 package contender

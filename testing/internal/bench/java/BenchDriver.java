@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
@@ -18,6 +19,8 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
@@ -129,6 +132,12 @@ public final class BenchDriver {
                 return hold(p);
             case "refused":
                 return refused(p);
+            case "fill":
+                return fill(p);
+            case "change":
+                return change(p);
+            case "cached":
+                return cached(p);
             default:
                 throw new IllegalArgumentException("no such load: " + p.load);
         }
@@ -351,6 +360,64 @@ public final class BenchDriver {
         String answer = answer(System.nanoTime() - start, p.ops, samples);
         holder.release();
         return answer;
+    }
+
+    /** Returns a filled cache of a tree with as many znodes below its path as the plan has workers. */
+    private static CuratorCache filled(Plan p, CuratorCacheListener... further) throws Exception {
+        CuratorCache cache = CuratorCache.build(SESSIONS[0], p.path);
+        CountDownLatch initialized = new CountDownLatch(1);
+        cache.listenable()
+                .addListener(CuratorCacheListener.builder()
+                        .forInitialized(initialized::countDown)
+                        .build());
+        for (CuratorCacheListener listener : further) {
+            cache.listenable().addListener(listener);
+        }
+        cache.start();
+        initialized.await();
+        if (cache.size() != p.workers + 1) {
+            throw new IllegalStateException("the cache has " + cache.size() + " znodes");
+        }
+        return cache;
+    }
+
+    private static String fill(Plan p) throws Exception {
+        long[] samples = new long[p.ops];
+        for (int i = 0; i < p.ops; i++) {
+            long begun = System.nanoTime();
+            CuratorCache cache = filled(p);
+            samples[i] = System.nanoTime() - begun;
+            cache.close();
+        }
+        return answer(LongStream.of(samples).sum(), p.ops, samples);
+    }
+
+    private static String change(Plan p) throws Exception {
+        BlockingQueue<Long> changed = new LinkedBlockingQueue<>();
+        CuratorCache cache = filled(
+                p,
+                CuratorCacheListener.builder()
+                        .forChanges((was, is) -> changed.add(System.nanoTime()))
+                        .build());
+        String path = p.path + "/0/7";
+        long[] samples = new long[p.ops];
+        for (int i = 0; i < p.ops; i++) {
+            Thread.sleep(p.settle);
+            long begun = System.nanoTime();
+            SESSIONS[1].setData().inBackground().forPath(path, Integer.toString(i).getBytes(StandardCharsets.UTF_8));
+            samples[i] = changed.take() - begun;
+        }
+        cache.close();
+        return answer(LongStream.of(samples).sum(), p.ops, samples);
+    }
+
+    private static String cached(Plan p) throws Exception {
+        long start = System.nanoTime();
+        CuratorCache cache = filled(p);
+        long elapsed = System.nanoTime() - start;
+        waitForGo();
+        cache.close();
+        return answer(elapsed, p.workers, new long[] {elapsed});
     }
 
     private static void waitForGo() throws Exception {
