@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,6 +60,26 @@ func TestGoThatDoesNotCompileIsFound(t *testing.T) {
 	}
 	if faults := u.check("lease, err := mutex.Lock(ctx)\n…\n"); len(faults) > 0 {
 		t.Errorf("what is right is refused: %q", faults)
+	}
+}
+
+// The first program of docs/service.md is examples/service, whose tests run it.
+func TestTheServiceIsTheExample(t *testing.T) {
+	t.Parallel()
+	program, err := os.ReadFile("../examples/service/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range read(t, "docs/service.md").blocks {
+		if b.language == "go" {
+			if b.text != string(program) {
+				t.Errorf("docs/service.md shows\n%s\nexamples/service/main.go is\n%s", b.text, program)
+			}
+			break
+		}
+	}
+	if n := strings.Count(string(program), "\n"); n > 60 {
+		t.Errorf("the service has %d lines, want at most 60", n)
 	}
 }
 

@@ -31,11 +31,13 @@ const module = "github.com/docent-go/docent"
 func known() []string {
 	list := []string{
 		"bytes", "context", "crypto/tls", "crypto/x509", "database/sql", "errors", "fmt", "iter", "log", "math/rand/v2", "net", "net/http", "net/http/httptest",
-		"os", "strconv", "sync", "sync/atomic", "testing", "testing/synctest", "time",
+		"flag", "os", "os/signal", "syscall", "strconv", "sync", "sync/atomic", "testing", "testing/synctest", "time",
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
 	for _, own := range []string{
-		"framework", "kerberos", "listeners", "recipes/cache", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/node", "recipes/semaphore", "retry", "testing/fault", "testing/locktest",
+		"framework", "framework/health", "kerberos", "listeners", "retry",
+		"recipes/cache", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/lock/httplock",
+		"recipes/node", "recipes/semaphore", "testing/fault", "testing/locktest",
 		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
 		list = append(list, module+"/"+own)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 var endless = map[string]string{"connection-states": "the lock is ours"}
 
 // elsewhere has those whose own tests run them on a real server.
-var elsewhere = map[string]string{"quickstart": "examples/quickstart/main_test.go"}
+var elsewhere = map[string]string{"quickstart": "examples/quickstart/main_test.go", "service": "examples/service/main_test.go"}
 
 func TestEveryExampleRunsOnARealServer(t *testing.T) {
 	server := zktest.Shared(t)
