@@ -22,9 +22,9 @@ const mourned = 6 * time.Second
 // respite is the lease margin of that timeout.
 const respite = mourned / 3
 
-// A grave is a client that has given its session up by its own clock, behind a
-// network that lets nothing through, while the server still has the session. The
-// network holds handshakes that would resume it.
+// An abandonedSession is a client that has abandoned its session by its own clock, while the
+// server still has the session. Its network lets nothing through, and holds handshakes that would
+// resume it.
 type grave struct {
 	srv    *zkserver.Server
 	proxy  *zkproxy.Proxy

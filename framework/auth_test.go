@@ -236,7 +236,7 @@ func nettyFlags(t *testing.T) []string {
 	return []string{"-Xbootclasspath/a:" + strings.Join(jars, ":")}
 }
 
-// freeAddr returns an address of this host that nobody listens on just now.
+// freeAddr returns an address of this host where no server listens just now.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

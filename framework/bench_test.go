@@ -42,9 +42,8 @@ func BenchmarkCreateDelete(b *testing.B) {
 
 const benchPath = "/bench"
 
-// benchmark measures each side alone, for what it allocates, and then both in
-// turns of a few operations, for the ratio of the medians: a machine's whims
-// befall both alike there.
+// benchmark measures each side alone, for what it allocates, and then both in turns of a few
+// operations, for the ratio of the medians. Background load therefore affects both equally.
 func benchmark(b *testing.B, r rival) {
 	b.Helper()
 	server := zktest.Shared(b)

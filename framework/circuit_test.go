@@ -98,8 +98,9 @@ func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
 	}
 }
 
-// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: when the policy gives
-// up the circuit closes, however the connection goes on, and the state of that moment is told.
+// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
+// the policy allows no further retry, in any state of the connection. It then reports the present
+// state.
 func TestCuratorCircuitClosesWhenItsPolicyGivesUp(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy retry.Policy

@@ -58,7 +58,7 @@ func TestCloseFromAListenerReturns(t *testing.T) {
 // Close leaves a listener: TestCloseTakesASecondAtTheMost is exact.
 const closeLimit = 4 * time.Second
 
-// Whatever a client is doing, Close ends it soon and leaves nothing.
+// In every state of a client, Close ends it soon and leaves nothing.
 func TestCloseLeavesNothingInAnyState(t *testing.T) {
 	server := zktest.Shared(t)
 	for _, tc := range []struct {

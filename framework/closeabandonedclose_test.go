@@ -61,7 +61,7 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 	}
 }
 
-// Whoever closes the client has stopped: nobody needs the respite any more.
+// A caller that closes the client needs no lease margin any more.
 func TestCloseEndsTheRespite(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -128,7 +128,7 @@ func TestARealServerClosesASessionThatWasGivenUp(t *testing.T) {
 }
 
 // closedOrAsked reports whether the session was closed through the proxy, or asked for since a
-// time: where the machine stood still, it may have expired meanwhile.
+// time. If the machine paused, the session may have expired meanwhile.
 func closedOrAsked(proxy *zkproxy.Proxy, session int64, since time.Time) bool {
 	return slices.ContainsFunc(proxy.Requests(), func(rq zkproxy.Request) bool {
 		return rq.Session == session && (rq.Op == fault.CloseSession || rq.Op == fault.Connect && rq.At.After(since))

@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// As EnabledSessionExpired.testInjectedWatchedEvent: the server stays away, and those who
-// watch learn all the same that their session is over.
+// As EnabledSessionExpired.testInjectedWatchedEvent: the server stays away, and watchers
+// nevertheless learn that their session is over.
 func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
@@ -168,8 +168,8 @@ func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
 	})
 }
 
-// As SessionFailRetryLoop.testRetry: work that has to be done within one session begins anew
-// in the next, by a loop of the user's.
+// As SessionFailRetryLoop.testRetry: work that has to be done within one session begins again in
+// the next, by a loop of the user's.
 func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
@@ -204,7 +204,7 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 	})
 }
 
-// As TestTtlNodes: the server removes what nobody has changed for so long, and nothing before.
+// As TestTtlNodes: the server removes a znode that was not changed for its TTL, and no other.
 func TestCuratorTTLZnodesGo(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)

@@ -94,7 +94,7 @@ func ExampleClient_Create() {
 	// true
 }
 
-// Who has read an old version doesn't overwrite what somebody else has written since.
+// A client that has read an old version doesn't overwrite a later write of another client.
 func ExampleClient_Set() {
 	client, _, closeAll := exampleClient()
 	defer closeAll()
@@ -229,7 +229,7 @@ func ExampleValidatePath() {
 	// invalid path "/locks/": must not end in /
 }
 
-// What is worth another try later, and what is not.
+// Some errors are worth another try later, and some are not.
 func ExampleRetryable() {
 	for _, err := range []error{framework.ErrNotConnected, framework.ErrUnknownOutcome, framework.ErrNoNode, context.Canceled} {
 		fmt.Println(framework.Retryable(err), err)

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// exampleServer stands for an ensemble: a ZooKeeper within this process. In
-// production the connect string names real servers, and no dialer is needed.
+// exampleServer takes the place of an ensemble: a ZooKeeper within this process. In production the
+// connect string names real servers, and no dialer is needed.
 func exampleServer() (*zkserver.Server, framework.Option) {
 	server, err := zkserver.Start()
 	if err != nil {

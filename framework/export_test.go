@@ -49,7 +49,7 @@ var StatusCode = zkerr.StatusCode
 // ServerError returns the error for a code that has no name here.
 func ServerError(code string) error { return zkerr.Unnamed(code) }
 
-// CreateUnchecked creates a znode at a path that nobody has checked.
+// CreateUnchecked creates a znode at a path without checking it.
 func CreateUnchecked(c *Client, path string) error {
 	body := proto.AppendString(nil, c.fullPath(path))
 	body = binary.BigEndian.AppendUint32(body, 0) // no data
@@ -99,8 +99,8 @@ func (b *Bare) CreateDelete(path string) error {
 // Close ends the session.
 func (b *Bare) Close() { b.conn.Close(func() {}) }
 
-// Attempt runs an attempt that does nothing the way all operations go, or, if it is
-// not to be observed, past the one place that tells traces and metrics of it.
+// Attempt runs an attempt that does nothing, as all operations run. If it is not to be observed,
+// it passes by the one place that reports to traces and metrics.
 func Attempt(ctx context.Context, c *Client, observed bool) error {
 	rq := request{op: "get", path: "/", repeat: repeatable}
 	attempt := func(context.Context, *session) (nodeState, error) { return nodeState{}, nil }

@@ -16,9 +16,9 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// span is the session timeout of the tests of time; beat is how often a session with
-// holds is proven, grace how long one that isn't secured waits for a write, and stall
-// how long an answer may take.
+// span is the session timeout of the tests of time. beat is how often a session with holds is
+// proven. grace is how long an unproven session waits for a write, and stall how long an answer
+// may take.
 const (
 	span  = 16 * time.Second
 	beat  = span / 4
@@ -40,7 +40,7 @@ func newProxy(t *testing.T, srv *zkserver.Server) *zkproxy.Proxy {
 	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 }
 
-// sleep waits in virtual time, and until everybody else waits, too.
+// sleep waits in virtual time, and until all other goroutines wait, too.
 func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -172,7 +172,7 @@ func sentAt(proxy *zkproxy.Proxy, op fault.Op) []time.Time {
 	return times
 }
 
-// With holds a connection is given up long before its session is in danger.
+// With holds a connection is closed long before its session is in danger.
 func TestAServerThatStopsAnsweringCostsTheConnectionEarly(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

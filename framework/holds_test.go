@@ -188,7 +188,7 @@ func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, fre
 	return c, free
 }
 
-// Whoever asks hears of the loss at once, whatever the session's loop waits for.
+// A caller of Err learns of the loss at once, even while the session's loop waits.
 func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -207,7 +207,7 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 	})
 }
 
-// Who wants a hold while the session ends, and those who had one are told, gets one of the next.
+// While the session ends and its holders are notified, a new hold is one of the next session.
 func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -232,7 +232,7 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 			<-time.After(time.Second) // longer than a listener should take
 		})
 		srv.Freeze()
-		sleep(beat + stall) // the loop closes the connection, and has told nobody when it is lost
+		sleep(beat + stall) // the loop closes the connection, and notifies no holder when it is lost
 		sleep(time.Until(h.Deadline()))
 		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		free()

@@ -28,7 +28,7 @@ type zone struct {
 	dialled []string
 }
 
-// newZone returns a zone in which name stands for the addresses.
+// newZone returns a zone in which name resolves to the addresses.
 func newZone(t *testing.T, srv *zkserver.Server, name string, addrs ...string) *zone {
 	t.Helper()
 	z := &zone{names: map[string][]string{name: addrs}, proxies: map[string]*zkproxy.Proxy{}}

@@ -152,7 +152,7 @@ func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
 			return slices.Equal(c.Servers(), []string{other.Addr()})
 		})
 	}
-	tracking := connect(t, server.Addr(), framework.WithEnsembleTracking()) // a server that stands alone has nothing to follow
+	tracking := connect(t, server.Addr(), framework.WithEnsembleTracking()) // a standalone server has nothing to follow
 	if err := tracking.Sync(t.Context(), "/"); err != nil || !slices.Equal(tracking.Servers(), []string{server.Addr()}) {
 		t.Errorf("servers %v, %v", tracking.Servers(), err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// Who asked to be told of a loss has been told when the ensemble hears of the
-// session's end: loss before succession.
+// A holder with OnLost is notified before the ensemble learns of the session's end: the loss is
+// reported before the next grant.
 func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 	})
 }
 
-// A stickyConn hangs in its first Close until that is let go.
+// A stickyConn hangs in its first Close until it is released.
 type stickyConn struct {
 	net.Conn
 	stuck   *atomic.Bool

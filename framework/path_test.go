@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// What Java's PathUtils refuses, it refuses in UTF-16.
+// ValidatePath refuses the same paths as Java's PathUtils, which works in UTF-16.
 func TestValidatePath(t *testing.T) {
 	for _, path := range []string{"/", "/a/b", "/é", "/日本", "/\u00a0", "/\ud7ff", "/\uf900", "/\uffef", "/a.b", "/...", "/.a"} {
 		if err := framework.ValidatePath(path); err != nil {

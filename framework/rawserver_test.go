@@ -113,7 +113,7 @@ func frameFrom(conn net.Conn) ([]byte, error) {
 
 func frameOf(body []byte) []byte { return append(be(int32(len(body))), body...) }
 
-// be encodes numbers as the protocol does: an int32, an int64, a string as it stands.
+// be encodes numbers as the protocol does: an int32, an int64. It leaves a string unchanged.
 func be(values ...any) (b []byte) {
 	for _, v := range values {
 		switch v := v.(type) {

@@ -97,7 +97,7 @@ func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 	}
 }
 
-// Nobody has deleted the znode: the second attempt does what was asked for.
+// No client has deleted the znode: the second attempt does what was asked for.
 func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
 	for name, lw := range lostWrites() {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDeleteTreeDeletesWhatOthersCreateAfterALostReply(t *testing.T) {
 	})
 }
 
-// In the background nobody can be told but the log.
+// In the background an error can go only to the log.
 func TestADiscardLeavesAnotherZnodeAlone(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		path := fresh(t)

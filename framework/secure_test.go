@@ -13,9 +13,9 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestSecureWaitsAsLongAsTheSessionCanStand asks for a proof when the certain deadline
-// has passed, the session is presumed to stand, and there is no connection for
-// longer than an operation waits for one.
+// TestSecureWaitsAsLongAsTheSessionCanBeValid asks for a proof when the certain deadline has
+// passed and the session is presumed to be valid. There is no connection for longer than an
+// operation waits for one.
 func TestSecureWaitsAsLongAsTheSessionCanStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed

@@ -115,8 +115,8 @@ func TestExpiriesLeaveNoSockets(t *testing.T) {
 	zktest.Eventually(t, patience, "as many sockets as before", func() bool { return sockets(t) <= open })
 }
 
-// TestASlowHandshakeIsFollowedByAProof has a server that answers a handshake just before the session
-// timeout is over. What was sent that long ago proves little.
+// TestASlowHandshakeIsFollowedByAProof has a server that answers a handshake just before the
+// session timeout is over. A request that was sent that long ago proves little.
 func TestASlowHandshakeIsFollowedByAProof(t *testing.T) {
 	t.Parallel()
 	const timeout = 6 * time.Second

@@ -161,8 +161,7 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 	})
 }
 
-// Attempts to close a session that was given up come at growing intervals, of which
-// a half is drawn.
+// Attempts to close an abandoned session come at growing intervals, of which a half is drawn.
 func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

@@ -19,7 +19,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// refuse is a dialer to servers that nobody listens on.
+// refuse is a dialer to addresses where no server listens.
 func refuse(_ context.Context, network, addr string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 }
@@ -29,7 +29,7 @@ func TestASilentClientIsNoMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		harm func(*zkserver.Server) framework.Dialer
 		opts []framework.Option
-		want string // in the line, beside the address
+		want string // in the line, in addition to the address
 	}{
 		"nobody listens": {
 			harm: func(*zkserver.Server) framework.Dialer { return refuse },
@@ -124,7 +124,7 @@ func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
 
 func TestARefusedCredentialKeepsTrackingFromSpinning(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stands still while a goroutine spins
+	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stops while a goroutine spins
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
 			framework.WithAuth("nosuchscheme", []byte(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)

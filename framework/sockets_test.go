@@ -36,8 +36,8 @@ func countedDialer(srv *zkserver.Server, open *atomic.Int64) framework.Option {
 	})
 }
 
-// The connection of a handshake that hangs goes with the session, before the wire client
-// gives up: nothing is to renew the session from then on.
+// If a handshake hangs, its connection ends with the session, before the wire client's own limit.
+// Then nothing can renew the session.
 func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"the first": false, "a reconnection": true} {

@@ -43,9 +43,9 @@ func (tr *traces) caller(t testing.TB) context.Context {
 //
 //	operation (parent, status: description) key=value …
 //
-// What all spans of c have it checks and leaves out: kind, scope, system, namespace,
-// server and session. Paths are those of c. The parent is the caller if it is
-// the span in ctx.
+// It checks and leaves out the attributes that all spans of c have: kind, scope, system,
+// namespace, server and session. Paths are those of c. The parent is the caller if it is the span
+// in ctx.
 func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) string { //nolint:revive // t comes first in tests
 	t.Helper()
 	stubs := tr.spans.GetSpans()

@@ -34,7 +34,8 @@ func TestAnOperationNobodyLooksAtAllocatesNothingForTelemetry(t *testing.T) {
 	}
 }
 
-// What a span and a measurement add to an operation, without the request itself.
+// BenchmarkTelemetry measures what a span and a measurement add to an operation, without the
+// request.
 func BenchmarkTelemetry(b *testing.B) {
 	server := zktest.Shared(b)
 	spans := sdktrace.NewTracerProvider() // samples all and exports none

@@ -127,7 +127,7 @@ func TestAbandonedWatchesLeaveOneAtTheServer(t *testing.T) {
 
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go
+	runtime.GC() // what finalizers and pools release
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

@@ -84,8 +84,8 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 	})
 }
 
-// TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, the second one's
-// read refused if there were one, and one more when both have returned.
+// TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
+// returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
@@ -111,7 +111,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v, want one read's second", took)
 		}
-		watches[0].Data()[0] = 'x' // is nobody else's
+		watches[0].Data()[0] = 'x' // belongs to this watch alone
 		if _, err := c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}

@@ -99,8 +99,8 @@ func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
 // isLoss reports whether err tells of a lost lease.
 func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) }
 
-// A shortLivedError matches its target n times, so that a loop that goes on
-// while it matches comes to an end, and is seen to have gone on.
+// A shortLivedError matches its target n times. So a loop that continues while it matches ends,
+// and the test sees that it continued.
 type shortLivedError struct {
 	target error
 	asked  atomic.Int64
@@ -179,8 +179,8 @@ func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
 	})
 }
 
-// A znode whose create's reply was lost is looked for, and goes, when the context ends in
-// the middle of that with a cause that looks like the answer.
+// If the reply to a create was lost, its znode is searched and deleted. Here the context ends in
+// the middle of that, with a cause that looks like the answer.
 func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestACrowdInTrouble has owners of two clients contend for one lock, so that many wait
-// in one session, and some give up, while connections are cut, sessions end and
-// somebody deletes the znodes of waiters.
+// TestContentionUnderFaults has owners of two clients contend for one lock, so that many wait in
+// one session, and some withdraw. Meanwhile connections are cut, sessions end and an operator
+// deletes the znodes of waiters.
 func TestACrowdInTrouble(t *testing.T) {
 	t.Parallel()
 	const path = "/attack/crowd"
@@ -163,7 +163,7 @@ func (w *crowd) trouble(r *rand.Rand) {
 	}
 }
 
-// deleteWaiter deletes the znode of somebody who does not have the lock.
+// deleteWaiter deletes the znode of a waiter.
 func (w *crowd) deleteWaiter(r *rand.Rand) {
 	operator := virtualClient(w.t, w.srv)
 	defer operator.Close() // at once: there is one for each act

@@ -116,7 +116,7 @@ func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// A context that ends as the connect timeout does is told of all the same.
+// AwaitConnected also reports a context that ends together with the connect timeout.
 func TestAwaitConnectedTellsOfItsContext(t *testing.T) {
 	t.Parallel()
 	for range 20 {

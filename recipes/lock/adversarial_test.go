@@ -49,9 +49,9 @@ func znodesBelow(srv *zkserver.Server, path string) []string {
 // await lets virtual time pass.
 func await(d time.Duration) { <-time.After(d) }
 
-// cutOffAt holds a mutex, made with the options, from a moment after the connection
-// on, has the server vanish while it reads the znode for the watchdog, and returns
-// how long after that the loss was told, and how long the znode had been gone then.
+// cutOffAt holds a mutex, made with the options, from a moment after the connection on. The server
+// vanishes while it reads the znode for the monitor. cutOffAt returns how long after that the loss
+// was reported, and how long the znode had been gone then.
 func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts 
 	return told, late
 }
 
-// While the watchdog's read of the znode is retried, it heeds the session's deadline.
+// While the monitor's read of the znode is retried, it obeys the session's deadline.
 func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -113,7 +113,7 @@ func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
 	}
 }
 
-// While the watchdog's read of the znode is retried, it heeds a broken connection.
+// While the monitor's read of the znode is retried, it obeys a broken connection.
 func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
 	t.Parallel()
 	if told, _ := cutOffAt(t, 0, lock.OnSuspend); told > 20*time.Millisecond {
@@ -121,8 +121,8 @@ func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
 	}
 }
 
-// A function of the user's that panics, or ends its goroutine, in the middle of Lock
-// leaves nothing in anybody's way: callers such as net/http go on after it.
+// If a user's function panics, or ends its goroutine, in the middle of Lock, it leaves no orphan.
+// Callers such as net/http continue after it.
 func TestNoGhostWhenACallbackPanics(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(){
@@ -216,8 +216,8 @@ func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
 	}
 }
 
-// A try that takes over from another of its party is not refused for the node that
-// it inherits.
+// A try that takes over from another call of its owner is not refused for the node that it
+// inherits.
 func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
 				t.Errorf("the first TryLock: %v, want an error that matches context.Canceled", err)
 			}
 		})
-		<-slow.Hit() // the node stands, and what is listed behind it is on its way
+		<-slow.Hit() // the node exists, and the listing behind it is on its way
 		all.Go(func() {
 			lease, err := m.TryLock(owner)
 			if err != nil {

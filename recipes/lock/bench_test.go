@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// BenchmarkReentry measures one more Lock and Release of a lock that the caller
-// holds, beside what a mutex of the process costs.
+// BenchmarkReentry measures one more Lock and Release of a lock that the caller holds, compared
+// with a mutex of the process.
 func BenchmarkReentry(b *testing.B) {
 	m := newMutex(b, newClient(b, zktest.Shared(b).Addr()), "/bench/reentry")
 	owners := map[string]context.Context{
@@ -54,7 +54,7 @@ func BenchmarkUncontendedInSteps(b *testing.B) {
 	c := newClient(b, zktest.Shared(b).Addr())
 	ctx := b.Context()
 	m := newMutex(b, c, "/bench/steps")
-	const dir, inARow = "/bench/steps-bare", 200 // as a lock is used that nobody else wants
+	const dir, inARow = "/bench/steps-bare", 200 // as a lock without contention is used
 	if _, err := c.Create(ctx, dir, nil, framework.WithParents()); err != nil {
 		b.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func createAndDelete(ctx context.Context, c *framework.Client, path string, opts
 	return c.Delete(ctx, created)
 }
 
-// BenchmarkUncontended measures Lock and Release of a free mutex, beside the
-// bare create and delete of a znode that it can't do without.
+// BenchmarkUncontended measures Lock and Release of a free mutex, compared with the bare create
+// and delete of a znode that it can't do without.
 func BenchmarkUncontended(b *testing.B) {
 	c := newClient(b, zktest.Shared(b).Addr())
 	ctx := b.Context()

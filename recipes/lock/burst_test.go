@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// A goneContext ends without waking anybody, as one does that ends at the very
-// moment at which what was waited for comes.
+// A goneContext ends without waking a waiter. A context does so if it ends at the very moment of
+// the awaited event.
 type goneContext struct {
 	context.Context
 	gone func() bool
@@ -23,8 +23,8 @@ func (c goneContext) Err() error {
 	return nil
 }
 
-// TestNoLeaseForWhoHasGone ends the context between the request that takes the
-// lock and the return: there is no lease then, and no ghost.
+// TestNoLeaseAfterItsContextEnded ends the context between the request that takes the lock and the
+// return: there is no lease then, and no orphan.
 func TestNoLeaseForWhoHasGone(t *testing.T) {
 	t.Parallel()
 	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {

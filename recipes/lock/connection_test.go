@@ -15,7 +15,7 @@ type line struct {
 
 	mu      sync.Mutex
 	refuses bool
-	swallow bool // what is sent arrives nowhere, and nobody is told
+	swallow bool // the bytes arrive nowhere, and no side is notified
 	conns   map[*lineConn]struct{}
 }
 

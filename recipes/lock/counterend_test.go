@@ -113,8 +113,8 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 	}
 }
 
-// TestContendersAtTheCounterEnd has eight clients contend for a lock whose znodes get the last number
-// and negative ones in turn. Some of the attempts are given up.
+// TestContendersAtTheCounterEnd has eight clients contend for a lock whose znodes get the last
+// number and negative ones in turn. Some of the attempts withdraw.
 func TestContendersAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
 	const path, clients, rounds = "/counter-end", 8, 10
@@ -149,7 +149,7 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 	}
 }
 
-// contendOrGiveUp holds the lock for a moment, or gives up before that.
+// contendOrGiveUp holds the lock for a moment, or withdraws before that.
 func contendOrGiveUp(t *testing.T, l lock.Locker, r *rand.Rand, inside chan struct{}, negative *atomic.Bool) {
 	t.Helper()
 	patience := time.Hour

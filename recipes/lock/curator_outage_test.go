@@ -150,8 +150,8 @@ func TestCuratorEnsembleIsReplaced(t *testing.T) {
 	})
 }
 
-// As testCluster: many contend, nobody gets anything while no server is there, and with two of
-// three back it goes on.
+// As testCluster: many contend. No client acquires anything while there is no server, and with two
+// of three servers back, acquiring continues.
 func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 	})
 }
 
-// As LeaderLatch.testCorrectWatching: one in the middle of the queue goes, and nobody is
-// granted anything by that.
+// As LeaderLatch.testCorrectWatching: a contender in the middle of the queue leaves, and that
+// grants no lock.
 func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,9 +229,9 @@ func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 	})
 }
 
-// As LeaderLatch.testNoServerAtStart and testProperCloseWithoutConnectionEstablished: a lock
-// that is asked for before there is a server is granted once there is one; and without one,
-// the wait ends with the client.
+// As LeaderLatch.testNoServerAtStart and testProperCloseWithoutConnectionEstablished: an acquire
+// that begins before there is a server succeeds once there is one. Without a server, the wait ends
+// with the client.
 func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// TestDowngradeWhoseWriteNodeIsDeleted deletes the write node before the read node beside it is
-// created, and so grants the lock to another writer.
+// TestDowngradeWhoseWriteNodeIsDeleted deletes the write node before its read node is created, and
+// so grants the lock to another writer.
 func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, withdrawn := range map[string]bool{"waits for the next writer": false, "leaves no orphan": true} {

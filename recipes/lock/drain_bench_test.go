@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// BenchmarkDrain has many goroutines of one client wait for a mutex, and measures
-// the memory that each takes and, from the holder's release on, the time per waiter.
+// BenchmarkDrain has many goroutines of one client wait for a mutex. It measures the memory of
+// each and, from the holder's release on, the time per waiter.
 func BenchmarkDrain(b *testing.B) {
 	for _, waiters := range []int{100, 1000} {
 		b.Run(fmt.Sprint(waiters), func(b *testing.B) {

@@ -12,8 +12,9 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is granted
-// without a listing, because the grant of the one ahead shows that no contender is left before that.
+// TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is
+// granted without a listing: the grant of its predecessor shows that no contender is left before
+// that.
 func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
 	t.Parallel()
 	const path, waiters = "/drain/quiet", 30
@@ -96,7 +97,8 @@ func TestAPredecessorThatGivesUpIsNoGrant(t *testing.T) {
 // bySequence compares the paths of contenders by the number that the server gave.
 func bySequence(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) }
 
-// TestAnOperatorDeletesThePredecessor: the waiter behind it must list, because the holder stands.
+// TestAnOperatorDeletesThePredecessor: the waiter behind it must list, because the holder's znode
+// exists.
 func TestAnOperatorDeletesThePredecessor(t *testing.T) {
 	t.Parallel()
 	const path = "/drain/operator"

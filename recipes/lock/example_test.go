@@ -87,7 +87,7 @@ func ExampleContextWithOwner() {
 	ctx := lock.ContextWithOwner(context.Background(), lock.NewOwner("batch 3"))
 	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 		helped := make(chan error)
-		go func() { // another goroutine of the same party re-enters
+		go func() { // another goroutine of the same owner re-enters
 			helped <- lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil })
 		}()
 		return <-helped

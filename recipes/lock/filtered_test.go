@@ -13,8 +13,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// ZooKeeper from 3.8.4 and 3.9.2 on drops a watch event whose znode the session may not read at
-// that moment, and the one-shot watch with it. These tests lose events that way.
+// From 3.8.4 and 3.9.2 on, ZooKeeper drops a watch event if the session may not read its znode at
+// that moment. The one-shot watch is lost with it. These tests lose events that way.
 
 // anyPath returns a path below dir that no other test uses, nor another run of the same one.
 func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower(rand.Text())) }

@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// FuzzNodeData reads what anybody may have put into a contender's znode.
+// FuzzNodeData reads arbitrary data of a contender's znode.
 func FuzzNodeData(f *testing.F) {
 	f.Add([]byte(`{"docent":1,"owner":"o","host":"h","pid":7,"since":"2026-01-02T03:04:05Z","data":"AAE="}`), int32(0))
 	f.Add([]byte("10.0.0.1"), int32(0))

@@ -46,7 +46,7 @@ func TestHandOffAsksNothing(t *testing.T) {
 				}
 				list := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.Pass, Times: fault.Forever})
 				for i, next := range queued {
-					// Whatever is asked from here on takes a minute to be answered.
+					// All later requests take a minute to be answered.
 					slow := srv.Rules().Add(fault.Rule{
 						Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Minute, Times: fault.Forever,
 					})
@@ -113,8 +113,8 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 					if got.err != nil {
 						t.Fatal(got.err)
 					}
-					// It was granted by a new znode, or before it heard of the end of its own,
-					// which is as if that had come a moment after the grant.
+					// It was granted by a new znode, or before it was notified of the end of its
+					// own znode. Both equal an end a moment after the grant.
 					_, stands, err := operator.Exists(t.Context(), got.lease.Node())
 					if err != nil {
 						t.Fatal(err)
@@ -211,8 +211,7 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 	}
 }
 
-// TestHandOffOnALaggingFollower has the waiter hear of everything late, in the order
-// in which it happened.
+// TestHandOffOnALaggingFollower delays all of the waiter's events, in their order.
 func TestHandOffOnALaggingFollower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

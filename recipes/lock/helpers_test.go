@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// What variables by the name of lease hide of the package.
+// Names of the package that variables called lease hide.
 var errSuspended, errNoGuard = lease.ErrSuspended, lease.ErrNoGuard
 
 type metadata = lease.Metadata

@@ -38,8 +38,8 @@ func asked(srv *zkserver.Server) (count func() int) {
 	}
 }
 
-// A holder relies on its watches. So does a waiter in a queue, save that it looks at two znodes, its
-// own and the one ahead, once in one to two session timeouts.
+// A holder relies on its watches. So does a waiter in a queue, but once in one to two session
+// timeouts it reads two znodes: its own and its predecessor's.
 func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -85,7 +85,7 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	}
 }
 
-// A write to a holder's znode, which may be a request to let go, is looked at once.
+// A write to a holder's znode, which may request its release, is read at once.
 func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 	})
 }
 
-// Whoever has the lock is looked up for a trace that somebody records, and for no other.
+// The holder is looked up for a trace that is recorded, and for no other.
 func TestAWaitThatNobodyRecordsReadsNobodysZnode(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

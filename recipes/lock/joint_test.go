@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A Multi releases its members in reverse order, those that follow one another and
-// are one client's by one transaction, whatever stands between them.
+// A Multi releases its members in reverse order. Neighbours of one client are released by one
+// transaction, in spite of other members between them.
 func TestAMultiIsReleasedInReverseOrderAndByWhoHasIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ type kind struct {
 	name string
 	// lock returns the lock of this kind at path for c. All its znodes are below path.
 	lock func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
-	// rival returns a lock that excludes the one that lock returns. Nil stands for lock itself.
+	// rival returns a lock that excludes the one that lock returns. Nil means lock itself.
 	rival func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
 
 	create    fault.Op // the request that creates its znode, once the lock has been used

@@ -71,8 +71,8 @@ func TestManyWaitersShareListings(t *testing.T) { // alone: goroutines that are 
 	})
 }
 
-// TestSharedListingUnderFaults has several attempts come at once, so that some share a listing. One
-// of the requests meets a fault, and some of the attempts may be given up meanwhile.
+// TestSharedListingUnderFaults starts several attempts at once, so that some share a listing. One
+// of the requests has a fault, and some of the attempts may withdraw meanwhile.
 func TestSharedListingUnderFaults(t *testing.T) {
 	t.Parallel()
 	const path, attempts = "/listings/faults", 12
@@ -177,8 +177,8 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 	})
 }
 
-// TestTryIsNotRefusedForAnOrphanThatHasGone: an attempt that was given up is in nobody's way once
-// its znode has gone.
+// TestTryIsNotRefusedForAnOrphanThatHasGone: a withdrawn attempt blocks no client once its znode
+// is deleted.
 func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestBoundedCalls(t *testing.T) {
 	}, zkenv.Breakable(), zkenv.Only("the contract has real servers that are silent", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
-// A participator is a lock that tells who holds it and who waits.
+// A participator is a lock that returns its holders and waiters.
 type participator interface {
 	Participants(ctx context.Context) ([]lock.Participant, error)
 }
@@ -152,8 +152,8 @@ func TestOperatorDeletesAWaiter(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestOperatorDeletesTheHolder deletes the holder's znode, after a grant at once and after a wait,
-// and lets the holder notice that by its watch, or by its release.
+// TestOperatorDeletesTheHolder deletes the holder's znode, after a grant at once and after a wait.
+// The holder notices it by its watch, or by its release.
 func TestOperatorDeletesTheHolder(t *testing.T) {
 	t.Parallel()
 	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
-// A holder that gives its session up by its own clock is back, in a new session, as soon
-// as the network is. Nobody waits for the server to expire the old one.
+// A holder that abandons its session by its own clock is back, in a new session, as soon as the
+// network is. No client waits for the server to expire the old session.
 func TestNobodyWaitsForASessionThatItsClientGaveUp(t *testing.T) {
 	t.Parallel()
 	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// TestAZnodeHoldsItsMetadataAsJSON, whatever the data are, for each attempt anew.
+// TestAZnodeHoldsItsMetadataAsJSON: each attempt writes the metadata again, whatever the data are.
 func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
 	t.Parallel()
 	host, _ := os.Hostname()

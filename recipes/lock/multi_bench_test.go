@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// BenchmarkMultiOfTen measures Lock and Release of ten free mutexes together, beside
-// one mutex, and beside ten that are locked one after another.
+// BenchmarkMultiOfTen measures Lock and Release of ten free mutexes together, compared with one
+// mutex and with ten that are locked one after another.
 func BenchmarkMultiOfTen(b *testing.B) {
 	c := newClient(b, zktest.Shared(b).Addr())
 	paths := numbered("/bench/multi", 10)

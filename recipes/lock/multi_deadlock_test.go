@@ -17,7 +17,7 @@ import (
 // a data race, which the race detector would see.
 type ward struct {
 	path    string
-	holders chan struct{} // full while somebody is in
+	holders chan struct{} // full while a client is in
 	visits  int
 	fence   int64
 }
@@ -30,7 +30,7 @@ func newWards(paths []string) []*ward {
 	return wards
 }
 
-// enter checks that nobody else is in, and that the fence has grown.
+// enter checks that no other client is in, and that the fence has grown.
 func (d *ward) enter(t testing.TB, l *lock.Lease) {
 	t.Helper()
 	select {
@@ -158,8 +158,8 @@ func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 	})
 }
 
-// TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that
-// try and give up at once, over and over.
+// TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that try and withdraw at
+// once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

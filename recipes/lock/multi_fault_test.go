@@ -73,8 +73,8 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 	})
 }
 
-// TestMultiReleasesWhatItHoldsWhenSomeAreGone has the release meet a znode that
-// somebody deleted a moment ago: one transaction of all can't succeed then.
+// TestMultiReleasesWhatItHoldsWhenSomeAreGone has the release meet a znode that an operator
+// deleted a moment ago: one transaction of all can't succeed then.
 func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -186,8 +186,8 @@ func TestMultiUndoesInReverse(t *testing.T) {
 	})
 }
 
-// TestMultiReturnsWhenItsContextEndsWithNoServer has the release of what was locked
-// not keep anybody waiting: it goes on in the background.
+// TestMultiReturnsWhenItsContextEndsWithNoServer: the release of the members that were locked
+// delays no caller, because it runs in the background.
 func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

@@ -37,8 +37,8 @@ func numbered(dir string, n int) []string {
 	return paths
 }
 
-// keepDirectories gives each of the locks' directories a child that is none of a
-// lock's business, so that the server does not remove it while requests are counted.
+// keepDirectories gives each of the locks' directories a child that the locks ignore. So the
+// server does not remove it while requests are counted.
 func keepDirectories(t testing.TB, c *framework.Client, paths []string) {
 	t.Helper()
 	for _, path := range paths {

@@ -67,7 +67,7 @@ func ExampleMutex_Unlock() {
 	// <nil> 0
 }
 
-// Who has the lock, and who waits for it: for people who look for a stuck one.
+// Participants returns the holder and the waiters, for people who look for a stuck lock.
 func ExampleMutex_Participants() {
 	queued := make(chan struct{}, 1)
 	mutex, closeAll := exampleMutex("/locks/report",

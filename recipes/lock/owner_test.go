@@ -135,9 +135,9 @@ func TestExplicitOwnerTravels(t *testing.T) {
 	})
 }
 
-// TestOwnersJoinOneAttempt has goroutines of one owner lock at the same time,
-// behind a holder: one node for all, and when the one that drives the attempt gives up,
-// another goes on from the same place.
+// TestOwnersJoinOneAttempt has goroutines of one owner lock at the same time, behind a holder.
+// There is one node for all. When the goroutine that drives the attempt withdraws, another
+// continues from the same place.
 func TestOwnersJoinOneAttempt(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/join"

@@ -28,8 +28,9 @@ var multiOfAllKinds = kind{
 	},
 }
 
-// TestNoOrphanWhenAFunctionOfTheUsersFails has the queue position and the ACL provider
-// panic, or end their goroutine, at each of their calls in turn, in all kinds of locks.
+// TestNoOrphanWhenAFunctionOfTheUsersFails has the user's functions panic, or end their goroutine.
+// These are the queue position and the ACL provider, at each of their calls in turn, in all kinds
+// of locks.
 func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 	t.Parallel()
 	failures := map[string]func(){"panic": func() { panic("by the test") }, "Goexit": runtime.Goexit}

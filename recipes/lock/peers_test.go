@@ -17,9 +17,9 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// The tests of this file, and of peers_outage_test.go, are the scenarios of bugs that users of other lock
-// libraries have reported; docs/peer-bugs.md lists all of them, with those that
-// other files answer. Each runs for every kind of lock that it can concern.
+// The tests of this file, and of peers_outage_test.go, are scenarios of bugs that users of other
+// lock libraries have reported. docs/peer-bugs.md lists all of them, with those that other files
+// answer. Each runs for every kind of lock that it can concern.
 
 // A peerCase is one scenario at one path, with one kind of lock.
 type peerCase struct {
@@ -118,7 +118,7 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
 			for ctx.Err() == nil {
-				p.remove(ctx, operator) // mostly refused: somebody is in there
+				p.remove(ctx, operator) // mostly refused, because the lock has contenders
 				<-tick.C
 			}
 		})

@@ -20,8 +20,8 @@ func digest(user, password string, perms framework.Permission) framework.ACL {
 	return framework.ACL{Perms: perms, Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// A service that may read, create and delete in a lock's directory, and do nothing
-// anywhere else, can use the lock with znodes that only it can read. Each of the three is needed.
+// A service may only read, create and delete in a lock's directory, and nothing elsewhere. It can
+// use the lock with znodes that only it can read. Each of the three permissions is needed.
 func TestTheLeastPrivilegeOfALock(t *testing.T) {
 	t.Parallel()
 	const all = framework.PermRead | framework.PermCreate | framework.PermDelete
@@ -45,7 +45,7 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 					t.Errorf("first: %v, want %v", err, c.want)
 				}
 				if c.want != nil {
-					return // what can't be deleted stands in the second's way
+					return // a znode that can't be deleted blocks the second
 				}
 				if err := useOnce(t, second); err != nil {
 					t.Errorf("second: %v", err)
@@ -87,7 +87,7 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 	return mutex(), mutex()
 }
 
-// useOnce locks the mutex, looks who has it, and releases it.
+// useOnce locks the mutex, reads its participants, and releases it.
 func useOnce(t *testing.T, m *lock.Mutex) error {
 	t.Helper()
 	return lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {

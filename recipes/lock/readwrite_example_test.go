@@ -39,8 +39,8 @@ func ExampleRWMutex() {
 	// error: <nil>
 }
 
-// What was written is read back before another writer can change it, and others
-// may read it meanwhile.
+// The writer reads its data back before another writer can change it, and others may read it
+// meanwhile.
 func ExampleRWMutex_downgrade() {
 	client, closeAll := exampleClient()
 	defer closeAll()
@@ -73,7 +73,7 @@ func ExampleRWMutex_downgrade() {
 	// readers do: true
 }
 
-// An urgent job asks whoever has the lock to let go.
+// An urgent job asks the holder to release the lock.
 func ExampleRevoke() {
 	client, closeAll := exampleClient()
 	defer closeAll()

@@ -47,8 +47,8 @@ func mustBeHeld(ctx context.Context, t testing.TB, l lock.Locker) {
 	}
 }
 
-// queueUp calls Lock on a goroutine of its own and returns once it stands in the
-// queue, as the n-th.
+// queueUp calls Lock on a goroutine of its own and returns once its znode is the n-th in the
+// queue.
 func queueUp(ctx context.Context, t testing.TB, l lock.Locker, observer *framework.Client, path string, n int) <-chan result {
 	t.Helper()
 	done := lockLater(ctx, l)

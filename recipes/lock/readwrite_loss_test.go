@@ -28,7 +28,7 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 			t.Errorf("held %d times after the loss, want 0", n)
 		}
 	}
-	// What is asked for now has nothing to do with what was lost.
+	// A later lease has nothing to do with the lost one.
 	reading2 := mustLockAs(one, t, rw.Read())
 	if st, ok, err := c.Exists(t.Context(), reading2.Node()); err != nil || !ok || st.EphemeralOwner != c.Session().ID {
 		t.Errorf("node of session %#x (%v, %v), want %#x", st.EphemeralOwner, ok, err, c.Session().ID)
@@ -44,8 +44,8 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 	}
 }
 
-// TestTheSidesAreLostOneByOneToAnOperator: CURATOR-171, where nobody noticed.
-// A read node stands for itself: it was there while the write node stood.
+// TestTheSidesAreLostOneByOneToAnOperator: CURATOR-171, where no holder noticed. A read node holds
+// by itself: it was created while the write node existed.
 func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)

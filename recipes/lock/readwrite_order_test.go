@@ -55,8 +55,8 @@ func TestAReaderIgnoresLaterWriters(t *testing.T) {
 	mustRelease(t, granted(t, writer, "the later writer"))
 }
 
-// TestAReaderBehindAQueuedWriterWaits: a stream of readers does not keep a
-// writer out for ever (Redisson issue 5379).
+// TestAReaderBehindAQueuedWriterWaits: a stream of readers does not keep a writer out forever
+// (Redisson issue 5379).
 func TestAReaderBehindAQueuedWriterWaits(t *testing.T) {
 	t.Parallel()
 	const path = "/rw/fair"

@@ -94,8 +94,8 @@ func TestTheSidesOfOneOwnerAreUnlockedByThemselves(t *testing.T) {
 	}
 }
 
-// TestWhoDiesInTheQueueIsPassed: Redisson issues 2278 and 3730, where the queue
-// entries of the dead kept everybody waiting.
+// TestWhoDiesInTheQueueIsPassed: Redisson issues 2278 and 3730, where the queue entries of dead
+// clients blocked all others.
 func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 	t.Parallel()
 	const path = "/rwowner/dead"

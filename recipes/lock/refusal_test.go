@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// What TryLock says where somebody is ahead in the queue of a semaphore mutex, or
-// something else went wrong there: ErrHeld, alone, or what went wrong.
+// If a client is ahead in the queue of a semaphore mutex, TryLock returns ErrHeld alone. If
+// something else went wrong there, TryLock returns that error.
 func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 		if _, err := m.TryLock(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
-		// Nobody may create in the queue.
+		// No client may create in the queue.
 		if _, err := other.SetACL(t.Context(), path+"/locks", framework.ReadOnlyACL(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 	})
 }
 
-// Who comes second takes back what it created, once.
+// A contender that comes second deletes what it created, once.
 func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 			_, err := m.TryLock(t.Context())
 			refused <- err
 		}()
-		<-entering.Hit() // it has looked, and seen nobody
+		<-entering.Hit() // it has listed, and found no other contender
 		if _, err := other.Create(t.Context(), path+"/leases/another", nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}

@@ -149,8 +149,8 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// TestEachRequestIsToldOnce: not again after a reconnection, but again when it
-// is made again; and to whoever has the lock next.
+// TestEachRequestIsReportedOnce: a request is not reported again after a reconnection. It is
+// reported again when it is made again, and to the next holder.
 func TestEachRequestIsToldOnce(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)

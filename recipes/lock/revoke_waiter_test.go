@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRevocationOfAWaiter asks a waiter to let go. Its function is called once, with the lease,
-// when the waiter has the lock.
+// TestRevocationOfAWaiter requests the release from a waiter. Its function is called once, with
+// the lease, when the waiter has the lock.
 func TestRevocationOfAWaiter(t *testing.T) {
 	t.Parallel()
 	for _, k := range kindsThat(withParticipants) {

@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// Whoever has the lease may release it, here another goroutine.
+// Any goroutine that has the lease may release it.
 func ExampleSemaphoreMutex() {
 	client, closeAll := exampleClient()
 	defer closeAll()

@@ -58,8 +58,8 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
-// TestSemaphoreMutexLayout looks at the znodes while somebody holds and somebody
-// waits: they are what Curator's InterProcessSemaphoreMutex has.
+// TestSemaphoreMutexLayout reads the znodes of a holder and a waiter: they are those of Curator's
+// InterProcessSemaphoreMutex.
 func TestSemaphoreMutexLayout(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -146,8 +146,8 @@ func TestSemaphoreMutexBesideCurator(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexCountsAllLeases has a foreign child where leases are, which
-// Curator counts, and one in the queue, which nobody waits for.
+// TestSemaphoreMutexCountsAllLeases has a foreign child among the leases, which Curator counts,
+// and one in the queue, which no contender waits for.
 func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -169,10 +169,9 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexOperatorDeletesAWaiter takes znodes of the one whose turn it
-// is away: its lease, so that it makes another, and then its place in the queue, which
-// makes it queue again. Whoever comes next then has its turn: the two must not
-// wait for each other's leases.
+// TestSemaphoreMutexOperatorDeletesAWaiter deletes znodes of the first waiter. After its lease, it
+// makes another. After its znode in the queue, it queues again. The next waiter then is the first:
+// the two must not wait for each other's leases.
 func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -206,8 +205,8 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexWaiterGivesUp has the one whose turn it is give up: the
-// next goes on at once (Curator 462: an interrupted waiter leaves no lease).
+// TestSemaphoreMutexWaiterWithdraws has the first waiter withdraw. The next continues at once
+// (Curator 462: an interrupted waiter leaves no lease).
 func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -233,8 +232,8 @@ func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexLeavesTheQueueLate has the holder's znode in the queue
-// stand for longer than its lease: nobody is granted twice, and nobody is forgotten.
+// TestSemaphoreMutexLeavesTheQueueLate deletes the holder's lease before its znode in the queue:
+// no client is granted the lock twice, and none is forgotten.
 func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

@@ -35,9 +35,9 @@ func TestOwnSessionOnly(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestOldSessionsNodeOfTheSameAttemptIsNotTaken leaves a node with the attempt's
-// name in the directory that belongs to another session, as a lagging server
-// would list the node of the client's previous session.
+// TestOldSessionsNodeOfTheSameAttemptIsNotTaken leaves a node with the attempt's name in the
+// directory. It belongs to another session, as a lagging server would list the node of the
+// client's previous session.
 func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 	t.Parallel()
 	const path = "/own/old"

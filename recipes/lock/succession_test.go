@@ -18,9 +18,9 @@ import (
 // sessionAtStake is the session timeout of the tests that lose sessions.
 const sessionAtStake = 4 * time.Second
 
-// lossAndSuccession lets holder have the mutex at path and next wait for it,
-// calls cutOff, and returns when the holder learned of its loss and when next
-// was granted, both seen from outside ZooKeeper.
+// lossAndSuccession lets holder have the mutex at path and next wait for it, and calls cutOff. It
+// returns when the holder learned of its loss and when next was granted, both seen from outside
+// ZooKeeper.
 func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string, cutOff func()) (lost, granted time.Time) {
 	t.Helper()
 	lease := mustLock(t, newMutex(t, holder, path))
@@ -50,9 +50,8 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 	return lost, got.at
 }
 
-// TestLossBeforeSuccession cuts the holder off without a word, ten times at
-// once, at moments spread over a second so that heartbeats and ticks are met at
-// all phases.
+// TestLossBeforeSuccession silently cuts the holder off, ten times at once. The moments are spread
+// over a second, to meet heartbeats and ticks at all phases.
 func TestLossBeforeSuccession(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {

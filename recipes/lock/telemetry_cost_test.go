@@ -55,8 +55,8 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 	}
 }
 
-// BenchmarkTelemetry measures Lock and Release of a free mutex on a server in the
-// process, with nobody listening and with all kept.
+// BenchmarkTelemetry measures Lock and Release of a free mutex on a server in the process, without
+// telemetry and with all of it recorded.
 func BenchmarkTelemetry(b *testing.B) {
 	addr, dialer := serverInProcess(b)
 	run := func(name string, c *framework.Client) {

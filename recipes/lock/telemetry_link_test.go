@@ -30,8 +30,8 @@ func attr(s tracetest.SpanStub, key string) string {
 	return ""
 }
 
-// TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in
-// all environments, and for nothing where it is not wanted or nobody records it.
+// TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in all
+// environments. It expects none if the trace is not wanted or not recorded.
 func TestTraceparentInTheNode(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -160,8 +160,8 @@ func TestContextStaysInItsTrace(t *testing.T) {
 	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
-// TestOneHoldSpanForAParty has two goroutines of one owner lock at once, behind
-// somebody else: one waits in the queue, the other for the first.
+// TestOneHoldSpanForAnOwner has two goroutines of one owner lock at once, behind another client.
+// One waits in the queue, the other for the first.
 func TestOneHoldSpanForAParty(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -198,8 +198,8 @@ func TestOneHoldSpanForAParty(t *testing.T) {
 	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
-// TestUnfairMutexBlockedInTheProcess has two calls of one client contend: they wait
-// for each other without a request, and are linked all the same.
+// TestUnfairMutexBlockedInTheProcess has two calls of one client contend. They wait for each other
+// without a request, and are linked nevertheless.
 func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

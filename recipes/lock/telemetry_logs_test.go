@@ -48,7 +48,7 @@ func TestLogs(t *testing.T) {
 		type line struct {
 			level  zapcore.Level
 			text   string
-			fields []string // beside those that all have
+			fields []string // in addition to those that all have
 			span   string   // that it belongs to
 		}
 		want := []line{
@@ -79,8 +79,8 @@ func TestLogs(t *testing.T) {
 	}, zkenv.Only("the lines are the same in all worlds", zkenv.Embedded))
 }
 
-// TestNoSecrets lives through everything with a digest credential and node data,
-// and looks for them in all that leaves the process by telemetry.
+// TestNoSecrets runs everything with a digest credential and node data, and looks for them in all
+// that leaves the process by telemetry.
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()
 	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"

@@ -78,8 +78,8 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
 }
 
-// TestPanicEndsTheAcquire has a user's function panic while Lock is about to return:
-// nobody waits any more, and the spans say so.
+// TestPanicEndsTheAcquire has a user's function panic while Lock is about to return: no caller
+// waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// TestMetrics holds the metrics of all kinds of locks, after each has been through
-// all that can happen to it, against what they have to be.
+// TestMetrics runs every event of all kinds of locks, and compares their metrics with the expected
+// ones.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	for _, kind := range observedKinds() {
@@ -35,8 +35,8 @@ func TestMetrics(t *testing.T) {
 // long is how long locks are held and waited for: in the middle of a bucket.
 const long = 2 * time.Second
 
-// liveThroughAll gets a's lock when it is free, after a wait, not in time, not by
-// a try, again while it has it, and loses it.
+// liveThroughAll acquires a's lock in all ways: at once, after a wait, not in time, not by a try,
+// and by re-entry. Then it loses the lock.
 func liveThroughAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// Where a broken connection costs the lock, it does from the grant on, and not only once
-// the lock has been held for as long as its znode may go unwatched.
+// If a broken connection costs the lock, it does so from the grant on. It does not begin only
+// after the time that the lock's znode may be unwatched.
 func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

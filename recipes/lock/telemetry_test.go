@@ -219,7 +219,7 @@ func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 	}
 }
 
-// revoked: b asks a to let go, and a does.
+// revoked: b requests a's release, and a releases.
 func revoked(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	released := make(chan error, 1)

@@ -121,8 +121,8 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	}, zkenv.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", zkenv.Embedded))
 }
 
-// TestUnfairMutexReleaseTakesNothingFromTheSuccessor loses the reply to the
-// deletion and keeps the holder away until somebody else has the lock.
+// TestUnfairMutexReleaseTakesNothingFromTheSuccessor loses the reply to the deletion and keeps the
+// holder away until another client has the lock.
 func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
@@ -165,8 +165,8 @@ func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	}
 }
 
-// TestUnfairMutexCleanUpTakesNothingFromOthers gives up with the create on its
-// way, before which somebody else gets the lock.
+// TestUnfairMutexCleanUpTakesNothingFromOthers withdraws with the create on its way, before which
+// another client acquires the lock.
 func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -189,10 +189,9 @@ func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt gives up with the create on
-// its way, and has the same client lock again with the same data: the clean-up
-// must not take the second's znode for the first's, nor the second the first's
-// for its own.
+// TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt withdraws with the create on its way, and
+// has the same client lock again with the same data. The clean-up must not take the second's znode
+// for the first's, nor the second the first's for its own.
 func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
@@ -225,8 +224,8 @@ func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
 	}
 }
 
-// TestUnfairMutexLostLeaseTakesNothingFromOthers has an operator delete the
-// holder's znode and somebody else lock, before and after the loss is noticed.
+// TestUnfairMutexLostLeaseTakesNothingFromOthers has an operator delete the holder's znode and
+// another client lock, before and after the loss is noticed.
 func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -255,8 +254,8 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexIsNobodyElsesCreate loses the connection before the create, and
-// lets somebody else have the lock before it is tried again.
+// TestUnfairMutexIsNobodyElsesCreate loses the connection before the create. Another client has
+// the lock before the create is tried again.
 func TestUnfairMutexIsNobodyElsesCreate(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {

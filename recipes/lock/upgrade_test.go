@@ -59,8 +59,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeAfterTheReadSideIsLost: a lost lease stands in nobody's way,
-// released or not.
+// TestUpgradeAfterTheReadSideIsLost: a lost lease blocks no client, released or not.
 func TestUpgradeAfterTheReadSideIsLost(t *testing.T) {
 	t.Parallel()
 	const path = "/upgrade/lost"

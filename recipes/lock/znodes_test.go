@@ -76,8 +76,7 @@ func mustSync(t testing.TB, c *framework.Client, path string) {
 	}
 }
 
-// ephemerals returns the lock's znodes that belong to a session: those of
-// holders and waiters, and ghosts.
+// ephemerals returns the lock's znodes that belong to a session: holders, waiters and orphans.
 func ephemerals(t testing.TB, c *framework.Client, path string) []string {
 	t.Helper()
 	mustSync(t, c, path)

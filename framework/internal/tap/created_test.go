@@ -94,7 +94,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 					if opcode != opCreate2 {
 						t.Errorf("opcode %d was sent, want that whose reply has a Stat", opcode)
 					}
-					p.pieces(createdReply(first, 0, tc.path, 100), n) // of no create: nobody wants what it has
+					p.pieces(createdReply(first, 0, tc.path, 100), n) // of no create: its content is not wanted
 					p.pieces(createdReply(xid, tc.code, tc.path, 1), n)
 					st, ok := f.End()
 					want := proto.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}
@@ -102,7 +102,7 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 						t.Errorf("in pieces of %d: %+v, %v, want %+v, %v", n, st, ok, want, tc.want)
 					}
 					xid, _ = p.create("/a-", 3)
-					p.pieces(createdReply(xid, 0, "/a-0000000008", 1), n) // nobody follows it
+					p.pieces(createdReply(xid, 0, "/a-0000000008", 1), n) // no caller follows it
 				})
 			})
 		}

@@ -40,7 +40,7 @@ func TestAFramesDeadlineHoldsToAThirtySecond(t *testing.T) {
 					},
 					"write": func() error {
 						_ = p.client.SetWriteDeadline(time.Now().Add(limit))
-						_, err := p.client.Conn.Write(make([]byte, 4)) // the Tap's own tells nobody
+						_, err := p.client.Conn.Write(make([]byte, 4)) // the Tap's own write reports nothing
 						return err
 					},
 				} {

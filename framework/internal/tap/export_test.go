@@ -14,7 +14,7 @@ func Held(c *Conn) int { return cap(c.reader.frame) }
 // Outgoing returns what is sent for a frame.
 func Outgoing(c *Conn, p []byte) []byte { return c.outgoing(p) }
 
-// Pose sends a question whose answer may have limit bytes, and that nobody waits for.
+// Pose sends a question whose answer may have limit bytes, and that no caller waits for.
 func Pose(c *Conn, opcode proto.Opcode, limit int) {
 	c.pose(&question{limit: limit, ended: make(chan struct{})}, opcode, nil)
 }

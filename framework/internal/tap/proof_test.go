@@ -119,8 +119,8 @@ func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
 	})
 }
 
-// TestTheLeastTimeoutOfASessionCounts has a second server that grants more: a new leader goes by
-// the timeout that the session began with.
+// TestTheLeastTimeoutOfASessionCounts has a second server that grants more: a new leader uses the
+// timeout that the session began with.
 func TestTheLeastTimeoutOfASessionCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)

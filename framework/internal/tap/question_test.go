@@ -132,7 +132,7 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 	})
 }
 
-// Whatever ends the connection ends the questions.
+// Each end of the connection ends the questions.
 func TestAQuestionEndsWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(p *peer){
 		"the server closes it":          func(p *peer) { p.server.Close(); io.ReadAll(p.client) },

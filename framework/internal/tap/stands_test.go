@@ -99,7 +99,7 @@ func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
 	})
 }
 
-// Whatever length an answer to a handshake has, it is one or it is refused.
+// An answer to a handshake of any length is one or is refused.
 func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := greeting(7)
@@ -151,7 +151,7 @@ func TestABodyMayArriveInTwoReads(t *testing.T) {
 	})
 }
 
-// What is no frame of a request passes as it is, and nothing is noted.
+// Bytes that are no frame of a request pass unchanged, and nothing is recorded.
 func TestWhatIsNoRequestPassesUnnoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
