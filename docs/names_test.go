@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)[`/]")
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)[`/]")
 
 // The documentation names the test behind each guarantee, so the tests have to exist.
 func TestTheTestsThatPagesNameExist(t *testing.T) {

@@ -136,7 +136,7 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 	}
 }
 
-func TestAddAuth_of_a_refused_credential_leaves_the_client_as_it_was(t *testing.T) {
+func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -210,7 +210,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 }
 
 // The credential is good, and another one is not.
-func TestAddAuth_tells_that_the_client_is_refused_all_the_same(t *testing.T) {
+func TestAddAuth_reports_a_refused_client(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithAuth("nosuchscheme", digest(secret)))

@@ -174,7 +174,7 @@ func TestReady_does_not_wait_for_a_connection(t *testing.T) {
 }
 
 // Close ends a request that no server answers.
-func TestCloseEndsWhatIsAsked(t *testing.T) {
+func TestClose_ends_questions(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		srv.Freeze()

@@ -90,7 +90,7 @@ const (
 	secretData = "node-c0ntent"
 )
 
-func TestADigestCredentialOpensWhatItsACLProtectsAndShowsNowhere(t *testing.T) {
+func TestDigestCredential(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	proxy := zkproxy.Run(t, server.Addr())
@@ -133,7 +133,7 @@ func TestADigestCredentialOpensWhatItsACLProtectsAndShowsNowhere(t *testing.T) {
 	rec.check(t, secret, digest, secretData)
 }
 
-func TestARefusedCredentialIsAStateAndAnErrorAndNoLoop(t *testing.T) {
+func TestRefusedCredential_is_state_and_error(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var rec record
@@ -157,7 +157,7 @@ func TestARefusedCredentialIsAStateAndAnErrorAndNoLoop(t *testing.T) {
 	rec.check(t, secret)
 }
 
-func TestACredentialThatIsNotAnsweredAtAReconnectionIsSentAgain(t *testing.T) {
+func TestCredential_unanswered_at_reconnection(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var seen trail

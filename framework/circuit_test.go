@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestCircuitBreakingFoldsAFlappingConnectionIntoOneSuspension(t *testing.T) {
+func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var all, folded trail
@@ -66,7 +66,7 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 	})
 }
 
-func TestCircuitBreakingWithoutWaitsPassesEverythingOn(t *testing.T) {
+func TestCircuitBreaking_without_waits(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var folded trail
@@ -101,7 +101,7 @@ func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
 // As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
 // the policy allows no further retry, in any state of the connection. It then reports the present
 // state.
-func TestCuratorCircuitClosesWhenItsPolicyGivesUp(t *testing.T) {
+func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy retry.Policy
 		want   []framework.State

@@ -18,33 +18,33 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func TestASessionThatWasGivenUpIsClosedWhenAServerIsReached(t *testing.T) {
+func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
+		g := newAbandonedSession(t, srv)
 		g.heal()
-		g.rests(t, 10*time.Millisecond)
-		if err := g.client.AwaitConnected(t.Context()); err != nil || g.client.Session().ID == g.ghost {
-			t.Errorf("session %#x of %#x's client: %v", g.client.Session().ID, g.ghost, err)
+		g.existsForMargin(t, 10*time.Millisecond)
+		if err := g.client.AwaitConnected(t.Context()); err != nil || g.client.Session().ID == g.id {
+			t.Errorf("session %#x of %#x's client: %v", g.client.Session().ID, g.id, err)
 		}
 	})
 }
 
 // A handshake that was held up may take the session from the connection that is to
 // close it.
-func TestASessionIsClosedWhileHandshakesThatWereHeldUpArrive(t *testing.T) {
+func TestAbandonedSession_closed_among_late_handshakes(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
+		g := newAbandonedSession(t, srv)
 		g.gate.open()
 		g.proxy.Heal()
-		g.rests(t, time.Second)
+		g.existsForMargin(t, time.Second)
 	})
 }
 
 func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 	t.Parallel()
-	const attempt = mourned / 4
+	const attempt = abandonTimeout / 4
 	for name, tc := range map[string]struct {
 		op     fault.Op
 		action fault.Action
@@ -64,24 +64,24 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				g := digGrave(t, srv)
-				rule := fault.Rule{Session: g.ghost, Op: tc.op, Action: tc.action}
+				g := newAbandonedSession(t, srv)
+				rule := fault.Rule{Session: g.id, Op: tc.op, Action: tc.action}
 				if tc.action == fault.DelayReply {
 					rule.Delay = attempt / 2
 				}
 				struck := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
 				g.heal()
-				g.rests(t, tc.within)
+				g.existsForMargin(t, tc.within)
 				await(t, struck.Hit(), "the fault")
 			})
 		})
 	}
 	t.Run("the dial fails", func(t *testing.T) {
 		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			g := digGrave(t, srv)
+			g := newAbandonedSession(t, srv)
 			g.refuse.Store(1) // the client's own dial is under way already
 			g.heal()
-			g.rests(t, time.Second)
+			g.existsForMargin(t, time.Second)
 			if n := g.dials.Load(); n != 2 {
 				t.Errorf("%d dials, want one that failed and one more", n)
 			}
@@ -95,11 +95,11 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		core, logs := observer.New(zap.DebugLevel)
-		g := digGrave(t, srv, framework.WithLogger(zap.New(core)))
-		cut := g.proxy.Rules().Add(fault.Rule{Session: g.ghost, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
+		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
+		cut := g.proxy.Rules().Add(fault.Rule{Session: g.id, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
 		g.heal()
-		const limit = mourned + respite
-		g.rests(t, limit+2*time.Second+2*zkserver.DefaultTick)
+		const limit = abandonTimeout + leaseMargin
+		g.existsForMargin(t, limit+2*time.Second+2*zkserver.DefaultTick)
 		if n := cut.Hits(); n < 3 || n > 30 {
 			t.Errorf("%d attempts", n)
 		}
@@ -127,14 +127,14 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
-		g.ends(t, mourned)
+		g := newAbandonedSession(t, srv)
+		g.ends(t, abandonTimeout)
 		g.proxy.ResetRequests()
 		g.heal()
 		<-time.After(time.Minute)
 		handshakes, closes := 0, 0
 		for _, rq := range g.proxy.Requests() {
-			if rq.Session == g.ghost && rq.Op == fault.Connect {
+			if rq.Session == g.id && rq.Op == fault.Connect {
 				handshakes++
 			}
 			if rq.Op == fault.CloseSession {

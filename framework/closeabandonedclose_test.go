@@ -26,7 +26,7 @@ func closesInTime(t *testing.T, c *framework.Client) {
 	}
 }
 
-func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
+func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		rule fault.Rule
@@ -41,20 +41,20 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				g := digGrave(t, srv)
-				tc.rule.Session = g.ghost
+				g := newAbandonedSession(t, srv)
+				tc.rule.Session = g.id
 				g.proxy.Rules().Add(tc.rule)
 				g.heal()
 				if err := g.client.AwaitConnected(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				<-time.After(respite + time.Millisecond) // in virtual time: as far as it gets by itself
-				if !g.haunts() {
+				<-time.After(leaseMargin + time.Millisecond) // in virtual time: as far as it gets by itself
+				if !g.exists() {
 					t.Fatal("the session has ended before Close")
 				}
 				closesInTime(t, g.client)
-				if g.haunts() == tc.want {
-					t.Errorf("when Close has returned the session has ended: %v, want %v", !g.haunts(), tc.want)
+				if g.exists() == tc.want {
+					t.Errorf("when Close has returned the session has ended: %v, want %v", !g.exists(), tc.want)
 				}
 			})
 		})
@@ -62,28 +62,28 @@ func TestCloseLeavesTheClosingOfAnEarlierSessionAMoment(t *testing.T) {
 }
 
 // A caller that closes the client needs no lease margin any more.
-func TestCloseEndsTheRespite(t *testing.T) {
+func TestClose_ends_the_lease_margin(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
+		g := newAbandonedSession(t, srv)
 		g.heal()
 		if err := g.client.AwaitConnected(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if !g.haunts() {
+		if !g.exists() {
 			t.Fatal("the session has ended before Close")
 		}
 		closesInTime(t, g.client)
-		if g.haunts() {
+		if g.exists() {
 			t.Error("Close has returned, with a connection, and the session has not ended")
 		}
 	})
 }
 
-func TestCloseWaitsForNoServerToCloseAnEarlierSession(t *testing.T) {
+func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
+		g := newAbandonedSession(t, srv)
 		closesInTime(t, g.client)
 		if n := g.dials.Load(); n != 0 {
 			t.Errorf("%d dials", n)
@@ -91,7 +91,7 @@ func TestCloseWaitsForNoServerToCloseAnEarlierSession(t *testing.T) {
 	})
 }
 
-func TestARealServerClosesASessionThatWasGivenUp(t *testing.T) {
+func TestAbandonedSession_on_a_real_server(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		timeout time.Duration

@@ -127,7 +127,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 	}
 }
 
-func TestTheACLProviderIsAskedForEveryZnodeAndItsParents(t *testing.T) {
+func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 	t.Parallel()
 	readOnly := []framework.ACL{{Perms: framework.PermRead | framework.PermDelete, Scheme: "world", ID: "anyone"}}
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t), framework.WithACLProvider(func(path string) []framework.ACL {
@@ -195,7 +195,7 @@ func TestRetriesAreObservedAndClassified(t *testing.T) {
 	}
 }
 
-func TestAnOperationEndsWithItsSessionWhereThatIsTheClientsPolicy(t *testing.T) {
+func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	proxy := zkproxy.Run(t, server.Addr())

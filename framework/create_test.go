@@ -82,7 +82,7 @@ func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
 	wantErr(t, "create without its parent", err, framework.ErrNoNode)
 }
 
-func TestAProtectedCreateFindsItsZnodeWhenTheReplyIsLost(t *testing.T) {
+func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	for _, tc := range []struct {
@@ -135,7 +135,7 @@ func named(names []string, part string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, part) })
 }
 
-func TestAProtectedCreateThatIsCancelledLeavesNoZnode(t *testing.T) {
+func TestProtectedCreate_when_canceled(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	for _, tc := range []struct {
@@ -181,7 +181,7 @@ func TestAProtectedCreateThatIsCancelledLeavesNoZnode(t *testing.T) {
 	}
 }
 
-func TestAProtectedCreateNeverTakesAZnodeOfAnotherSession(t *testing.T) {
+func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	proxy := zkproxy.Run(t, server.Addr())

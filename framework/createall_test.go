@@ -107,7 +107,7 @@ func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 	}
 }
 
-func TestCreateAllMakesMissingParentsAndAsksNoMoreThanItHasTo(t *testing.T) {
+func TestCreateAll_makes_missing_parents(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
@@ -153,7 +153,7 @@ func TestCreateAllFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 	}
 }
 
-func TestCreateAllBeginsAnewWhenSomeOfItsZnodesAreDeletedBeforeItFindsThem(t *testing.T) {
+func TestCreateAll_recreates_when_znodes_were_deleted(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	observer := connect(t, server.Addr())

@@ -19,7 +19,7 @@ func twoCredentials() []framework.Option {
 	}
 }
 
-func TestAClientServesOnceAllItsCredentialsAreAccepted(t *testing.T) {
+func TestCredentials_are_accepted_before_requests(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
@@ -54,7 +54,7 @@ func TestAClientServesOnceAllItsCredentialsAreAccepted(t *testing.T) {
 	})
 }
 
-func TestACredentialThatIsNotAnsweredCostsTheConnection(t *testing.T) {
+func TestCredential_without_an_answer(t *testing.T) {
 	t.Parallel()
 	const limit = 500 * time.Millisecond
 	const longest = 200 * time.Millisecond // the pause before a second attempt
@@ -79,7 +79,7 @@ func TestACredentialThatIsNotAnsweredCostsTheConnection(t *testing.T) {
 	})
 }
 
-func TestARefusedCredentialIsTriedAgainAtAPaceThatSlowsDown(t *testing.T) {
+func TestRefusedCredential_is_retried_ever_slower(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail

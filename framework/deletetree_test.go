@@ -9,7 +9,7 @@ import (
 )
 
 // A server reaps a container once its last child is gone, which DeleteTree sees to.
-func TestDeleteTreeOfWhatSomebodyElseDeletesInTheMeantimeIsNoError(t *testing.T) {
+func TestDeleteTree_while_another_client_deletes(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		tr, way, other, path := newTraces(), w.Route(t), w.Client(t), fresh(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // docs/concurrency.md lists them. Not parallel: it counts goroutines and bytes.
-func TestAClientHasAFixedNumberOfGoroutinesAndBuffersOfTheGivenSize(t *testing.T) {
+func TestFootprint(t *testing.T) {
 	server := zktest.Shared(t)
 	const clients = 20
 	const goroutinesEach, bytesEach = 5, 200 << 10

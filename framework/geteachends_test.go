@@ -27,7 +27,7 @@ func (l late) Done() <-chan struct{} {
 }
 
 // The context of a GetEach ends just when its replies have come: they say more.
-func TestGetEachWhoseContextEndsBesideItsReplies(t *testing.T) {
+func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)

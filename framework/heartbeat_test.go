@@ -57,7 +57,7 @@ func mustTakeHold(t *testing.T, c *framework.Client) *framework.SessionHold {
 	return h
 }
 
-func TestTheHeartbeatIsATransactionWhereNoWriteWentOut(t *testing.T) {
+func TestHeartbeat_without_writes(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
@@ -173,7 +173,7 @@ func sentAt(proxy *zkproxy.Proxy, op fault.Op) []time.Time {
 }
 
 // With holds a connection is closed long before its session is in danger.
-func TestAServerThatStopsAnsweringCostsTheConnectionEarly(t *testing.T) {
+func TestHeartbeat_without_answers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		holds  bool
@@ -218,7 +218,7 @@ func TestAServerThatStopsAnsweringCostsTheConnectionEarly(t *testing.T) {
 
 // A session of which something is secured ends when it can't be certain any more; one
 // of which nothing is, when it can't be presumed.
-func TestWhatASessionIsGivenUpBy(t *testing.T) {
+func TestSession_is_abandoned_by(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, c *framework.Client)

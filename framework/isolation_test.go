@@ -10,7 +10,7 @@ import (
 
 // A follower that is cut off from its leader goes on answering reads and pings,
 // so nothing but the lease clock tells in time.
-func TestAHoldIsLostBeforeTheLeaderExpiresASessionOnAFollowerThatIsCutOff(t *testing.T) {
+func TestHold_on_an_isolated_follower(t *testing.T) {
 	t.Parallel()
 	ensemble := zktest.RunEnsemble(t, 3)
 	leader, err := ensemble.Leader(within(t, patience))

@@ -61,9 +61,9 @@ func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
 	}
 }
 
-// TestKnownByDataGivesUp ends ctx with the create on its way: what it makes goes,
+// TestKnownByData_ends ends ctx with the create on its way: what it makes goes,
 // and a create that follows waits for that.
-func TestKnownByDataGivesUp(t *testing.T) {
+func TestKnownByData_ends(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {

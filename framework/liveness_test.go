@@ -170,7 +170,7 @@ func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
 	}
 }
 
-func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
+func TestFrozenServer_of_three(t *testing.T) {
 	t.Parallel()
 	ensemble := zktest.RunEnsemble(t, 3)
 	for _, tc := range []struct {
@@ -190,7 +190,7 @@ func TestOneFrozenServerOfThreeCostsNeitherTheSessionNorLong(t *testing.T) {
 }
 
 // freezeOne freezes a server. How soon the client is usable again is up to the machine as well:
-// TestAFrozenFrontEndCostsTheConnectTimeoutAndASecond is exact. The session has to survive.
+// TestFrozenFrontEnd_costs_the_connect_timeout is exact. The session has to survive.
 func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, other *zktest.Server, cut func()) error) {
 	t.Helper()
 	const connectTimeout = time.Second

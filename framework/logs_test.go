@@ -18,7 +18,7 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-func TestEachChangeOfStateIsLoggedOnceAtALevelThatSaysHowBadItIs(t *testing.T) {
+func TestLog_of_state_changes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		for _, tc := range []struct {

@@ -209,7 +209,7 @@ func (brokenMeter) RegisterCallback(metric.Callback, ...metric.Observable) (metr
 }
 
 // Not parallel: OpenTelemetry has one error handler.
-func TestAnInstrumentThatCannotBeHadFailsNothingAndIsReported(t *testing.T) {
+func TestInstrument_that_fails_is_reported(t *testing.T) {
 	var reported []error
 	before := otel.GetErrorHandler()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { reported = append(reported, err) }))

@@ -269,7 +269,7 @@ func TestWithServers(t *testing.T) {
 	}
 }
 
-func TestASourceOfServersThatFailsIsToldWithoutALoop(t *testing.T) {
+func TestServerSource_that_fails(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, _ *zkserver.Server) {
 		calls := 0

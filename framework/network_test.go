@@ -46,7 +46,7 @@ func (n *nameServer) names() []string {
 	return slices.Clone(n.asked)
 }
 
-func TestNamesAreResolvedAtEachConnectionAndOneByOne(t *testing.T) {
+func TestNames_are_resolved_at_each_connection(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
@@ -160,7 +160,7 @@ func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
 
 // An ensemble that was wiped knows neither the session nor what the client has
 // seen: its servers drop the connection without a word.
-func TestAClientLeavesItsSessionWhereTheEnsembleWasWiped(t *testing.T) {
+func TestSession_on_a_wiped_ensemble(t *testing.T) {
 	t.Parallel()
 	wiped := zktest.Run(t)
 	names := nameServer{table: map[string]string{"zk.test:2181": zktest.Shared(t).Addr()}}
@@ -175,7 +175,7 @@ func TestAClientLeavesItsSessionWhereTheEnsembleWasWiped(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsDroppedAtOnceIsNotMadeInATightLoop(t *testing.T) {
+func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))

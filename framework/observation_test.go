@@ -40,7 +40,7 @@ func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 	})
 }
 
-func TestASpanTellsOfTheLastAttemptWhereRetriesWereInVain(t *testing.T) {
+func TestSpan_reports_the_last_attempt(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		tr, way := newTraces(), w.Route(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestALongOutageIsRetriedWithPausesAndLoggedSeldom has a call retry through an outage that ends
+// TestOutage_is_retried_with_pauses has a call retry through an outage that ends
 // the session. The policy pauses for a millisecond only.
-func TestALongOutageIsRetriedWithPausesAndLoggedSeldom(t *testing.T) {
+func TestOutage_is_retried_with_pauses(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const outage = 10 * time.Minute

@@ -36,7 +36,7 @@ func small(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framew
 	return virtual(t, srv, append(opts, framework.WithMaxPacket(framework.DefaultMaxRequest, framework.MinPacket))...)
 }
 
-func TestAnOversizedReplyFailsItsRequestAndKeepsTheConnection(t *testing.T) {
+func TestOversizedReply_keeps_the_connection(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		dir, node := oversized(t, srv)
 		var seen trail
@@ -75,7 +75,7 @@ func TestAnOversizedReplyFailsItsRequestAndKeepsTheConnection(t *testing.T) {
 }
 
 // The transaction has been done: only its reply is left out.
-func TestAnOversizedReplyToATransactionIsAnUnknownOutcome(t *testing.T) {
+func TestOversizedReply_to_a_transaction(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c := small(t, srv, framework.WithStateListener(seen.add))

@@ -52,9 +52,9 @@ func hold(op fault.Op) func(*zkserver.Server) {
 	}
 }
 
-// TestAFrozenFrontEndCostsTheConnectTimeoutAndASecond freezes the client's server, or the one that
+// TestFrozenFrontEnd_costs_the_connect_timeout freezes the client's server, or the one that
 // it goes to when its connection is cut.
-func TestAFrozenFrontEndCostsTheConnectTimeoutAndASecond(t *testing.T) {
+func TestFrozenFrontEnd_costs_the_connect_timeout(t *testing.T) {
 	t.Parallel()
 	const connectTimeout = time.Second
 	for name, trouble := range map[string]func(srv *zkserver.Server, current, next *zkserver.Frontend){

@@ -89,7 +89,7 @@ func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
 	wantErr(t, "reconfig", err, framework.ErrReconfigDisabled)
 }
 
-func TestAFaultyReconfigIsRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestReconfig_refuses_faulty_arguments(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "localhost", framework.WithDialer(refuse))
 	const good = "server.1=a:1:2:participant;2181"

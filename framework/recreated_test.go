@@ -111,7 +111,7 @@ func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
 }
 
 // A tree is deleted whoever adds to it meanwhile.
-func TestDeleteTreeDeletesWhatOthersCreateAfterALostReply(t *testing.T) {
+func TestDeleteTree_after_a_lost_reply(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		path := fresh(t)
 		tree := lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error { return c.DeleteTree(ctx, path) }}

@@ -38,7 +38,7 @@ func saslACL(name string) framework.ACLOption {
 	return framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "sasl", ID: name})
 }
 
-func TestSASL_proves_who_the_client_is_on_every_connection(t *testing.T) {
+func TestSASL_authenticates_every_connection(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, saslServer(t))
 	var rec record

@@ -16,7 +16,7 @@ import (
 // TestSecureWaitsAsLongAsTheSessionCanBeValid asks for a proof when the certain deadline has
 // passed and the session is presumed to be valid. There is no connection for longer than an
 // operation waits for one.
-func TestSecureWaitsAsLongAsTheSessionCanStand(t *testing.T) {
+func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed
 		srv := zkserver.Run(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestTheSessionTellsWhatWasNegotiatedAndUntilWhenItStands(t *testing.T) {
+func TestSession_has_timeout_and_deadline(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	before := time.Now()
@@ -33,7 +33,7 @@ func TestTheSessionTellsWhatWasNegotiatedAndUntilWhenItStands(t *testing.T) {
 	}
 }
 
-func TestAHoldKeepsTheDeadlineFreshAndEndsWithItsRelease(t *testing.T) {
+func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())

@@ -65,7 +65,7 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 	}
 }
 
-func TestAnOutageIsToldWithItsCauseAndEndsWithTheWatchesTold(t *testing.T) {
+func TestOutage_is_reported_with_its_cause(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
@@ -90,7 +90,7 @@ func TestAnOutageIsToldWithItsCauseAndEndsWithTheWatchesTold(t *testing.T) {
 	})
 }
 
-func TestSetServersLeavesAServerOnlyIfItIsNotAmongTheNew(t *testing.T) {
+func TestSetServers_with_the_present_server(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
@@ -130,13 +130,13 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 	})
 }
 
-func TestTheLogTellsOfASessionThatWasGivenUpAndClosed(t *testing.T) {
+func TestLog_of_an_abandoned_session(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		core, logs := observer.New(zap.DebugLevel)
-		g := digGrave(t, srv, framework.WithLogger(zap.New(core)))
+		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
 		g.heal()
-		g.rests(t, 10*time.Millisecond)
+		g.existsForMargin(t, 10*time.Millisecond)
 		sleep(time.Second)
 		if n := logs.FilterMessage("closed the session that was given up").Len(); n != 1 {
 			t.Errorf("%d lines in the log, want one", n)
@@ -165,14 +165,14 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := digGrave(t, srv)
-		g.proxy.Rules().Add(fault.Rule{Session: g.ghost, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
+		g := newAbandonedSession(t, srv)
+		g.proxy.Rules().Add(fault.Rule{Session: g.id, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
 		g.heal()
 		g.proxy.ResetRequests()
 		sleep(time.Minute)
 		var attempts []time.Time
 		for _, rq := range g.proxy.Requests() {
-			if rq.Op == fault.Connect && rq.Session == g.ghost {
+			if rq.Op == fault.Connect && rq.Session == g.id {
 				attempts = append(attempts, rq.At)
 			}
 		}

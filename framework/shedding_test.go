@@ -18,7 +18,7 @@ func throttled(op fault.Op) fault.Rule {
 
 // A follower that refuses every request answers them and keeps the session alive. Its
 // refusals prove nothing about the leader, so the lease ends in time.
-func TestALeaseIsLostInTimeWhenTheServerThrottlesEverything(t *testing.T) {
+func TestLease_is_lost_in_time_on_a_throttled_server(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
@@ -55,7 +55,7 @@ func TestALeaseIsLostInTimeWhenTheServerThrottlesEverything(t *testing.T) {
 
 // The server refuses more deletions than a client has under way at once. Each pauses; one
 // that the server accepts is done meanwhile.
-func TestABackgroundDeletionThatPausesHoldsUpNoOther(t *testing.T) {
+func TestBackgroundDelete_pauses_alone(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const refusedOnes, soon = 100, 50 * time.Millisecond // less than the pause

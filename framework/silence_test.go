@@ -91,7 +91,7 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
+func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		harm func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy)
@@ -122,7 +122,7 @@ func TestAConnectionThatTheClientClosedIsToldWithItsReason(t *testing.T) {
 	}
 }
 
-func TestARefusedCredentialKeepsTrackingFromSpinning(t *testing.T) {
+func TestRefusedCredential_with_tracking(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stops while a goroutine spins
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
@@ -132,7 +132,7 @@ func TestARefusedCredentialKeepsTrackingFromSpinning(t *testing.T) {
 	})
 }
 
-func TestACredentialThatNoRequestHasRoomForIsRefused(t *testing.T) {
+func TestCredential_that_is_too_large(t *testing.T) {
 	t.Parallel()
 	const room = framework.MinPacket
 	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {

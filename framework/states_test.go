@@ -119,7 +119,7 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 
 // The server lives, so it expires the session in its own time: Lost has to come
 // before that.
-func TestLostIsDeclaredBeforeTheServerExpiresTheSession(t *testing.T) {
+func TestLost_comes_before_the_servers_expiry(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	proxy := zkproxy.Run(t, server.Addr())

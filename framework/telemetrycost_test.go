@@ -11,7 +11,7 @@ import (
 )
 
 // Not parallel: it counts the process's allocations.
-func TestAnOperationNobodyLooksAtAllocatesNothingForTelemetry(t *testing.T) {
+func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr())
 	allocations := func(observed bool) float64 {
 		return testing.AllocsPerRun(2000, func() {

@@ -70,9 +70,9 @@ func (ca *authority) pair(t *testing.T, name string) tls.Certificate {
 	return pair
 }
 
-// TestARealServersCertificatesAndRootsAreReloaded changes the authority of both sides by the recipe of
+// TestTLS_reloads_a_real_servers_certificates changes the authority of both sides by the recipe of
 // docs/security.md. ZooKeeper 3.8.0 reads its stores at its start alone.
-func TestARealServersCertificatesAndRootsAreReloaded(t *testing.T) {
+func TestTLS_reloads_a_real_servers_certificates(t *testing.T) {
 	t.Parallel()
 	before, after, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	trustStore := filepath.Join(dir, "trust.pem")

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestAConfigurationThatNamesNoAddressChangesNothing follows one configuration after another.
-func TestAConfigurationThatNamesNoAddressChangesNothing(t *testing.T) {
+// TestTracking_of_a_configuration_without_addresses follows one configuration after another.
+func TestTracking_of_a_configuration_without_addresses(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()

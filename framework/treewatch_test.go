@@ -146,7 +146,7 @@ func TestWatchTree_is_not_ended_by_other_watches_on_its_path(t *testing.T) {
 	})
 }
 
-func TestWatchTree_tells_of_a_connection_that_was_away(t *testing.T) {
+func TestWatchTree_reports_a_lost_connection(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := virtual(t, srv), virtual(t, srv)
 		w := watchTree(t, c, "/a")
@@ -228,7 +228,7 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 	})
 }
 
-func TestTreeWatch_is_valid_from_one_loss_of_the_connection_to_the_next(t *testing.T) {
+func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")

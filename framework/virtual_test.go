@@ -65,7 +65,7 @@ func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
 	}
 }
 
-func TestLostIsDeclaredByTheOwnClockWhileTheServerIsFrozen(t *testing.T) {
+func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 	for name, hold := range map[string]bool{"with a secured hold": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {

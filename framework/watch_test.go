@@ -133,7 +133,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func TestWatchesOfOnePathShareOneAtTheServerAndAllFire(t *testing.T) {
+func TestWatches_of_one_path_share_one(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	c := connect(t, server.Addr())

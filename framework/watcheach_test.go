@@ -124,9 +124,9 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	})
 }
 
-// TestWatchEachGoesOnWhereAnotherGivesUp has the call end whose read another one shares,
+// TestWatchEach_continues_where_another_ends has the call end whose read another one shares,
 // and the znode be created meanwhile that the read has not found.
-func TestWatchEachGoesOnWhereAnotherGivesUp(t *testing.T) {
+func TestWatchEach_continues_where_another_ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))

@@ -35,7 +35,7 @@ func TestSetChecksTheVersion(t *testing.T) {
 	}
 }
 
-func TestIdempotentOperationsSucceedWhereTheReplyWasLost(t *testing.T) {
+func TestIdempotentOperations_after_a_lost_reply(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	root := fresh(t)

@@ -57,7 +57,7 @@ func TestCloseEndsTheAcceptanceOfEvents(t *testing.T) {
 	})
 }
 
-func TestCloseAgainWaitsForTheFirstEventsOfLateListeners(t *testing.T) {
+func TestClose_again_waits_for_late_listeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := listeners.NewQueued[int](noPanic(t))
@@ -136,7 +136,7 @@ func TestCloseObeysItsContext(t *testing.T) {
 	}
 }
 
-func TestCloseUnderADeadContextSucceedsIfNothingIsLeftToDo(t *testing.T) {
+func TestClose_with_an_ended_context(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func (c dying) Done() <-chan struct{} {
 	return ctx.Done()
 }
 
-func TestCloseSucceedsIfTheListenersAndItsContextEndTogether(t *testing.T) {
+func TestClose_when_its_context_ends_with_the_listeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // either channel may be the one that is seen
@@ -232,7 +232,7 @@ func TestCloseFromInsideDoesNotWaitForItself(t *testing.T) {
 	})
 }
 
-func TestCloseFromInsideUnderADeadContextSucceedsIfThereIsNobodyElse(t *testing.T) {
+func TestClose_from_inside_with_an_ended_context(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -30,7 +30,7 @@ func TestQueuedDeliversEveryEventInOrder(t *testing.T) {
 	})
 }
 
-func TestQueuedShowsAllListenersTheSameOrderOfConcurrentEvents(t *testing.T) {
+func TestQueued_shows_all_listeners_one_order(t *testing.T) {
 	t.Parallel()
 	q := listeners.NewQueued[int](noPanic(t))
 	records := make([]record[int], 4)
@@ -88,7 +88,7 @@ func TestQueuedCallsOneListenerNeverTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestQueuedListenerThatBlocksHarmsNobody(t *testing.T) {
+func TestQueued_with_a_listener_that_blocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := listeners.NewQueued[int](noPanic(t))
@@ -194,7 +194,7 @@ func TestQueuedListenerSeesNothingFromBeforeItsTime(t *testing.T) {
 	})
 }
 
-func TestQueuedAddWithUnderTheLockOfTheStateLeavesNoGap(t *testing.T) {
+func TestQueuedAddWith_under_the_states_lock(t *testing.T) {
 	t.Parallel()
 	q := listeners.NewQueued[int](noPanic(t))
 	var mu sync.Mutex // guards state and its notification

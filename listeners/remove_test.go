@@ -21,7 +21,7 @@ func started(fn func()) *atomic.Bool {
 	return &done
 }
 
-func TestRemoveWaitsForTheRunningCallAndDropsTheRest(t *testing.T) {
+func TestRemove_waits_for_the_running_call(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := listeners.NewQueued[int](noPanic(t))
@@ -87,7 +87,7 @@ func TestRemoveByThePanicHookDoesNotWaitForItself(t *testing.T) {
 	})
 }
 
-func TestRemoveByAnotherGoroutineWaitsThoughTheListenerStartedIt(t *testing.T) {
+func TestRemove_by_a_goroutine_of_the_listener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := listeners.NewQueued[int](noPanic(t))

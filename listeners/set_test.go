@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/listeners"
 )
 
-func TestSetCallsItsListenersInOrderOnTheGoroutineThatNotifies(t *testing.T) {
+func TestSet_calls_listeners_in_order(t *testing.T) {
 	t.Parallel()
 	var s listeners.Set[int]
 	var calls record[string]
@@ -107,7 +107,7 @@ func TestSetReportsAPanicAndCallsTheOthers(t *testing.T) {
 //go:noinline
 func explode(v any) { panic(v) }
 
-func TestSetWithoutAHookLetsThePanicGoOnAfterTheOthers(t *testing.T) {
+func TestSet_without_a_hook_repeats_the_panic(t *testing.T) {
 	t.Parallel()
 	var s listeners.Set[int]
 	var calls record[string]
@@ -120,7 +120,7 @@ func TestSetWithoutAHookLetsThePanicGoOnAfterTheOthers(t *testing.T) {
 	calls.check(t, "the listener between", "a1")
 }
 
-func TestSetCallsTheOthersWhenAListenerEndsTheGoroutine(t *testing.T) {
+func TestSet_when_a_listener_ends_the_goroutine(t *testing.T) {
 	t.Parallel()
 	s := listeners.Set[int]{OnPanic: noPanic(t)}
 	var calls record[string]

@@ -130,7 +130,7 @@ func TestContextThatEndsIsNeverHidden(t *testing.T) {
 	}
 }
 
-func TestCauseIsAddedToAnAttemptThatObeysAndDoesNotSay(t *testing.T) {
+func TestCause_is_added_to_an_attempt_that_omits_it(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	err := retry.Do(ctx, retry.Forever(time.Hour), func(ctx context.Context) error {
@@ -145,7 +145,7 @@ func TestCauseIsAddedToAnAttemptThatObeysAndDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestErrorOfAnAttemptThatTellsOfItsContextIsLeftAlone(t *testing.T) {
+func TestCause_in_the_attempts_error_is_kept(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var mine error
@@ -159,7 +159,7 @@ func TestErrorOfAnAttemptThatTellsOfItsContextIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestSuccessStandsThoughItsContextEnded(t *testing.T) {
+func TestSuccess_when_its_context_ended(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	got, err := retry.Value(ctx, retry.Never(), func(context.Context) (int, error) { cancel(); return 7, nil })
@@ -168,7 +168,7 @@ func TestSuccessStandsThoughItsContextEnded(t *testing.T) {
 	}
 }
 
-func TestPermanentStandsThoughItsContextEnded(t *testing.T) {
+func TestPermanent_when_its_context_ended(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error { cancel(); return retry.Permanent(errBusy) })
@@ -191,7 +191,7 @@ func (c late) Err() error {
 	return context.Canceled
 }
 
-func TestNoAttemptBeginsWhenTheWaitAndTheContextEndTogether(t *testing.T) {
+func TestNoAttempt_when_wait_and_context_end_together(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
@@ -203,7 +203,7 @@ func TestNoAttemptBeginsWhenTheWaitAndTheContextEndTogether(t *testing.T) {
 	})
 }
 
-func TestNoAttemptBeginsWhenTheContextEndsBeforeAWaitOfNothing(t *testing.T) {
+func TestNoAttempt_after_the_end_without_a_wait(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	attempts := 0

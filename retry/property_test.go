@@ -54,7 +54,7 @@ func TestPropertyExponentialWaitsAreInBounds(t *testing.T) {
 	})
 }
 
-func TestPropertyUnboundedIsBoundedByTheLargestDuration(t *testing.T) {
+func TestProperty_unbounded_policies(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		base := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "base"))

@@ -7,7 +7,7 @@ import (
 	"github.com/docent-go/docent/examples/internal/example"
 )
 
-func TestAShortAbsenceCostsNothingAndALongOneTheLock(t *testing.T) {
+func TestAbsence(t *testing.T) {
 	t.Parallel()
 	out := example.RunInBubble(t, run)
 	rest := out

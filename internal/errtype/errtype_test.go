@@ -59,7 +59,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestASpecialSentinelMatchesTheGeneralOneAndSaysSo(t *testing.T) {
+func TestSpecialSentinel_matches_the_general_one(t *testing.T) {
 	t.Parallel()
 	if !errors.Is(errExpired, errEnded) || errors.Is(errEnded, errExpired) {
 		t.Error("the special sentinel must match the general one, and not the other way round")

@@ -28,7 +28,7 @@ func deep(frames int, fn func() uint64) uint64 {
 	return id
 }
 
-func TestIDAgreesWithTheHeaderOnManyGoroutinesAndStacks(t *testing.T) {
+func TestID_agrees_with_the_header(t *testing.T) {
 	t.Parallel()
 	const goroutines = 2000
 	ids := make([]uint64, goroutines)
@@ -102,7 +102,7 @@ func TestCoroutineHasAnIDOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestChoiceFallsOnTheHeaderUnlessTheFastWayAgrees(t *testing.T) {
+func TestChoice_of_the_header(t *testing.T) {
 	t.Parallel()
 	here := goid.FromHeader()
 	tests := map[string]struct {

@@ -62,7 +62,7 @@ func fieldsOf(a slog.Attr) []zap.Field {
 	return []zap.Field{zap.Dict(a.Key, inner...)}
 }
 
-func TestWhatPassesThroughTheCoreReachesAHandlerAsSlogWantsIt(t *testing.T) {
+func TestCore_passes_the_handler_test(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	handler := bridge{slogcore.New(slog.NewJSONHandler(&out, nil))}
@@ -108,7 +108,7 @@ func (k *kept) attrs() map[string]slog.Value {
 	return all
 }
 
-func TestALineKeepsItsTypesItsLoggersNameItsCallerAndItsContext(t *testing.T) {
+func TestLine_keeps_types_and_context(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	ctx := context.WithValue(t.Context(), key{}, "here")

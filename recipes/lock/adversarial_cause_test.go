@@ -31,7 +31,7 @@ var endedBy = map[string]error{
 
 // A context that ends while Lock waits has Lock leave the queue, whatever the
 // cause looks like.
-func TestNoGhostWhateverTheContextsCause(t *testing.T) {
+func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
 	t.Parallel()
 	for name, cause := range endedBy {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 }
 
 // Every read answers with the context's error once that has ended.
-func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
+func TestEndedContext_with_any_cause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
@@ -181,7 +181,7 @@ func TestFrameworkTellsAnEndedContextWhateverItsCause(t *testing.T) {
 
 // If the reply to a create was lost, its znode is searched and deleted. Here the context ends in
 // the middle of that, with a cause that looks like the answer.
-func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
+func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/search"
@@ -210,7 +210,7 @@ func TestNoGhostWhenTheSearchEndsByACause(t *testing.T) {
 
 // A Release that has lost one reply, and ends by its context before the next, knows
 // nothing, whatever the cause looks like.
-func TestReleaseAfterALostReplyDoesNotTakeACauseForAnAnswer(t *testing.T) {
+func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/doubt"

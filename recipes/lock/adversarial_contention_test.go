@@ -21,7 +21,7 @@ import (
 // TestContentionUnderFaults has owners of two clients contend for one lock, so that many wait in
 // one session, and some withdraw. Meanwhile connections are cut, sessions end and an operator
 // deletes the znodes of waiters.
-func TestACrowdInTrouble(t *testing.T) {
+func TestContentionUnderFaults(t *testing.T) {
 	t.Parallel()
 	const path = "/attack/crowd"
 	mutex := func(opts ...lock.Option) func(*testing.T, *framework.Client, int) lock.Locker {
@@ -37,7 +37,7 @@ func TestACrowdInTrouble(t *testing.T) {
 			for seed := range uint64(4) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t)
-					w := &crowd{t: t, srv: srv, path: path, held: make(map[*lock.Lease]bool), doomed: make(map[string]bool)}
+					w := &contention{t: t, srv: srv, path: path, held: make(map[*lock.Lease]bool), doomed: make(map[string]bool)}
 					for range 2 {
 						s := newService("crowd", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })
 						w.services = append(w.services, s)
@@ -53,7 +53,7 @@ func TestACrowdInTrouble(t *testing.T) {
 }
 
 // A crowd is those who contend, and what they have.
-type crowd struct {
+type contention struct {
 	t        *testing.T
 	srv      *zkserver.Server
 	path     string
@@ -65,7 +65,7 @@ type crowd struct {
 	granted int
 }
 
-func (w *crowd) live(r *rand.Rand, kind func(*testing.T, *framework.Client, int) lock.Locker) {
+func (w *contention) live(r *rand.Rand, kind func(*testing.T, *framework.Client, int) lock.Locker) {
 	var owners sync.WaitGroup
 	for i := range 12 {
 		own := rand.New(rand.NewPCG(r.Uint64(), 0))
@@ -113,7 +113,7 @@ func (w *crowd) live(r *rand.Rand, kind func(*testing.T, *framework.Client, int)
 	}
 }
 
-func (w *crowd) contend(r *rand.Rand, l lock.Locker) {
+func (w *contention) contend(r *rand.Rand, l lock.Locker) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if r.IntN(3) == 0 {
@@ -152,7 +152,7 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-func (w *crowd) trouble(r *rand.Rand) {
+func (w *contention) trouble(r *rand.Rand) {
 	switch r.IntN(6) {
 	case 0:
 		w.srv.Cut()
@@ -164,7 +164,7 @@ func (w *crowd) trouble(r *rand.Rand) {
 }
 
 // deleteWaiter deletes the znode of a waiter.
-func (w *crowd) deleteWaiter(r *rand.Rand) {
+func (w *contention) deleteWaiter(r *rand.Rand) {
 	operator := virtualClient(w.t, w.srv)
 	defer operator.Close() // at once: there is one for each act
 	for _, dir := range []string{w.path, w.path + "/locks"} {

@@ -117,7 +117,7 @@ func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
 }
 
 // AwaitConnected also reports a context that ends together with the connect timeout.
-func TestAwaitConnectedTellsOfItsContext(t *testing.T) {
+func TestAwaitConnected_reports_its_context(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {

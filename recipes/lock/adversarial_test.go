@@ -85,7 +85,7 @@ func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts 
 }
 
 // While the monitor's read of the znode is retried, it obeys the session's deadline.
-func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
+func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -114,7 +114,7 @@ func TestLossBeforeSuccessionWhileTheWatchdogReads(t *testing.T) {
 }
 
 // While the monitor's read of the znode is retried, it obeys a broken connection.
-func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
+func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 	t.Parallel()
 	if told, _ := cutOffAt(t, 0, lock.OnSuspend); told > 20*time.Millisecond {
 		t.Errorf("the loss was told %v after the connection broke, want at once", told)
@@ -123,7 +123,7 @@ func TestLossOnSuspendWhileTheWatchdogReads(t *testing.T) {
 
 // If a user's function panics, or ends its goroutine, in the middle of Lock, it leaves no orphan.
 // Callers such as net/http continue after it.
-func TestNoGhostWhenACallbackPanics(t *testing.T) {
+func TestNoOrphan_when_a_callback_panics(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(){
 		"panics":             func() { panic("by the test") },
@@ -161,7 +161,7 @@ func TestNoGhostWhenACallbackPanics(t *testing.T) {
 }
 
 // A retry observer that panics when the reply to the create was lost leaves nothing either.
-func TestNoGhostWhenARetryObserverPanics(t *testing.T) {
+func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/observer"
@@ -218,7 +218,7 @@ func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
 
 // A try that takes over from another call of its owner is not refused for the node that it
 // inherits.
-func TestTryLockTakesOverItsPartysAttempt(t *testing.T) {
+func TestTryLock_takes_over_its_owners_attempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/takeover"

@@ -9,7 +9,7 @@ import (
 )
 
 // A server that sheds load refuses the deletion. The deletion is done later.
-func TestNoGhostWhenTheServerThrottlesTheDelete(t *testing.T) {
+func TestNoOrphan_when_the_server_throttles_the_delete(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/attack/throttled"

@@ -12,10 +12,10 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestAServerThatBeganAnewIsListed replaces the server by an empty one, as one that
+// TestWipedServer_is_listed replaces the server by an empty one, as one that
 // keeps its data in memory when it starts again: it counts its transactions from the
 // beginning, so the number that a mutex remembers means another one there.
-func TestAServerThatBeganAnewIsListed(t *testing.T) {
+func TestWipedServer_is_listed(t *testing.T) {
 	t.Parallel()
 	for prior := range 4 {
 		synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,7 @@ func (c goneContext) Err() error {
 
 // TestNoLeaseAfterItsContextEnded ends the context between the request that takes the lock and the
 // return: there is no lease then, and no orphan.
-func TestNoLeaseForWhoHasGone(t *testing.T) {
+func TestNoLeaseAfterItsContextEnded(t *testing.T) {
 	t.Parallel()
 	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		observer := w.Client(t)

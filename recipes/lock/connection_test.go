@@ -10,7 +10,7 @@ import (
 )
 
 // A line is one client's way to the servers, which can be cut without others noticing.
-type line struct {
+type connection struct {
 	srv *zkserver.Server
 
 	mu      sync.Mutex
@@ -21,10 +21,10 @@ type line struct {
 
 type lineConn struct {
 	net.Conn
-	line *line
+	line *connection
 }
 
-func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuses {
@@ -39,13 +39,13 @@ func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return c, nil
 }
 
-func (l *line) set(refuses, swallow bool) {
+func (l *connection) set(refuses, swallow bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refuses, l.swallow = refuses, swallow
 }
 
-func (l *line) cut() {
+func (l *connection) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
@@ -54,7 +54,7 @@ func (l *line) cut() {
 	clear(l.conns)
 }
 
-func (l *line) swallows() bool {
+func (l *connection) swallows() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.swallow

@@ -132,7 +132,7 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 					r := rand.New(rand.NewPCG(1, uint64(i)))
 					wg.Go(func() {
 						for range rounds {
-							contendOrGiveUp(t, l, r, inside, &negative)
+							contendOrWithdraw(t, l, r, inside, &negative)
 						}
 					})
 				}
@@ -149,8 +149,8 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 	}
 }
 
-// contendOrGiveUp holds the lock for a moment, or withdraws before that.
-func contendOrGiveUp(t *testing.T, l lock.Locker, r *rand.Rand, inside chan struct{}, negative *atomic.Bool) {
+// contendOrWithdraw holds the lock for a moment, or withdraws before that.
+func contendOrWithdraw(t *testing.T, l lock.Locker, r *rand.Rand, inside chan struct{}, negative *atomic.Bool) {
 	t.Helper()
 	patience := time.Hour
 	hasty := r.IntN(3) == 0

@@ -66,8 +66,8 @@ func TestAWaiterIsToldOfItsPredecessorsGrant(t *testing.T) {
 	})
 }
 
-// TestAPredecessorThatGivesUpIsNoGrant: the holder of another client is still ahead.
-func TestAPredecessorThatGivesUpIsNoGrant(t *testing.T) {
+// TestPredecessorThatWithdrawsIsNoGrant: the holder of another client is still ahead.
+func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
 	t.Parallel()
 	const path = "/drain/givesup"
 	synctest.Test(t, func(t *testing.T) {

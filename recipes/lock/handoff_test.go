@@ -177,7 +177,7 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 			const path = "/handoff/session"
 			srv := virtualServer(t)
 			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-			way := &line{srv: srv, conns: map[*lineConn]struct{}{}}
+			way := &connection{srv: srv, conns: map[*lineConn]struct{}{}}
 			c := newClient(t, srv.Addr(), framework.WithDialer(way.dial), framework.WithSessionTimeout(session))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

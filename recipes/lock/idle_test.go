@@ -111,7 +111,7 @@ func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 }
 
 // The holder is looked up for a trace that is recorded, and for no other.
-func TestAWaitThatNobodyRecordsReadsNobodysZnode(t *testing.T) {
+func TestUnrecordedWaitReadsNoZnode(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		sampler sdktrace.Sampler

@@ -11,7 +11,7 @@ import (
 
 // A Multi releases its members in reverse order. Neighbours of one client are released by one
 // transaction, in spite of other members between them.
-func TestAMultiIsReleasedInReverseOrderAndByWhoHasIt(t *testing.T) {
+func TestMultiIsReleasedInReverseOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -204,7 +204,7 @@ func TestLocalRevocationGetsThePresentLease(t *testing.T) {
 	}, lock.WithRevocation(func(l *lock.Lease) { asked <- l }))
 }
 
-func TestLocalInACrowd(t *testing.T) {
+func TestLocalUnderContention(t *testing.T) {
 	inLocalTest(t, 3, func(t localTest) {
 		var working sync.WaitGroup
 		holders, granted := 0, 0

@@ -13,7 +13,7 @@ import (
 
 // A holder that abandons its session by its own clock is back, in a new session, as soon as the
 // network is. No client waits for the server to expire the old session.
-func TestNobodyWaitsForASessionThatItsClientGaveUp(t *testing.T) {
+func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 	t.Parallel()
 	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {
 		t.Run(name, func(t *testing.T) {

@@ -15,23 +15,23 @@ import (
 
 // A ward is what one lock of a trial guards: the lock alone keeps its fields from
 // a data race, which the race detector would see.
-type ward struct {
+type guardedValue struct {
 	path    string
 	holders chan struct{} // full while a client is in
 	visits  int
 	fence   int64
 }
 
-func newWards(paths []string) []*ward {
-	wards := make([]*ward, len(paths))
+func newWards(paths []string) []*guardedValue {
+	wards := make([]*guardedValue, len(paths))
 	for i, path := range paths {
-		wards[i] = &ward{path: path, holders: make(chan struct{}, 1)}
+		wards[i] = &guardedValue{path: path, holders: make(chan struct{}, 1)}
 	}
 	return wards
 }
 
 // enter checks that no other client is in, and that the fence has grown.
-func (d *ward) enter(t testing.TB, l *lock.Lease) {
+func (d *guardedValue) enter(t testing.TB, l *lock.Lease) {
 	t.Helper()
 	select {
 	case d.holders <- struct{}{}:
@@ -46,10 +46,10 @@ func (d *ward) enter(t testing.TB, l *lock.Lease) {
 	}
 }
 
-func (d *ward) leave() { <-d.holders }
+func (d *guardedValue) leave() { <-d.holders }
 
 // visitTogether locks the wards by one Multi, in the order given.
-func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards []*ward) {
+func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
 	t.Helper()
 	var paths []string
 	for _, d := range wards {
@@ -74,7 +74,7 @@ func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards
 }
 
 // visitNested locks the wards one within the other, in the order given.
-func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards []*ward) {
+func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
 	t.Helper()
 	if len(wards) == 0 {
 		return
@@ -115,7 +115,7 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 							visitTogether(ctx, t, c, chosen)
 							continue
 						}
-						slices.SortFunc(chosen, func(a, b *ward) int { return slices.Index(wards, a) - slices.Index(wards, b) })
+						slices.SortFunc(chosen, func(a, b *guardedValue) int { return slices.Index(wards, a) - slices.Index(wards, b) })
 						visitNested(ctx, t, c, chosen)
 					}
 				})

@@ -96,7 +96,7 @@ func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 	})
 }
 
-func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
+func TestMulti_restarts_when_its_session_ends(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/session", 4)
@@ -119,7 +119,7 @@ func TestMultiBeginsAnewWhenItsSessionEndsWhileItWaits(t *testing.T) {
 	}, zkenv.Breakable())
 }
 
-func TestMultiBeginsAnewWhenAMemberIsDeletedWhileItWaits(t *testing.T) {
+func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/anew", 4)

@@ -71,7 +71,7 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
-func TestMultiOfTenCostsTwoTransactionsAndTenListings(t *testing.T) {
+func TestMulti_of_ten_counts_requests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, way := onRoute(t, w)
@@ -156,7 +156,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 	})
 }
 
-func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
+func TestMulti_waits_at_one_member(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/wait", 5)
@@ -177,7 +177,7 @@ func TestMultiWaitsAtOneMemberAndStandsInNoLaterQueue(t *testing.T) {
 	})
 }
 
-func TestMultiWithDataTooLargeForOneTransactionTakesSeveral(t *testing.T) {
+func TestMulti_with_data_for_several_transactions(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		paths := numbered("/multi/large", 5)

@@ -86,7 +86,7 @@ func TestPeerOneRetryLayer(t *testing.T) {
 	})
 }
 
-func TestPeerRetryDoesNotSleepThroughTheReconnection(t *testing.T) {
+func TestPeerRetry_wakes_at_reconnection(t *testing.T) {
 	peer(t, "apache/curator#585, apache/curator#705, apache/curator#854", func(p *peerCase) {
 		c, proxy := behindProxy(p, p.server, framework.WithRetry(retry.Times(3, time.Hour)))
 		l := p.locker(c)

@@ -53,9 +53,9 @@ func TestReadWriteCountsItsLocks(t *testing.T) {
 	}
 }
 
-// TestALeaseOfASideMayBeReleasedByAnybody: CURATOR-347, where a lock could only be
+// TestLeaseOfASide_is_released_by_any_goroutine: CURATOR-347, where a lock could only be
 // given back by the thread that had got it.
-func TestALeaseOfASideMayBeReleasedByAnybody(t *testing.T) {
+func TestLeaseOfASide_is_released_by_any_goroutine(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, zktest.Shared(t).Addr())
 	rw := newReadWrite(t, c, "/rwowner/hand-over")

@@ -18,7 +18,7 @@ import (
 // A commons is what a read/write lock guards in a test. The counters find two
 // owners that should not be in at once; shared, which only the lock guards, has
 // the race detector find them.
-type commons struct {
+type sharedValue struct {
 	t                *testing.T
 	readers, writers atomic.Int32
 	crowd            atomic.Int32 // most readers at once
@@ -26,7 +26,7 @@ type commons struct {
 	fence            int64 // of the latest writer
 }
 
-func (w *commons) read(c *framework.Client) {
+func (w *sharedValue) read(c *framework.Client) {
 	n := w.readers.Add(1)
 	for most := w.crowd.Load(); n > most && !w.crowd.CompareAndSwap(most, n); {
 		most = w.crowd.Load()
@@ -41,7 +41,7 @@ func (w *commons) read(c *framework.Client) {
 	w.readers.Add(-1)
 }
 
-func (w *commons) write(lease *lock.Lease) {
+func (w *sharedValue) write(lease *lock.Lease) {
 	if w.writers.Add(1) != 1 || w.readers.Load() != 0 {
 		w.t.Error("a writer that is not alone")
 	}
@@ -58,7 +58,7 @@ func TestReadWriteExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
 	server := zktest.Shared(t)
-	shared := &commons{t: t}
+	shared := &sharedValue{t: t}
 	var wg sync.WaitGroup
 	for n := range clients {
 		c := newClient(t, server.Addr())

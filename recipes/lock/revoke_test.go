@@ -52,8 +52,8 @@ func participantsOf(t testing.TB, l lock.Locker) []lock.Participant {
 	return found
 }
 
-// TestAnybodyCanRevoke: CURATOR-150, where only the client that had the lock could.
-func TestAnybodyCanRevoke(t *testing.T) {
+// TestAnyClientCanRevoke: CURATOR-150, where only the client that had the lock could.
+func TestAnyClientCanRevoke(t *testing.T) {
 	t.Parallel()
 	const path = "/revoke/anybody"
 	server := zktest.Shared(t)
@@ -151,7 +151,7 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 
 // TestEachRequestIsReportedOnce: a request is not reported again after a reconnection. It is
 // reported again when it is made again, and to the next holder.
-func TestEachRequestIsToldOnce(t *testing.T) {
+func TestEachRequestIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	c, proxy := behindProxy(t, server)

@@ -100,9 +100,9 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexBesideCurator has a Curator process's znodes, made by hand,
+// TestSemaphoreMutexWithCurator has a Curator process's znodes, made by hand,
 // in its way, one after the other.
-func TestSemaphoreMutexBesideCurator(t *testing.T) {
+func TestSemaphoreMutexWithCurator(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/curator"
@@ -207,7 +207,7 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 
 // TestSemaphoreMutexWaiterWithdraws has the first waiter withdraw. The next continues at once
 // (Curator 462: an interrupted waiter leaves no lease).
-func TestSemaphoreMutexWaiterGivesUp(t *testing.T) {
+func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/gives-up"

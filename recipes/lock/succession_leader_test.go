@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestLossBeforeSuccessionOnIsolatedEmbeddedLeader is TestLossBeforeSuccessionOnIsolatedLeader
+// TestLossBeforeSuccession_on_an_isolated_leader is TestLossBeforeSuccessionOnIsolatedLeader
 // in virtual time, at moments that lie a quarter of a tick apart.
-func TestLossBeforeSuccessionOnIsolatedEmbeddedLeader(t *testing.T) {
+func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 	t.Parallel()
 	const leader = 2
 	for phase := range 8 {

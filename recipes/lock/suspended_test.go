@@ -8,9 +8,9 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// TestOnSuspendCountsABreakBeforeTheLeaseIsWatched breaks the connection, and waits until it is
+// TestOnSuspend_before_the_lease_is_watched breaks the connection, and waits until it is
 // there again, in the function that is told of the grant.
-func TestOnSuspendCountsABreakBeforeTheLeaseIsWatched(t *testing.T) {
+func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 	t.Parallel()
 	told := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
 	for _, k := range told {

@@ -75,7 +75,7 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 		for _, k := range observedKinds() {
 			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 			services = append(services, a, b)
-			for _, m := range moments() {
+			for _, m := range scenarios() {
 				if m.only == nil || m.only(k) {
 					m.happen(t, w, k, a, b)
 				}

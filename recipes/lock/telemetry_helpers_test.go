@@ -80,7 +80,7 @@ func (s *service) measured(t testing.TB) metricdata.ScopeMetrics {
 }
 
 // A forest is the spans of some services, to be printed.
-type forest struct {
+type spanTree struct {
 	owner    map[trace.SpanID]string // the service
 	byID     map[trace.SpanID]tracetest.SpanStub
 	children map[trace.SpanID][]tracetest.SpanStub // that of the zero id are the roots
@@ -89,8 +89,8 @@ type forest struct {
 
 // ended returns the spans of the services that have ended, save those of the
 // client's operations.
-func ended(services ...*service) *forest {
-	f := &forest{
+func ended(services ...*service) *spanTree {
+	f := &spanTree{
 		owner:    make(map[trace.SpanID]string),
 		byID:     make(map[trace.SpanID]tracetest.SpanStub),
 		children: make(map[trace.SpanID][]tracetest.SpanStub),
@@ -110,13 +110,13 @@ func ended(services ...*service) *forest {
 
 // String prints the spans as trees: in the order of their beginning, each with
 // its status, and below it its attributes and links.
-func (f *forest) String() string {
+func (f *spanTree) String() string {
 	var out strings.Builder
 	f.print(&out, trace.SpanID{}, "")
 	return out.String()
 }
 
-func (f *forest) print(out *strings.Builder, parent trace.SpanID, indent string) {
+func (f *spanTree) print(out *strings.Builder, parent trace.SpanID, indent string) {
 	spans := f.children[parent]
 	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int {
 		return cmp.Or(cmp.Compare(f.owner[a.SpanContext.SpanID()], f.owner[b.SpanContext.SpanID()]),
@@ -144,13 +144,13 @@ func (f *forest) print(out *strings.Builder, parent trace.SpanID, indent string)
 	}
 }
 
-func (f *forest) title(s tracetest.SpanStub) string {
+func (f *spanTree) title(s tracetest.SpanStub) string {
 	return f.owner[s.SpanContext.SpanID()] + ": " + s.Name
 }
 
 // steady returns the value of an attribute, or a word for it where it differs from
 // run to run.
-func (f *forest) steady(a attribute.KeyValue) string {
+func (f *spanTree) steady(a attribute.KeyValue) string {
 	value := a.Value.String()
 	switch {
 	case a.Key == locktel.AttrFencingToken && a.Value.AsInt64() > 0:

@@ -162,7 +162,7 @@ func TestContextStaysInItsTrace(t *testing.T) {
 
 // TestOneHoldSpanForAnOwner has two goroutines of one owner lock at once, behind another client.
 // One waits in the queue, the other for the first.
-func TestOneHoldSpanForAParty(t *testing.T) {
+func TestOneHoldSpanForAnOwner(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")

@@ -97,7 +97,7 @@ func TestNoSecrets(t *testing.T) {
 			withData.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
 				return k.newLocker(t, c, append(opts, lock.WithData([]byte(data)))...)
 			}
-			for _, m := range moments() {
+			for _, m := range scenarios() {
 				if m.only == nil || m.only(k) {
 					m.happen(t, w, withData, a, b)
 				}

@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 				checkMetrics(t, "before anything", nil, measuredOf(t, a, kind.name))
-				liveThroughAll(t, w, kind, a, b)
+				runAll(t, w, kind, a, b)
 				checkMetrics(t, "after all", wantMetrics(kind), measuredOf(t, a, kind.name))
 			}, zkenv.Only("in virtual time every run takes the same time", zkenv.Embedded))
 		})
@@ -35,9 +35,9 @@ func TestMetrics(t *testing.T) {
 // long is how long locks are held and waited for: in the middle of a bucket.
 const long = 2 * time.Second
 
-// liveThroughAll acquires a's lock in all ways: at once, after a wait, not in time, not by a try,
+// runAll acquires a's lock in all ways: at once, after a wait, not in time, not by a try,
 // and by re-entry. Then it loses the lock.
-func liveThroughAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
 	lease := mustLock(t, l)
@@ -98,7 +98,7 @@ func wantLosses(k observedKind, deleted int64) metricdata.Metrics {
 	}
 }
 
-// wantMetrics returns the metrics of a after liveThroughAll. Those of a Multi are
+// wantMetrics returns the metrics of a after runAll. Those of a Multi are
 // also its members', and only they are counted.
 func wantMetrics(k observedKind) []metricdata.Metrics {
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}

@@ -18,14 +18,14 @@ var update = flag.Bool("update", false, "write the golden files of telemetry ane
 
 // A moment is what happens to a lock of service a, of which other services may
 // want something too.
-type moment struct {
+type scenario struct {
 	name   string
 	only   func(observedKind) bool // nil for all kinds
 	happen func(t *testing.T, w *zkenv.Env, k observedKind, a, b *service)
 }
 
-func moments() []moment {
-	return []moment{
+func scenarios() []scenario {
+	return []scenario{
 		{"acquired", nil, acquired},
 		{"queued", nil, queued},
 		{"timed out", nil, timedOut},
@@ -43,7 +43,7 @@ func moments() []moment {
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	for _, kind := range observedKinds() {
-		for _, m := range moments() {
+		for _, m := range scenarios() {
 			if m.only != nil && !m.only(kind) {
 				continue
 			}

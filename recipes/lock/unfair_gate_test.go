@@ -111,9 +111,9 @@ func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexGateOutlastsAFullQueueOfDeletions releases while the client has as many deletions
+// TestUnfairMutexGate_with_a_full_queue_of_deletions releases while the client has as many deletions
 // pending as it keeps.
-func TestUnfairMutexGateOutlastsAFullQueueOfDeletions(t *testing.T) {
+func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/seat-full"
@@ -148,8 +148,8 @@ func (failingSpan) SpanContext() trace.SpanContext { panic("by the test") }
 
 func (failingSpan) IsRecording() bool { return true }
 
-// TestUnfairMutexGateOutlivesAPanicBeforeTheAttempt has the metadata's traceparent panic.
-func TestUnfairMutexGateOutlivesAPanicBeforeTheAttempt(t *testing.T) {
+// TestUnfairMutexGate_after_a_panic has the metadata's traceparent panic.
+func TestUnfairMutexGate_after_a_panic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)

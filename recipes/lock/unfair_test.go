@@ -121,9 +121,9 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	}, zkenv.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", zkenv.Embedded))
 }
 
-// TestUnfairMutexReleaseTakesNothingFromTheSuccessor loses the reply to the deletion and keeps the
+// TestUnfairMutexRelease_after_a_lost_reply loses the reply to the deletion and keeps the
 // holder away until another client has the lock.
-func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
+func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
 	t.Parallel()
 	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -165,9 +165,9 @@ func TestUnfairMutexReleaseTakesNothingFromTheSuccessor(t *testing.T) {
 	}
 }
 
-// TestUnfairMutexCleanUpTakesNothingFromOthers withdraws with the create on its way, before which
+// TestUnfairMutexCleanUp_with_another_holder withdraws with the create on its way, before which
 // another client acquires the lock.
-func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
+func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/clean-up"
@@ -189,10 +189,10 @@ func TestUnfairMutexCleanUpTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt withdraws with the create on its way, and
+// TestUnfairMutexCleanUp_before_the_next_attempt withdraws with the create on its way, and
 // has the same client lock again with the same data. The clean-up must not take the second's znode
 // for the first's, nor the second the first's for its own.
-func TestUnfairMutexCleanUpTakesNothingFromTheNextAttempt(t *testing.T) {
+func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
@@ -254,9 +254,9 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexIsNobodyElsesCreate loses the connection before the create. Another client has
+// TestUnfairMutexCreate_after_another_holder loses the connection before the create. Another client has
 // the lock before the create is tried again.
-func TestUnfairMutexIsNobodyElsesCreate(t *testing.T) {
+func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/doubt"

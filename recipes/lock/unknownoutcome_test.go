@@ -9,9 +9,9 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// TestMultiReportsAnOperatorsDeletionAfterAnUnknownOutcome cuts the connection before the
+// TestMulti_deleted_after_an_unknown_outcome cuts the connection before the
 // transaction of a release, of whose znodes an operator has deleted one.
-func TestMultiReportsAnOperatorsDeletionAfterAnUnknownOutcome(t *testing.T) {
+func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)

@@ -75,7 +75,7 @@ func TestUpgradeAfterTheReadSideIsLost(t *testing.T) {
 	}
 }
 
-func TestUpgradeIsRefusedOnceTheOtherGoroutineHasTheReadSide(t *testing.T) {
+func TestUpgradeIsRefused_to_a_reader(t *testing.T) {
 	t.Parallel()
 	const path = "/upgrade/two"
 	c := newClient(t, zktest.Shared(t).Addr())

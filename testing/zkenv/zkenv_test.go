@@ -17,7 +17,7 @@ import (
 
 const generous = 30 * time.Second
 
-func TestClientsOfAWorldSeeOneTree(t *testing.T) {
+func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := w.Client(t), w.Client(t, framework.WithNamespace("seen"))
@@ -36,7 +36,7 @@ func TestClientsOfAWorldSeeOneTree(t *testing.T) {
 	})
 }
 
-func TestEachRunsInAllWorldsThatAreAllowed(t *testing.T) {
+func TestForEachRunsInAllAllowedEnvs(t *testing.T) {
 	t.Parallel()
 	var (
 		mu  sync.Mutex

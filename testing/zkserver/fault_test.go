@@ -242,7 +242,7 @@ func TestFaultIsGivenBackWhenItsConnectionEnds(t *testing.T) {
 	})
 }
 
-func TestFaultIsGivenBackWhenItsRequestIsNotCarriedOut(t *testing.T) {
+func TestFault_of_a_request_that_is_not_carried_out(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)

@@ -71,7 +71,7 @@ func TestFrontendLagsByAFixedTime(t *testing.T) {
 	})
 }
 
-func TestIsolatedFrontendAnswersReadsWhileItsSessionsExpire(t *testing.T) {
+func TestIsolatedFrontend_answers_reads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithFrontends(3))

@@ -157,7 +157,7 @@ func TestExpireReportsASessionThatIsNone(t *testing.T) {
 	}
 }
 
-func TestFrozenServerExpiresOverdueSessionsWhenItThaws(t *testing.T) {
+func TestFrozenServer_expires_sessions_when_thawed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)

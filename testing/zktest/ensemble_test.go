@@ -33,7 +33,7 @@ func TestEnsembleHasOneLeader(t *testing.T) {
 
 // The reason for all the forwarders: for the ensemble the session has expired,
 // while the follower that its client is connected to goes on answering.
-func TestIsolatedFollowerAnswersAfterItsSessionHasExpired(t *testing.T) {
+func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
 	leader, err := e.Leader(t.Context())
 	if err != nil {

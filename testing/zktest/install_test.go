@@ -44,7 +44,7 @@ func TestJarsOfAPackageAreThoseThatItsManifestNames(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsMissingUnlessItWasNamed(t *testing.T) {
+func TestInstall_reports_missing_parts(t *testing.T) {
 	dir := t.TempDir()
 	touch(t, dir, "lib/zookeeper-jute-3.9.2.jar") // not enough
 	t.Setenv("PATH", dir)

@@ -51,7 +51,7 @@ func replyTo(xid, code int32) []byte {
 	return framed(binary.BigEndian.AppendUint32(body, uint32(code)))
 }
 
-func TestCloseSessionAsksForTheSessionAndClosesItAndNothingElse(t *testing.T) {
+func TestCloseSession_sends_nothing_else(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		frames, err := closing(t, framed(greeting(7)), append(replyTo(-1, 0), replyTo(1, 0)...)) // -1: an event
 		if err != nil || len(frames) != 2 {
@@ -69,7 +69,7 @@ func TestCloseSessionAsksForTheSessionAndClosesItAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestCloseSessionSucceedsOnlyWhereTheSessionIsOver(t *testing.T) {
+func TestCloseSession_succeeds_once_the_session_is_over(t *testing.T) {
 	good := framed(greeting(7))
 	for name, tc := range map[string]struct {
 		answers [][]byte

@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-func TestTheHandshakeHasOneDeadlineWhateverTheWireClientSets(t *testing.T) {
+func TestHandshake_has_one_deadline(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		answer []byte // all that the server sends
@@ -50,7 +50,7 @@ func TestTheHandshakeHasOneDeadlineWhateverTheWireClientSets(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoHandshakeIsRefused(t *testing.T) {
+func TestHandshake_refuses_other_bytes(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		answer []byte

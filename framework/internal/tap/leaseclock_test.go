@@ -18,7 +18,7 @@ const (
 	greeted = timeout - margin/tap.ContactsPerMargin
 )
 
-func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
+func TestDeadline_moves_by_proof_only(t *testing.T) {
 	type step struct {
 		at   time.Duration // since the handshake was sent
 		do   func(*peer)
@@ -99,7 +99,7 @@ func TestTheDeadlineMovesOnlyWhatALeaderMustHaveHeard(t *testing.T) {
 	}
 }
 
-func TestTheDeadlineIsPresumedFromWhateverServerAnswered(t *testing.T) {
+func TestDeadline_is_presumed_from_any_server(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		p := newPeer(t)

@@ -161,7 +161,7 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-func TestNoQuestionIsSentBeforeTheHandshakeIsComplete(t *testing.T) {
+func TestQuestion_waits_for_the_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
 		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {

@@ -63,7 +63,7 @@ func answerTokens(conn net.Conn, answers []token) (held []string) {
 	return held
 }
 
-func TestAnExchangeOfSASLComesBeforeTheAnswerToTheHandshake(t *testing.T) {
+func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 	broken := errors.New("no proof")
 	pong := append([]byte{0xff, 0xff, 0xff, 0xfe}, make([]byte, 12)...)
 	for name, tc := range map[string]struct {

@@ -72,7 +72,7 @@ func TestAWriteThatFailsClosesTheSocket(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoHandshakeCostsTheSocket(t *testing.T) {
+func TestHandshake_of_other_bytes_costs_the_socket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
 		p.dial()

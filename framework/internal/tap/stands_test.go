@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 )
 
-func TestASessionStandsUntilItsDeadline(t *testing.T) {
+func TestSession_is_valid_until_its_deadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fresh := newTap()
 		if fresh.Stands() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
@@ -152,7 +152,7 @@ func TestABodyMayArriveInTwoReads(t *testing.T) {
 }
 
 // Bytes that are no frame of a request pass unchanged, and nothing is recorded.
-func TestWhatIsNoRequestPassesUnnoted(t *testing.T) {
+func TestRequest_of_other_bytes_passes_unrecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		for _, p2 := range [][]byte{

@@ -14,7 +14,7 @@ import (
 
 // Everything but the other processes: all scenarios, on the embedded server, by the
 // contenders that are written in Go, on goroutines.
-func TestARunHasEveryScenarioWithItsRatiosAndSaysWhoIsMissing(t *testing.T) {
+func TestRun_has_every_scenario(t *testing.T) {
 	t.Parallel()
 	b := bench.Smoke(2, bench.Scenarios(), []*bench.Peer{
 		bench.InProcess(t.Context(), bench.Wire), bench.InProcess(t.Context(), bench.Docent),

@@ -144,7 +144,7 @@ func TestCuratorSuccessionAtClose(t *testing.T) {
 }
 
 // Who gives up in the middle of the queue lets nobody in, and holds nobody up.
-func TestCuratorWaiterGivesUp(t *testing.T) {
+func TestCuratorWaiterWithdraws(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusives {
 		t.Run(k.name, func(t *testing.T) {
