@@ -11,9 +11,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/retry"
 )
+
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "cache"
 
 // A Cache is a copy of a znode and of all znodes below it. It takes the place of Curator's CuratorCache,
 // NodeCache, PathChildrenCache and TreeCache. Its methods may be called concurrently.
@@ -47,7 +52,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	}
 	cfg, err := newConfig(path, opts)
 	if err != nil {
-		return nil, opError("new", path, err)
+		return nil, recipe.Error("new", path, err)
 	}
 	return start(c, path, cfg, watchTree), nil
 }
@@ -65,7 +70,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 		c.log.Error("a listener panicked", zap.Error(p))
 	})
 	c.view.Store(&Snapshot{})
-	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the cache's own life
+	c.ctx, c.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the cache's own life
 	c.telemetry.opened(c.ctx)
 	c.wg.Go(func() { newLoop(c).run(open) })
 	return c
@@ -86,17 +91,17 @@ func (c *Cache) Ready(ctx context.Context) error {
 		c.mu.Unlock()
 		switch {
 		case c.ctx.Err() != nil:
-			return opError("ready", c.path, context.Cause(c.ctx))
+			return recipe.Error("ready", c.path, context.Cause(c.ctx))
 		case st.ready:
 			return nil
 		case st.fault != nil:
-			return opError("ready", c.path, st.fault)
+			return recipe.Error("ready", c.path, st.fault)
 		}
 		select {
 		case <-changed:
 		case <-c.ctx.Done():
 		case <-ctx.Done():
-			return opError("ready", c.path, ended(ctx, st.cause))
+			return recipe.CallError(ctx, "ready", c.path, ended(ctx, st.cause))
 		}
 	}
 }
@@ -109,9 +114,9 @@ const syncPause = 50 * time.Millisecond
 // nothing, and sometimes a read. It waits across outages. If ctx ends first, the error wraps ctx's. Other
 // errors are those of [Cache.Ready], and [framework.ErrAuthFailed].
 func (c *Cache) Sync(ctx context.Context) error {
-	both, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
+	both, cancel := context.WithCancel(cause.Inside(ctx))
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
 	err := retry.Do(both, retry.Forever(syncPause), func(ctx context.Context) error {
 		err := c.client.AwaitConnected(ctx)
 		if err == nil {
@@ -128,7 +133,7 @@ func (c *Cache) Sync(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
 	}
-	return opError("sync", c.path, err)
+	return recipe.CallError(ctx, "sync", c.path, err)
 }
 
 // Get returns the znode at path as the cache has it, and whether there is one.
@@ -164,24 +169,10 @@ func (c *Cache) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the cache's own context has ended
 	defer cancel()
 	// Each caller waits by itself: one that is a listener is not waited for.
-	return opError("close", c.path, c.listeners.Close(ctx))
+	return recipe.Error("close", c.path, c.listeners.Close(ctx))
 }
 
-// ended returns an error that wraps ctx's and its cause, and says why the wait took that long.
+// ended returns an error that wraps ctx's, and says why the wait took that long.
 func ended(ctx context.Context, why error) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		err = cause
-	} else {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return fmt.Errorf("%w: %s", err, why.Error())
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("cache: %s %s: %w", op, path, err)
+	return fmt.Errorf("%w: %s", ctx.Err(), why.Error())
 }

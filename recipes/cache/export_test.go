@@ -6,7 +6,7 @@ import "github.com/docent-go/docent/framework"
 func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	cfg, err := newConfig(path, opts)
 	if err != nil {
-		return nil, opError("new", path, err)
+		return nil, recipe.Error("new", path, err)
 	}
 	return start(c, path, cfg, watchEach), nil
 }

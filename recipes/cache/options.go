@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // An Option configures a [Cache]. New reports all faulty options at once.
@@ -58,14 +59,7 @@ func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.na
 // newConfig returns the configuration, or all that is wrong with New's arguments.
 func newConfig(path string, opts []Option) (config, error) {
 	cfg := config{depth: unlimited}
-	var faults []error
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	faults = append(faults, cfg.faults...)
 	if err := framework.ValidatePath(path); err != nil {
 		faults = append(faults, err)

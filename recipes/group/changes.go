@@ -4,14 +4,9 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/docent-go/docent/recipes/cache"
 )
-
-// maxSettles is how many times the settle time changes can delay each other.
-const maxSettles = 10
 
 // latest returns the members of each snapshot.
 func (g *Group) latest(ctx context.Context) iter.Seq[[]Member] {
@@ -20,56 +15,6 @@ func (g *Group) latest(ctx context.Context) iter.Seq[[]Member] {
 			if !yield(membersOf(snapshot, g.path)) {
 				return
 			}
-		}
-	}
-}
-
-// settled returns the members at first, and then whenever they have not changed for a while.
-func (g *Group) settled(ctx context.Context) iter.Seq[[]Member] {
-	return func(yield func([]Member) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		var follower sync.WaitGroup
-		defer follower.Wait()
-		defer cancel()
-		seen := make(chan []Member)
-		follower.Go(func() { // ends with ctx or the cache
-			defer close(seen)
-			for members := range g.latest(ctx) {
-				select {
-				case seen <- members:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-		members, open := <-seen
-		for open && yield(members) {
-			members, open = g.settle(seen, members)
-		}
-	}
-}
-
-// settle waits for a change from before, and until nothing has changed for a while. It reports false
-// if there are no more changes.
-func (g *Group) settle(seen <-chan []Member, before []Member) (members []Member, open bool) {
-	var quiet, limit <-chan time.Time
-	for members = before; ; {
-		select {
-		case next, open := <-seen:
-			if !open {
-				return nil, false
-			}
-			if same(next, members) {
-				continue
-			}
-			if limit == nil {
-				limit = time.After(maxSettles * g.cfg.settle)
-			}
-			quiet, members = time.After(g.cfg.settle), next
-		case <-quiet:
-			return members, true
-		case <-limit:
-			return members, true
 		}
 	}
 }

@@ -19,8 +19,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/settle"
 	"github.com/docent-go/docent/recipes/node"
 )
+
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "group"
 
 // A Group is the members below a path. Its methods may be called concurrently.
 type Group struct {
@@ -29,9 +34,8 @@ type Group struct {
 	cfg    config
 	cache  *cache.Cache
 
-	mu     sync.Mutex // guards following; never held across a request or a callback
-	joined map[string]*node.Node
-	closed bool
+	mu     sync.Mutex            // guards following; never held across a request or a callback
+	joined map[string]*node.Node // nil once the Group is closed
 }
 
 // A Member is one znode of a group. Its data is shared and must not be changed.
@@ -51,11 +55,11 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 	}
 	cfg, err := newConfig(opts)
 	if err = errors.Join(framework.ValidatePath(path), err); err != nil {
-		return nil, opError("new", path, err)
+		return nil, recipe.Error("new", path, err)
 	}
 	members, err := cache.New(c, path, cache.WithDepth(1), cache.WithName(cfg.name))
 	if err != nil {
-		return nil, opError("new", path, err)
+		return nil, recipe.Error("new", path, err)
 	}
 	return &Group{client: c, path: path, cfg: cfg, cache: members, joined: make(map[string]*node.Node)}, nil
 }
@@ -66,7 +70,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 // not be the id of a present member of this Group. After Close, Join returns [framework.ErrClosed].
 func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 	n, err := g.join(id, data)
-	return n, opError("join", g.path, err)
+	return n, recipe.Error("join", g.path, err)
 }
 
 func (g *Group) join(id string, data []byte) (*node.Node, error) {
@@ -75,7 +79,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.joined == nil {
 		return nil, framework.ErrClosed
 	}
 	if other := g.joined[id]; other != nil && !other.Closed() {
@@ -92,7 +96,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 // Ready waits until the group has been read, or ctx ends: then the error wraps ctx's. It is otherwise
 // as [cache.Cache.Ready].
 func (g *Group) Ready(ctx context.Context) error {
-	return callError(ctx, "ready", g.path, g.cache.Ready(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "ready", g.path, g.cache.Ready(cause.Inside(ctx)))
 }
 
 // Stale returns since when the group may be behind, and whether it may: see [cache.Cache.Stale].
@@ -116,13 +120,9 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 // sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
 	return func(yield func([]Member) bool) {
-		all := g.latest(ctx)
-		if g.cfg.settle > 0 {
-			all = g.settled(ctx)
-		}
 		var told []Member
 		first := true
-		for members := range all {
+		for members := range settle.Values(ctx, g.latest, same, g.cfg.settle) {
 			if !first && same(members, told) {
 				continue
 			}
@@ -139,25 +139,12 @@ func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
-	g.joined, g.closed = nil, true
+	g.joined = nil
 	g.mu.Unlock()
 	faults := make([]error, 0, len(joined)+1)
 	for _, n := range joined {
 		faults = append(faults, n.Close(cause.Inside(ctx)))
 	}
 	faults = append(faults, g.cache.Close())
-	return callError(ctx, "close", g.path, errors.Join(faults...))
-}
-
-// callError is opError for an exported function that was called with ctx: it joins the cause of ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("group: %s %s: %w", op, path, err)
+	return recipe.CallError(ctx, "close", g.path, errors.Join(faults...))
 }

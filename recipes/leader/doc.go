@@ -18,26 +18,12 @@
 package leader
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "leader"
+
 // ErrMixed is returned if candidates of the other format are on the path: both would lead.
 var ErrMixed = waitqueue.ErrMixed
-
-// callError wraps err once, at an exported function that was called with ctx, and joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("leader: %s %s: %w", op, path, err)
-}

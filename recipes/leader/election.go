@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-	"errors"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
@@ -28,7 +27,7 @@ type Election struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, opError("new election", path, err)
+		return nil, recipe.Error("new election", path, err)
 	}
 	kind, refused := cfg.format.kinds()
 	return &Election{
@@ -51,7 +50,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	l, err := e.campaign(ctx)
-	return l, callError(ctx, "campaign", e.path, err)
+	return l, recipe.CallError(ctx, "campaign", e.path, err)
 }
 
 func (e *Election) campaign(ctx context.Context) (*lease.Lease, error) {
@@ -79,44 +78,12 @@ func (e *Election) campaign(ctx context.Context) (*lease.Lease, error) {
 		return contender.NewLease(hold.Options{
 			Client: grant.Client,
 			Path:   e.path,
-			Grant:  &contender.Grant{Grant: grant, Of: e.path, OpError: opError},
+			Grant:  &contender.Grant{Grant: grant, Of: e.path, OpError: recipe.Error},
 			Znode:  &grant.Znode,
 			Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 			Ended:  func(*hold.Hold, error) {},
 		}, e.cfg.lossPolicy, e.cfg.revoked), nil
 	})
-}
-
-// Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
-// ends first, the error wraps ctx's.
-func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
-	p, ok, err := e.first(cause.Inside(ctx), e.queue.Client.Get)
-	return p, ok, callError(ctx, "leader of", e.path, err)
-}
-
-// first lists, and returns the first candidate whose znode read finds.
-func (e *Election) first(
-	ctx context.Context, read func(ctx context.Context, path string) ([]byte, framework.Stat, error),
-) (lease.Participant, bool, error) {
-	nodes, err := e.queue.List(ctx)
-	for _, node := range nodes {
-		path := framework.JoinPath(e.path, node.Name)
-		data, st, err := read(ctx, path)
-		if errors.Is(err, framework.ErrNoNode) {
-			continue
-		}
-		p := contender.OfNode(path, node, data, st)
-		p.Holder = true
-		return p, err == nil, err
-	}
-	return lease.Participant{}, false, err
-}
-
-// Participants returns the leader and the candidates behind it, in order; none if there is no
-// candidate. The list is a snapshot of a moment that has passed.
-func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), e.queue)
-	return found, callError(ctx, "participants of", e.path, err)
 }
 
 // Path returns the election's path.

@@ -2,178 +2,31 @@ package leader
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"reflect"
-	"sync"
-	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
 )
+
+// Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
+// ends first, the error wraps ctx's.
+func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
+	p, ok, err := contender.First(cause.Inside(ctx), e.queue)
+	return p, ok, recipe.CallError(ctx, "leader of", e.path, err)
+}
+
+// Participants returns the leader and the candidates behind it, in order; none if there is no
+// candidate. The list is a snapshot of a moment that has passed.
+func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
+	found, err := contender.Participants(cause.Inside(ctx), e.queue)
+	return found, recipe.CallError(ctx, "participants of", e.path, err)
+}
 
 // Observe returns who leads, now and whenever that changes, the latest alone. It returns false while
 // there is no candidate, and while it is not known: the client is not Connected, or the request fails.
 // The sequence ends with ctx, with the client, or when the loop is left. A candidate that joins behind
 // the leader costs an observer nothing.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
-	return func(yield func(lease.Participant, bool) bool) {
-		o := &observer{Election: e, ctx: cause.Inside(ctx), waits: pauses.NewBackOff()}
-		o.enter(e.queue.Client.State() == framework.Connected)
-		defer o.close()
-		defer e.queue.Client.OnState(o.onState)()
-		var shown *sight
-		for {
-			now := o.look()
-			if o.over() {
-				return
-			}
-			if shown == nil || !reflect.DeepEqual(*shown, now) {
-				shown = &now
-				if !yield(now.leader, now.known) {
-					return
-				}
-			}
-			o.wait()
-		}
-	}
-}
-
-// A sight is what an observer shows.
-type sight struct {
-	leader lease.Participant
-	known  bool
-}
-
-// An observer looks who leads. It belongs to one goroutine, but for onState.
-type observer struct {
-	*Election
-	ctx   context.Context // of the loop
-	waits backoff.BackOff // after requests that failed
-
-	// of the latest look
-	state  context.Context  // of the client at that time
-	watch  *framework.Watch // fires when another leads; nil for none
-	failed bool
-
-	mu        sync.Mutex // guards following
-	connected bool
-	present   context.Context // ends with the client's state, or with ctx
-	end       context.CancelFunc
-}
-
-// onState ends what depends on the client's state so far.
-func (o *observer) onState(change framework.StateChange) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	connected := change.To == framework.Connected
-	if change.From != 0 || connected != o.connected { // else it is known from the beginning
-		o.end()
-		o.enter(connected)
-	}
-}
-
-// enter begins a state of the client.
-func (o *observer) enter(connected bool) {
-	o.connected = connected
-	o.present, o.end = context.WithCancel(o.ctx)
-}
-
-func (o *observer) close() {
-	o.end()
-	o.unwatch()
-}
-
-func (o *observer) over() bool {
-	return o.ctx.Err() != nil || o.queue.Client.State() == framework.Closed
-}
-
-// look returns who leads now, and watches for a change.
-func (o *observer) look() sight {
-	for {
-		o.unwatch()
-		o.mu.Lock()
-		connected := o.connected
-		o.state = o.present //nolint:fatcontext // it replaces the context of the round before
-		o.mu.Unlock()
-		if !connected {
-			return sight{}
-		}
-		leader, known, err := o.first(o.state, o.read)
-		again := false
-		if err == nil && !known {
-			again, err = o.awaitFirst()
-		}
-		switch {
-		case o.over():
-			return sight{}
-		case o.state.Err() != nil, again:
-			continue
-		case err != nil && !o.failed:
-			o.warn("leader can't be seen", err)
-		case err == nil:
-			o.waits.Reset()
-		}
-		o.failed = err != nil
-		return sight{leader, known}
-	}
-}
-
-// read reads the znode of the first candidate and watches it.
-func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Stat, error) {
-	watch, err := o.queue.Client.Watch(ctx, path, framework.WatchData)
-	if err != nil {
-		return nil, framework.Stat{}, err
-	}
-	o.watch = watch
-	st, _ := watch.Stat()
-	return watch.Data(), st, nil
-}
-
-// awaitFirst watches the directory while it has no candidate. It reports whether there may be one by
-// now.
-func (o *observer) awaitFirst() (there bool, err error) {
-	watch, err := o.queue.Client.Watch(o.state, o.path, framework.WatchChildren)
-	if errors.Is(err, framework.ErrNoNode) {
-		watch, err = o.queue.Client.Watch(o.state, o.path, framework.WatchExists)
-		if err == nil {
-			_, there = watch.Stat()
-		}
-	}
-	if err != nil {
-		return false, err
-	}
-	o.watch = watch
-	return there || len(waitqueue.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
-}
-
-// wait returns when it is time to look again. A server may drop an event, so that is at the latest
-// when a waiter would check its watches, too.
-func (o *observer) wait() {
-	var fired <-chan struct{}
-	if o.watch != nil {
-		fired = o.watch.Fired()
-	}
-	delay := waitqueue.RecheckDelay(o.queue.Client)
-	if o.failed {
-		delay = o.waits.NextBackOff()
-	}
-	recheck := time.NewTimer(delay)
-	defer recheck.Stop()
-	select {
-	case <-fired:
-	case <-o.state.Done():
-	case <-recheck.C:
-	}
-}
-
-func (o *observer) unwatch() {
-	if o.watch != nil {
-		o.watch.Close()
-		o.watch = nil
-	}
+	return contender.ObserveFirst(ctx, e.queue, func(err error) { e.warn("leader can't be seen", err) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
@@ -109,14 +110,7 @@ func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.na
 // newConfig returns the configuration, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
 	cfg := config{format: Latch, lossPolicy: lease.AtDeadline}
-	var faults []error
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	if cfg.format != Latch && cfg.format != Selector {
 		faults = append(faults, fmt.Errorf("format %v: must be Latch or Selector", cfg.format))
 	}

@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,11 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/retry"
 )
-
-// pauses are the waits between calls that failed, although each was retried by the client's policy.
-var pauses = retry.BoundedExponential(100*time.Millisecond, 5*time.Second, math.MaxInt) //nolint:gochecknoglobals // immutable
 
 // Run leads whenever it can, until ctx ends: it campaigns, calls lead, resigns and campaigns again. If
 // the term is lost, the context of lead ends with a [*lease.LostError] as its cause, and lead has to
@@ -38,7 +33,7 @@ func (e *Election) Run(
 	if lead == nil {
 		panic("leader: Run with a nil function")
 	}
-	waits := pauses.NewBackOff()
+	waits := contender.Pauses.NewBackOff()
 	for {
 		term, err := e.campaign(ctx)
 		switch {
@@ -48,7 +43,7 @@ func (e *Election) Run(
 				return err
 			}
 		case ctx.Err() != nil || !passes(err):
-			return callError(ctx, "run", e.path, err)
+			return recipe.CallError(ctx, "run", e.path, err)
 		default:
 			e.warn("campaign failed", err)
 			select { // Campaign returns ctx's error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/keeper"
 )
 
 // A Change is what has happened to the znode of a [Node].
@@ -37,13 +38,13 @@ func (k ChangeKind) String() string {
 }
 
 // settle notes what an attempt to write the content to the znode at path came to.
-func (n *Node) settle(want content, path string, err error) {
+func (n *Node) settle(want keeper.Content, path string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tried, n.problem = want.number, err
+	n.tried, n.problem = want.Number, err
 	switch {
 	case err == nil:
-		n.written, n.znode = want.number, path
+		n.written, n.znode = want.Number, path
 		if !n.standing {
 			n.tell(Made, nil)
 		}

@@ -8,14 +8,18 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/keeper"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "node"
+
 // ErrTaken is returned by [Node.Await] and [Node.Set] while a znode that is not the Node's own is at
 // the path.
-var ErrTaken = errtype.New("another client's znode is at the path", "taken")
+var ErrTaken = keeper.ErrTaken
 
 // A Node is a znode that exists as long as the Node is open. Its methods may be called concurrently.
 type Node struct {
@@ -27,26 +31,25 @@ type Node struct {
 	poke    chan struct{}   // capacity 1: the keeper has something to do
 	ctx     context.Context // ends with the Node, or with the client
 	cancel  context.CancelFunc
-	keeper  keeper        // only for its goroutine, and for Close after that
-	done    chan struct{} // closed by that goroutine at its end
-	remove  func()        // ends the listener on the client's states
+	keeper  *keeper.Keeper // only for its goroutine, and for Close after that
+	done    chan struct{}  // closed by that goroutine at its end
+	remove  func()         // ends the listener on the client's states
 	closing atomic.Bool
 
-	mu       sync.Mutex // guards following; never held across a request or a callback
-	want     content    // the latest data
-	written  int64      // number of the content that the znode holds; 0 for none
-	znode    string     // its path; "" before the first creation
-	standing bool       // it exists, as far as is known
-	tried    int64      // number of the content of the latest attempt
-	problem  error      // that the attempt ended with
-	last     Change
-	news     chan struct{} // closed and replaced when one of these has changed
+	mu   sync.Mutex     // guards following; never held across a request or a callback
+	want keeper.Content // the latest data
+	status
+	news chan struct{} // closed and replaced when one of these has changed
 }
 
-// A content is data for the znode, numbered from 1.
-type content struct {
-	data   []byte
-	number int64
+// A status is what a Node knows of its znode.
+type status struct {
+	written  int64  // number of the content that the znode holds; 0 for none
+	znode    string // its path; "" before the first creation
+	standing bool   // it exists, as far as is known
+	tried    int64  // number of the content of the latest attempt
+	problem  error  // that the attempt ended with
+	last     Change
 }
 
 // New returns the Node at path, and begins to create the znode with the data. Missing parents are
@@ -59,19 +62,38 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	}
 	cfg, err := newConfig(c, path, data, opts)
 	if err != nil {
-		return nil, opError("new", path, err)
+		return nil, recipe.Error("new", path, err)
 	}
 	n := &Node{
 		client: c, path: path, cfg: cfg, tel: telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)),
 		poke: make(chan struct{}, 1), done: make(chan struct{}), news: make(chan struct{}),
-		want: content{append([]byte{}, data...), 1},
+		want: keeper.Content{Data: append([]byte{}, data...), Number: 1},
 	}
 	n.changes = listeners.NewQueued[Change](n.tel.Panicked)
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
-	n.keeper = keeper{node: n, path: path, former: make(map[int64]bool)}
+	n.keeper = keeper.New(keeper.Options{
+		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
+		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl,
+		Poke: n.poke, Want: n.latest, Settled: n.settle,
+		Created: n.tel.Created, Gone: n.gone, Overwritten: n.overwritten,
+	})
 	n.remove = c.OnState(n.observe)
-	go n.keeper.run() // ends with the Node or the client; Close waits for it
+	go n.keep() // ends with the Node or the client; Close waits for it
 	return n, nil
+}
+
+// keep has the keeper keep the znode.
+func (n *Node) keep() {
+	defer close(n.done)
+	defer n.cancel()
+	n.keeper.Run(n.ctx)
+}
+
+// latest returns the latest data.
+func (n *Node) latest() keeper.Content {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.want
 }
 
 // Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's,
@@ -79,11 +101,11 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 // another client's znode is at the path, [framework.ErrNoAuth] if the client may not create the
 // znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
-	return callError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
-		if n.problem != nil && n.tried == n.want.number && !passing(n.problem) {
+	return recipe.CallError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
+		if n.problem != nil && n.tried == n.want.Number && !passing(n.problem) {
 			return true, n.problem
 		}
-		return n.standing && n.written == n.want.number, nil
+		return n.standing && n.written == n.want.Number, nil
 	}))
 }
 
@@ -92,14 +114,14 @@ func (n *Node) Await(ctx context.Context) error {
 // can. If data is too large, Set changes nothing and returns [framework.ErrTooLarge].
 func (n *Node) Set(ctx context.Context, data []byte) error {
 	if err := n.client.CheckCreate(n.path, data, n.cfg.create()...); err != nil {
-		return opError("set", n.path, err)
+		return recipe.Error("set", n.path, err)
 	}
 	n.mu.Lock()
-	n.want = content{append([]byte{}, data...), n.want.number + 1}
-	own := n.want.number
+	n.want = keeper.Content{Data: append([]byte{}, data...), Number: n.want.Number + 1}
+	own := n.want.Number
 	n.mu.Unlock()
 	n.wake()
-	return callError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
+	return recipe.CallError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
 		if n.written >= own {
 			return true, nil
 		}
@@ -149,11 +171,11 @@ func (n *Node) Close(ctx context.Context) error {
 	n.remove()
 	n.cancel()
 	<-n.done
-	err := n.keeper.end(cause.Inside(ctx))
+	err := n.keeper.End(cause.Inside(ctx))
 	if late := n.changes.Close(cause.Inside(ctx)); err == nil {
 		err = late
 	}
-	return callError(ctx, "close", n.path, err)
+	return recipe.CallError(ctx, "close", n.path, err)
 }
 
 // wait waits until ready, which is called with mu held, returns true.
@@ -179,18 +201,4 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// callError is opError for an exported function that was called with ctx: it joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("node: %s %s: %w", op, path, err)
 }

@@ -2,10 +2,11 @@ package node
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // An Option configures a [Node]. New reports all faulty options at once.
@@ -75,13 +76,7 @@ func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOpti
 // newConfig returns the configuration of a Node, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, data []byte, opts []Option) (config, error) {
 	var cfg config
-	for i, opt := range opts {
-		if opt == nil {
-			cfg.faults = append(cfg.faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	if path == "/" {
 		cfg.faults = append(cfg.faults, errors.New("path: must not be the root"))
 	}
@@ -89,5 +84,5 @@ func newConfig(c *framework.Client, path string, data []byte, opts []Option) (co
 		cfg.faults = append(cfg.faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
 	}
 	err := c.CheckCreate(path, data, cfg.create()...)
-	return cfg, errors.Join(append(cfg.faults, err)...)
+	return cfg, errors.Join(slices.Concat(faults, cfg.faults, []error{err})...)
 }

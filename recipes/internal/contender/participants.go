@@ -39,6 +39,31 @@ func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant,
 	return found, nil
 }
 
+// First returns the first contender of the queue, as far as the client's server knows; false if there
+// is none.
+func First(ctx context.Context, q *waitqueue.Queue) (lease.Participant, bool, error) {
+	return firstOf(ctx, q, q.Client.Get)
+}
+
+// firstOf lists, and returns the first contender whose znode read finds.
+func firstOf(
+	ctx context.Context, q *waitqueue.Queue,
+	read func(ctx context.Context, path string) ([]byte, framework.Stat, error),
+) (lease.Participant, bool, error) {
+	nodes, err := q.List(ctx)
+	for _, node := range nodes {
+		path := framework.JoinPath(q.Dir, node.Name)
+		data, st, err := read(ctx, path)
+		if errors.Is(err, framework.ErrNoNode) {
+			continue
+		}
+		p := OfNode(path, node, data, st)
+		p.Holder = true
+		return p, err == nil, err
+	}
+	return lease.Participant{}, false, err
+}
+
 // OfNode returns the contender of a queue whose znode is node, at path.
 func OfNode(path string, node waitqueue.Node, data []byte, st framework.Stat) lease.Participant {
 	p := At(path, data, st)

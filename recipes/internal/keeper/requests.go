@@ -1,0 +1,140 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// bind waits for a session. Znodes of an earlier session are no longer the Node's.
+func (k *Keeper) bind(ctx context.Context) error {
+	c := k.opts.Client
+	if err := c.AwaitConnected(ctx); err != nil {
+		return err
+	}
+	id := c.Session().ID
+	if id == k.session {
+		return nil
+	}
+	k.session, k.client = id, c.InSession(id)
+	if k.opts.Sequential && k.znode.Czxid != 0 {
+		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid)) // no other client creates a znode of its name
+	}
+	if !k.opts.Lasting {
+		k.path, k.znode = k.opts.Path, framework.Stat{}
+	}
+	return nil
+}
+
+// create creates the znode and watches it: within one round trip, unless the znode is sequential.
+func (k *Keeper) create(ctx context.Context, want Content) error {
+	k.former[k.session] = true
+	var st framework.Stat
+	var watch *framework.Watch
+	path, err := k.client.Create(ctx, k.path, want.Data,
+		k.opts.Create(framework.StatTo(&st), framework.WatchTo(&watch))...)
+	k.replace(watch)
+	if errors.Is(err, framework.ErrNodeExists) {
+		return k.look(ctx, want)
+	}
+	if err != nil {
+		return err
+	}
+	k.path, k.znode, k.written, k.touched = path, st, want.Number, time.Time{}
+	k.former = map[int64]bool{k.session: true}
+	k.opts.Created(ctx)
+	return nil
+}
+
+// look watches the path and looks at the znode that is there. It deletes one of a former session.
+func (k *Keeper) look(ctx context.Context, want Content) error {
+	watch, err := k.client.Watch(ctx, k.path, framework.WatchExists)
+	if err != nil {
+		return err
+	}
+	k.replace(watch)
+	st, exists := watch.Stat()
+	own := exists && st.Czxid == k.znode.Czxid
+	if own && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
+		k.opts.Overwritten()
+	}
+	if !own && k.znode.Czxid != 0 {
+		k.path = k.opts.Path
+		k.opts.Gone(framework.ErrNoNode)
+	}
+	if k.znode = st; own || !exists {
+		return nil
+	}
+	k.znode.Czxid = 0
+	switch owner := st.EphemeralOwner; {
+	case k.opts.Lasting && !isSession(owner):
+		k.znode, k.written = st, 0
+		return nil
+	case owner != k.session && k.former[owner]:
+		err := k.client.Delete(ctx, k.path, framework.CreatedBy(st.Czxid), framework.AtVersion(st.Version))
+		return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+	}
+	return ErrTaken
+}
+
+// isSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
+// and not what servers give to containers and TTL znodes, but to no session.
+func isSession(owner int64) bool {
+	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
+}
+
+// write writes the content, unless another client has written to the znode: then the keeper looks.
+func (k *Keeper) write(ctx context.Context, want Content) error {
+	st, err := k.client.Set(ctx, k.path, want.Data, k.znode.Version)
+	if err == nil {
+		k.znode, k.written = st, want.Number
+		return nil
+	}
+	k.replace(nil)
+	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+}
+
+// touch writes the child by which the ensemble knows that the znode is kept.
+func (k *Keeper) touch(ctx context.Context) error {
+	_, err := k.client.CreateOrSet(ctx, framework.JoinPath(k.path, "touch"), []byte{},
+		append(slices.Clip(k.opts.ACL), framework.TTL(k.opts.TTL))...)
+	if err == nil {
+		k.touched = time.Now()
+		return nil
+	}
+	k.replace(nil)
+	return unless(err, framework.ErrNoNode) // then the znode is gone
+}
+
+// unless returns err, or nil if it is one of those that the keeper looks into by itself.
+func unless(err error, known ...error) error {
+	for _, one := range known {
+		if errors.Is(err, one) {
+			return nil
+		}
+	}
+	return err
+}
+
+// replace makes watch the keeper's.
+func (k *Keeper) replace(watch *framework.Watch) {
+	if k.watch != nil {
+		k.watch.Close()
+	}
+	k.watch = watch
+}
+
+// End deletes the znode, unless it belongs to no session. It may be called when Run has returned.
+func (k *Keeper) End(ctx context.Context) error {
+	defer k.replace(nil)
+	if k.znode.Czxid == 0 || k.opts.Lasting {
+		return nil
+	}
+	known := []framework.DeleteOption{framework.CreatedBy(k.znode.Czxid), framework.Guaranteed(), framework.Idempotent()}
+	err := k.client.Delete(ctx, k.path, known...)
+	return unless(err, framework.ErrSessionEnded, framework.ErrClosed) // the znode ends with its session
+}
