@@ -26,7 +26,7 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 	cases := []struct {
 		name        string
 		times, skip int
-		want        string // of six frames: x hit, . let go
+		want        string // of six frames: x hit, . passed
 	}{
 		{"by default", 0, 0, "x....."},
 		{"once", 1, 0, "x....."},

@@ -95,7 +95,7 @@ func breaches() []breach {
 		{"leaves a ghost", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 			lease, err := l.Lock(ctx)
 			if err != nil && ctx.Err() != nil {
-				go func() { // as a retry that nobody waits for
+				go func() { // as a retry that no caller waits for
 					_, _ = l.Lock(lock.ContextWithOwner(context.Background(), lock.NewOwner("ghost")))
 				}()
 			}

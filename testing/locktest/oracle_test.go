@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// A record is a test that only takes note of what is reported to it.
+// A record is a test that only records what is reported to it.
 type record struct {
 	testing.TB
 	errors []string

@@ -73,9 +73,9 @@ func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy.Blackhole(zkproxy.Both)
-	// The client gives up 2/3 of its timeout after the last frame that it got, and
-	// the session ends a whole timeout after the last that the server got. The
-	// exact times are checked in virtual time.
+	// The client closes the connection 2/3 of its timeout after the last frame that it got. The
+	// session ends a whole timeout after the last that the server got. The exact times are checked
+	// in virtual time.
 	wantState(t, events, zk.StateDisconnected)
 	proxy.Heal()
 	wantState(t, events, zk.StateHasSession)

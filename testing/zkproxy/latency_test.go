@@ -43,7 +43,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// The rest of a round trip is what a proxy costs, beside a direct connection.
+// The rest of a round trip is the cost of a proxy, compared with a direct connection.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -197,7 +197,7 @@ func (p *peer) must(opcode int32, body packet) reply {
 	return r
 }
 
-// exists reports whether the node stands.
+// exists reports whether the node exists.
 func (p *peer) exists(path string) bool {
 	p.t.Helper()
 	r := p.call(opExists, packet{}.string(path).bool(false))
@@ -217,7 +217,7 @@ func (p *peer) wantReplies(xids ...int32) {
 	}
 }
 
-// wantSilence checks that nothing comes, and that the connection stands.
+// wantSilence checks that nothing arrives, and that the connection is open.
 func (p *peer) wantSilence() {
 	p.t.Helper()
 	body, err := p.read(quiet)

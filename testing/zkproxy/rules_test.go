@@ -224,7 +224,7 @@ func TestRulesSelect(t *testing.T) {
 		for i, opcode := range opcodes {
 			s.client.must(opcode, packet{}.create(opcode, s.node+string(rune('a'+i)), nil))
 		}
-		// TTL nodes are off in the server: the request counts all the same.
+		// TTL nodes are off in the server: the request counts nevertheless.
 		s.client.call(opCreateTTL, packet{}.create(opCreateTTL, s.node+"ttl", nil))
 		if got, want := seen.Hits(), len(opcodes)+1; got != want {
 			t.Errorf("Hits() = %d; want %d", got, want)

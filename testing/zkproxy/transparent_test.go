@@ -43,7 +43,7 @@ func TestProxyChangesNoByte(t *testing.T) {
 	t.Parallel()
 	addr, next := echo(t)
 	proxy := zkproxy.Run(t, addr)
-	// A rule that looks into every frame, and befalls none.
+	// A rule that looks into every frame, and changes none.
 	proxy.Rules().Add(fault.Rule{Path: "/**", Action: fault.Pass, Times: fault.Forever})
 	rapid.Check(t, func(rt *rapid.T) {
 		received := next()

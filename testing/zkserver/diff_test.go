@@ -28,8 +28,8 @@ const (
 	diffTimeout = 30 * time.Second
 )
 
-// Whatever a client may ask, in whatever order, it gets the answers and events that
-// ZooKeeper 3.8 gives, down to error codes, stats and the order of events.
+// For any requests, in any order, a client gets the answers and events of ZooKeeper 3.8. They are
+// equal down to error codes, stats and the order of events.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	// One of its own, as every client's session counts in its zxids; with TTL nodes,
@@ -75,7 +75,7 @@ type differential struct {
 	t          *testing.T
 	gen        *generator
 	fake, real *side
-	members    int // how many servers each side has; 0 for one that stands alone
+	members    int // how many servers each side has; 0 for a standalone one
 
 	ops, multis, failed, events int
 }
@@ -117,7 +117,7 @@ func (d *differential) random(who int) {
 		}
 		batch = append(batch, r)
 		if r.op == setACL {
-			break // until it is answered, ZooKeeper 3.8 goes by the old list
+			break // until it is answered, ZooKeeper 3.8 uses the old list
 		}
 	}
 	d.batch(who, batch)

@@ -13,12 +13,12 @@ type request struct {
 	fields func(s *side) []any
 }
 
-// A generator makes random requests below a root that it changes now and then, so
-// that access lists that lock everybody out don't last.
+// A generator makes random requests below a root that it changes now and then, so that no access
+// list locks all clients out for long.
 type generator struct {
 	rng     *rand.Rand
 	root    string
-	lasting bool // no containers and TTL nodes, which go by themselves
+	lasting bool // no containers and TTL nodes, which the server removes
 }
 
 func (g *generator) pick(list ...string) string { return list[g.rng.IntN(len(list))] }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A side is one of two servers that are compared: what it answers is rendered as
-// text in which zxids and session ids are replaced by the order of their first
-// appearance, and times by whether they are set.
+// A side is one of two servers that are compared. Its answers are rendered as text. There, zxids
+// and session ids are replaced by the order of their first appearance, and times by whether they
+// are set.
 type side struct {
 	name    string
 	dial    func(member int) (net.Conn, error)
@@ -30,7 +30,7 @@ func (s *side) connect(member int, timeout time.Duration, session int64, passwor
 	return handshake(nc, timeout, 0, session, password)
 }
 
-// resume resumes a session. What follows has to be answered within the time of a batch.
+// resume resumes a session. The later requests have to be answered within the time of a batch.
 func (s *side) resume(member int, timeout time.Duration, old *client) (*client, error) {
 	c, err := s.connect(member, timeout, old.session, old.password)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *cursor) bytes() string {
 	return fmt.Sprintf("%q", c.take(int(n)))
 }
 
-// sorted renders a vector of strings: the order of children is anybody's.
+// sorted renders a vector of strings: the order of children is undefined.
 func (c *cursor) sorted() string {
 	list := make([]string, c.int32())
 	for i := range list {

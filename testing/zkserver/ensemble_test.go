@@ -23,7 +23,7 @@ type ensemble interface {
 	elect(t testing.TB, without int) error
 }
 
-// What both ensembles have: a sync limit that leaves time for real servers to restart.
+// Both ensembles have a sync limit that leaves time for real servers to restart.
 const (
 	members   = 3
 	ticks     = zktest.DefaultTickTime

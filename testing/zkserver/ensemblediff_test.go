@@ -32,8 +32,8 @@ func ensembleOperations(t *testing.T) int {
 	return n
 }
 
-// compareEnsembles sends the same random requests, by clients that are spread over the
-// members and move between them, to two ensembles that are in the same state.
+// compareEnsembles sends the same random requests to two ensembles in the same state. Its clients
+// are spread over the members and move between them.
 func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 	t.Helper()
 	seed := *diffSeed
@@ -117,8 +117,8 @@ func keepAwake(t *testing.T, s *side) {
 	}
 }
 
-// An ensembleDiff is a differential whose sides have several members. What happens by
-// itself there is waited for by administrators, whose requests are not compared.
+// An ensembleDiff is a differential whose sides have several members. Administrators, whose
+// requests are not compared, wait for what the members do by themselves.
 type ensembleDiff struct {
 	differential
 	admins         [2]*client // at the leaders
@@ -155,8 +155,8 @@ func (d *ensembleDiff) count(who int) {
 	d.counted++
 }
 
-// expire has a session end because nothing is heard of its client, after a move. It is a
-// new one: a member that a session has left may yet pass on a touch with a longer timeout.
+// expire has a session end because its client sends nothing, after a move. It is a new session: a
+// member that a session has left may yet pass on a touch with a longer timeout.
 func (d *ensembleDiff) expire(who int) {
 	d.t.Helper()
 
@@ -224,7 +224,7 @@ func (d *differential) flush() request {
 	return r
 }
 
-// next draws a request. What ZooKeeper keeps of its ensemble's configuration differs.
+// next draws a request. The znodes of the ensemble's configuration differ, so it avoids them.
 func (d *differential) next() request {
 	for {
 		r := d.gen.next()

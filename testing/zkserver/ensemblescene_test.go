@@ -45,7 +45,7 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	go handshake(nc, long, 0, 0, nil) // ends with the connection: nobody answers
+	go handshake(nc, long, 0, 0, nil) // ends with the connection: no server answers
 
 	elected := make(chan error, 1)
 	go func() { elected <- e.elect(t, leader) }() // the next receive waits for it
@@ -99,8 +99,8 @@ func playReturn(t *testing.T, e ensemble, old int, holder *client) {
 	}
 }
 
-// What happens at the connection that a session has moved away from, at the end of the
-// sequence numbers, and between all of that, in both ensembles.
+// TestEnsembles compares both ensembles in three scenes. They are the connection that a session
+// has moved away from, the end of the sequence numbers, and all that is between these.
 func TestEnsembles(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {

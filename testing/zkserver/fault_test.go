@@ -174,7 +174,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 	tests := []struct {
 		name   string
 		action fault.Action
-		want   int // bytes that come while the rule stands
+		want   int // bytes that come while the rule is in force
 	}{
 		{"garbage comes instead", fault.Garbage, len("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")},
 		{"half an answer comes", fault.HalfAnswer, 20},

@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// Clients that others wrote work with the server. Each peer's program prints what it
-// sees; that is compared with what it must see, kept beside it in testdata.
+// Clients of other projects work with the server. Each peer's program prints what it sees; that is
+// compared with the expectation, which is in testdata, too.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -51,8 +51,8 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 	}
 }
 
-// Past the largest number, what counts is whether the creation before is in the tree:
-// ZooKeeper's checks go by the numbers of what is outstanding, its tree keeps the largest.
+// Past the largest number, what counts is whether the creation before is in the tree. ZooKeeper's
+// checks use the numbers of outstanding creations; its tree keeps the largest.
 func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// The events of a session's end come in no order that anybody could rely on, and in the
-// same for the same seed.
+// The events of a session's end come in no order that a client could rely on, and in the same for
+// the same seed.
 func TestSessionEndOrderFollowsSeed(t *testing.T) {
 	t.Parallel()
 	first := map[string]bool{}
@@ -26,7 +26,8 @@ func TestSessionEndOrderFollowsSeed(t *testing.T) {
 	}
 }
 
-// endOrder returns the paths of a session's nodes as a watcher hears of their end.
+// endOrder returns the paths of a session's nodes in the order in which a watcher is notified of
+// their end.
 func endOrder(t *testing.T, seed uint64) (order []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

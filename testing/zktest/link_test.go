@@ -83,7 +83,7 @@ func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
 
 func TestLinkWaitsForItsTargetToListen(t *testing.T) {
 	t.Parallel()
-	address := nobody(t)
+	address := unusedAddr(t)
 	link := newLink(t, address)
 	client := dialLink(t, link)
 	listener, err := net.Listen("tcp4", address)
@@ -194,7 +194,7 @@ func read(t testing.TB, conn net.Conn, n int) string {
 	return string(buf)
 }
 
-// limit keeps a test that fails from waiting for ever.
+// limit keeps a test that fails from waiting forever.
 func limit(t testing.TB, conn net.Conn) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(soon)); err != nil {

@@ -40,7 +40,7 @@ func (t TestNetwork) Abandon(pid int) error {
 	for _, link := range n.links {
 		errs = append(errs, n.outside.batch("ip", "link set "+link+" alias "+owner(pid)))
 	}
-	n.links = nil // somebody else is to remove them
+	n.links = nil // another process is to remove them
 	return errors.Join(errs...)
 }
 

@@ -26,7 +26,7 @@ func newNetwork(t testing.TB, members int) zktest.TestNetwork {
 }
 
 // within starts a child in a member's namespace.
-func within(t testing.TB, n zktest.TestNetwork, member int, name string) *party {
+func within(t testing.TB, n zktest.TestNetwork, member int, name string) *talker {
 	t.Helper()
 	cmd := child(t, name)
 	inside := exec.CommandContext(t.Context(), n.Enter[member][0], slices.Concat(n.Enter[member][1:], cmd.Args)...)
@@ -40,15 +40,15 @@ func within(t testing.TB, n zktest.TestNetwork, member int, name string) *party 
 		_ = inside.Process.Kill()
 		_ = inside.Wait()
 	})
-	return &party{stdin, bufio.NewReader(stdout)}
+	return &talker{stdin, bufio.NewReader(stdout)}
 }
 
-// What was said during a cut is lost, on that way alone, and nobody is told.
+// Messages during a cut are lost, in that direction alone, and no side is notified.
 func TestACutDropsOneWayAndNoOther(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
 	n, other := newNetwork(t, 3), newNetwork(t, 3)
-	var ears, mouths []*party
+	var ears, mouths []*talker
 	for member := range 2 {
 		ears, mouths = append(ears, within(t, n, member, "hears")), append(mouths, within(t, n, member, "says"))
 		ears[member].expect(t, "ready")

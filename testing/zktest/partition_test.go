@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// Both networks are cut at the same time, and each ensemble goes by its own cuts.
+// Both networks are cut at the same time, and each ensemble has its own cuts.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	zktest.Shared(t) // for its rules about a missing server
@@ -47,7 +47,7 @@ func parts(t testing.TB, e *zktest.Ensemble) (leader *zktest.Server, followers [
 	return leader, followers
 }
 
-// gaveUp reports whether a member answers its clients, and says that it serves nobody.
+// gaveUp reports whether a member answers its clients, and says that it serves no client.
 func gaveUp(t testing.TB, s *zktest.Server) bool {
 	t.Helper()
 	_, err := s.Mode(t.Context())

@@ -118,7 +118,8 @@ func TestServerInManyHands(t *testing.T) {
 	defer cancel()
 	var hands sync.WaitGroup
 	for range 2 {
-		// What a restart says depends on who comes between; that it returns counts.
+		// The result of a restart depends on the other calls in between; the test checks that it
+		// returns.
 		hands.Go(func() { _ = restart() })
 		hands.Go(func() {
 			if err := server.Kill(); err != nil {

@@ -86,13 +86,13 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 	}
 	ctx, cancel := deadline(t, 100*time.Millisecond)
 	defer cancel()
-	if err := zktest.KillSession(ctx, nobody(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
+	if err := zktest.KillSession(ctx, unusedAddr(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with no server = %v; want the context's error", err)
 	}
 }
 
-// nobody returns an address at which nobody listens.
-func nobody(t testing.TB) string {
+// unusedAddr returns an address at which no server listens.
+func unusedAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -273,7 +273,7 @@ func TestAPanicReleases(t *testing.T) {
 			}()
 			request(t.Context(), h)
 		}()
-		s.hold(t) // blocks for ever if the lock is still held
+		s.hold(t) // blocks forever if the lock is still held
 	})
 }
 

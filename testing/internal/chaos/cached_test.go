@@ -18,7 +18,7 @@ const cachedRoot = "/cached"
 
 var pair = [2]string{cachedRoot + "/pair-a", cachedRoot + "/pair-b"}
 
-// What workers check of their caches, as counts.
+// The checks of workers on their caches, as counts.
 const (
 	comparedCache = "compared a cache with the tree after Sync"
 	sawPair       = "saw a settled snapshot with a new pair"

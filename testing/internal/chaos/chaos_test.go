@@ -39,7 +39,7 @@ const (
 // resultDir is where the records of a run go, and the pictures of what has failed.
 var resultDir = filepath.Join("..", "..", "..", ".cache", "chaos")
 
-// TestChaos has workers contend on an ensemble that suffers, and checks what they did.
+// TestChaos has workers contend on an ensemble with faults, and checks what they did.
 func TestChaos(t *testing.T) {
 	length, seed := parameters(t)
 	fmt.Printf("chaos: %v of faults, CHAOS_SEED=%d\n", length, seed)
@@ -115,8 +115,8 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 	return length, seed
 }
 
-// leftovers returns the znodes below the locks' paths once nobody is there any more: what
-// killed workers have left goes with their sessions.
+// leftovers returns the znodes below the locks' paths once no client is left: the znodes of killed
+// workers end with their sessions.
 func (r *run) leftovers(t *testing.T) []string {
 	t.Helper()
 	c := connect(t, r.ensemble.Addr())

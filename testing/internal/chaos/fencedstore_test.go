@@ -16,8 +16,8 @@ import (
 // storeRegister begins the names of the store's registers.
 const storeRegister = "store of "
 
-// guarded takes a mutex and writes to two registers while it holds it: one outside
-// ZooKeeper that heeds fences, and a znode in transactions with the lease's guard.
+// guarded takes a mutex and writes to two registers while it holds it: one outside ZooKeeper that
+// checks fences, and a znode in transactions with the lease's guard.
 func (w *worker) guarded(ctx context.Context, t task) {
 	at := path.Join("/chaos/guarded", epoch(guardedEpoch))
 	m, err := lock.NewMutex(w.client, at)

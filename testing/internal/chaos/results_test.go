@@ -32,7 +32,7 @@ const (
 	found history.Kind = "found"
 )
 
-// A want is somebody who waits for a worker that gets a lock and lingers with it.
+// A want is a fault that waits for a worker that gets a lock and lingers with it.
 type want struct {
 	fits func(history.Record) bool
 	got  chan history.Record // capacity 1: it is wanted once
@@ -161,7 +161,7 @@ func (b *board) grantedSince(at int64) bool {
 	return true
 }
 
-// pollEvery is how often something is looked for that nobody announces.
+// pollEvery is the interval of checks for what no event reports.
 const pollEvery = 20 * time.Millisecond
 
 // await returns when cond is true, or false when ctx has ended or the limit is over.

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// workers is how many there are. At most two at a time suffer a fault of their own, so
-// that there are always some to succeed them.
+// workers is how many there are. At most two at a time have a fault of their own, so that there
+// are always some to succeed them.
 const (
 	workers       = 5
 	workersFaults = 2
@@ -48,7 +48,7 @@ type revoke struct {
 	session, at int64
 }
 
-// A stopped is a time in which a worker stood still.
+// A stopped is a time in which a worker was stopped.
 type stopped struct {
 	client   string
 	from, to int64
@@ -80,8 +80,8 @@ func (r *run) session(slot, started int) time.Duration {
 	return d.between(shortestSession, longestSession).Truncate(time.Millisecond)
 }
 
-// A fault is one kind of harm. It returns when it is over, and tells to whom it was
-// done, and when: to nobody if it did not do what it is called.
+// A fault is one kind of harm. It returns when it is over, with the worker it was done to and the
+// times. It returns no worker if it did not do what it is called.
 type fault struct {
 	name string
 	do   func(ctx context.Context, t dice) done
@@ -94,8 +94,8 @@ func (d dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.Int64N(int64(most-least)))
 }
 
-// play does faults, in an order that the seed shuffles after the first fault, all of them once
-// before any comes again, so many at a time, until ctx ends. It returns when all are over.
+// play does faults until ctx ends, so many at a time, and returns when all are over. The seed
+// shuffles their order after the first fault. Each is done once before any comes again.
 func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most time.Duration, deck []fault) {
 	d := dice{rand.New(rand.NewPCG(r.seed, stream))}
 	room := make(chan struct{}, atOnce)
@@ -130,7 +130,7 @@ func (r *run) note(f done) {
 	r.faults = append(r.faults, f)
 }
 
-// fail takes note that something went wrong that no fault explains.
+// fail records an error that no fault explains.
 func (r *run) fail(err error) {
 	if err == nil {
 		return
@@ -165,7 +165,7 @@ func (r *run) mend() {
 	}
 }
 
-// finish mends everything, sees every kind of lock granted again, and ends the workers.
+// finish heals everything, sees every kind of lock granted again, and ends the workers.
 func (r *run) finish() {
 	r.mend()
 	for _, s := range r.slots {
@@ -182,7 +182,7 @@ func (r *run) finish() {
 	all.Wait()
 }
 
-// history returns what the workers have done and suffered.
+// history returns the history of the workers, with their faults.
 func (r *run) history() (*history.History, error) {
 	h, err := history.Assemble(r.board.all())
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	lasting = (syncLimit + 2) * tick // longer than servers wait for one another
 )
 
-// serverFaults are done one at a time. A majority of the servers always stands, and
-// mostly reaches each other. The first fault is done first.
+// serverFaults are done one at a time. A majority of the servers always runs, and mostly reaches
+// each other. The first fault is done first.
 func (r *run) serverFaults() []fault {
 	stop := func(s *zktest.Server) error {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
@@ -34,7 +34,7 @@ func (r *run) serverFaults() []fault {
 	)
 }
 
-// harm does something to the leader or to a follower, and mends it a while later.
+// harm does something to the leader or to a follower, and heals it a while later.
 func (r *run) harm(name string, leader bool, do func(s *zktest.Server) error, least, most time.Duration) fault {
 	return fault{name, func(ctx context.Context, d dice) done {
 		server := r.member(ctx, leader, d)

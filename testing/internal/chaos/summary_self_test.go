@@ -61,7 +61,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	}
 }
 
-// What workers find by themselves is a violation of the run, whatever they have counted.
+// A worker's own finding is a violation of the run, whatever it has counted.
 func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
 	t.Parallel()
 	b := newBoard()

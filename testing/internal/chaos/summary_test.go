@@ -153,8 +153,8 @@ func mustHaveDone() []string {
 	return []string{comparedCache, sawPair, replayed, sawStale}
 }
 
-// late returns how many late writes of stopped holders were refused, by the store that
-// heeds fences and by the lease's guard.
+// late returns how many late writes of stopped holders were refused, by the store that checks
+// fences and by the lease's guard.
 func (s summary) late() (byFence, byGuard int) {
 	for register, n := range s.registers.Late {
 		if strings.HasPrefix(register, storeRegister) {

@@ -24,7 +24,7 @@ const workerVariable = "CHAOS_WORKER"
 type workerConfig struct {
 	Name    string
 	Connect string // of the proxies in front of the ensemble
-	Store   string // where the store that heeds fences listens
+	Store   string // where the store that checks fences listens
 	Seed    uint64
 	Session time.Duration // its session timeout
 }
@@ -33,12 +33,12 @@ type workerConfig struct {
 // short are checked quickly, and directories come and go.
 const epochLength = 10 * time.Second
 
-// guardedEpoch is that of the lock whose holders are stopped: longer, so that there is
-// somebody who takes it from them.
+// guardedEpoch is the epoch of the lock whose holders are stopped. It is longer, so that another
+// worker takes the lock from them.
 const guardedEpoch = time.Minute
 
-// Session timeouts are drawn between the least that servers with ticks of two seconds grant, and
-// one that is short enough for some sessions to end within a run.
+// Session timeouts are drawn between two bounds. Servers with ticks of two seconds grant no less
+// than the first. With the second, some sessions end within a run.
 const shortestSession, longestSession = 4 * time.Second, 10 * time.Second
 
 // A worker is a process with one client, whose goroutines use locks of all kinds.
@@ -119,7 +119,8 @@ type errand struct {
 	rest  time.Duration // the longest pause after it
 }
 
-// The pauses after errands. The long one is for errands that may keep others waiting for ever.
+// The pauses after operations. The long one is for operations that could keep others waiting
+// forever.
 const shortRest, longRest = 25 * time.Millisecond, 250 * time.Millisecond
 
 // errands returns all that a worker does. To add a recipe, write a file like election_test.go, and
@@ -173,7 +174,7 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 		acquire = l.TryLock
 	case 2, 3:
 		limit = t.between(5*time.Millisecond, 300*time.Millisecond)
-	case 4, 5, 6: // so that a dead holder's lock does not keep everybody
+	case 4, 5, 6: // so that a dead holder's lock does not keep all others
 		limit = t.between(500*time.Millisecond, 4*time.Second)
 	}
 	if t.rand.IntN(12) == 0 {
@@ -190,7 +191,7 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 	})
 }
 
-// hold keeps a lease for a moment, looking at it, and reports whether it still stands.
+// hold keeps a lease for a moment, checks it, and reports whether it is still held.
 func (w *worker) hold(h *history.Hold, t task) bool {
 	end := time.Now().Add(t.between(2*time.Millisecond, 12*time.Millisecond))
 	if h.Note() == lingers {
@@ -219,7 +220,7 @@ func (w *worker) insist(h *history.Hold) {
 	}
 }
 
-// releaseLimit bounds a release. What is left then goes on in the background.
+// releaseLimit bounds a release. The rest then continues in the background.
 const releaseLimit = 2 * time.Second
 
 func release(h *history.Hold) {

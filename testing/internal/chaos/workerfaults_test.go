@@ -36,7 +36,7 @@ func hit(ctx context.Context, do harm, d dice, s *slot, grant history.Record) do
 	return f
 }
 
-// onAny does a fault to any worker that suffers none.
+// onAny does a fault to any worker that has none.
 func (r *run) onAny(do harm) func(context.Context, dice) done {
 	return func(ctx context.Context, d dice) done {
 		for _, i := range d.Perm(len(r.slots)) {

@@ -28,7 +28,7 @@ func (heedless) Err() error            { return nil }
 func (heedless) Lost() <-chan struct{} { return nil }
 func (heedless) Path() string          { return brokenPath }
 
-// elsewhere is a lease of a path that nobody else locks.
+// elsewhere is a lease of a path that no other test locks.
 type elsewhere struct{ *lock.Lease }
 
 func (elsewhere) Path() string { return brokenPath }

@@ -157,7 +157,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// A session that somebody closes takes its holds with it, unannounced.
+// If another client closes a session, its holds end unannounced.
 func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	t.Parallel()
 	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
@@ -181,8 +181,8 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	}
 }
 
-// Until a client has learned that somebody closed its session, it re-enters and counts
-// what it no longer has.
+// Until a client has learned that another client closed its session, it re-enters and counts what
+// it no longer has.
 func TestARevokedHolderMayReenter(t *testing.T) {
 	t.Parallel()
 	s := tell(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),

@@ -66,8 +66,8 @@ func TestAGrantTellsItsSession(t *testing.T) {
 	}
 }
 
-// What became of a client's session earlier says nothing of a lease of its next one,
-// however long that had been waited for.
+// The end of a client's earlier session has no effect on a lease of its next one, however long the
+// client waited for that.
 func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
 	t.Parallel()
 	again := func(lease string, call int64) []history.Record {

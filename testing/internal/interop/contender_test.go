@@ -23,8 +23,7 @@ const sessionTimeout = 10 * time.Second
 // shortSession is that of actors whose session is waited for to end.
 const shortSession = 5 * time.Second
 
-// A contender is one party at one lock, of whatever library. It is used by one
-// goroutine at a time.
+// A contender is one owner at one lock, of any library. It is used by one goroutine at a time.
 type contender interface {
 	// lock waits for the lock, at the most for the limit, and reports whether it
 	// has it. A negative limit is none, and 0 is one attempt.
@@ -250,7 +249,7 @@ func mustUnlock(t testing.TB, c contender) {
 	}
 }
 
-// mustBeRefused has c try, at most for the limit, what somebody else holds.
+// mustBeRefused has c try, at most for the limit, a lock that another contender holds.
 func mustBeRefused(t testing.TB, c contender, limit time.Duration) {
 	t.Helper()
 	held, err := c.lock(limit)

@@ -143,7 +143,7 @@ func TestCuratorSuccessionAtClose(t *testing.T) {
 	}
 }
 
-// Who gives up in the middle of the queue lets nobody in, and holds nobody up.
+// A waiter that withdraws in the middle of the queue grants no lock, and delays no contender.
 func TestCuratorWaiterWithdraws(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusives {

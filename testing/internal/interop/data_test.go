@@ -95,8 +95,7 @@ func TestCuratorGzip(t *testing.T) {
 	}
 }
 
-// Who waits needs none of the data, so docent's can wait behind what is not
-// compressed.
+// A waiter needs none of the data, so docent's waiter can wait behind data that is not compressed.
 func TestCuratorSharesALockWithCompression(t *testing.T) {
 	t.Parallel()
 	compressing := func(t testing.TB, path string) *native {

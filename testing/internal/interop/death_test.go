@@ -45,7 +45,8 @@ func TestKilledHolder(t *testing.T) {
 			killed := time.Now()
 			driver.kill(t)
 			for i, k := range c.kinds {
-				// The server last heard of the holder a third of its session before, at the most.
+				// The server last received something from the holder a third of its session
+				// before, at the most.
 				took := mustGet(t, granted[i], k.name).at.Sub(killed)
 				if took < shortSession/3 || took > generous/2 {
 					t.Errorf("%s: granted %v after the holder was killed, with a session of %v", k.name, took, shortSession)
@@ -58,8 +59,8 @@ func TestKilledHolder(t *testing.T) {
 	}
 }
 
-// A process that stands still for longer than its session, and does not know when it
-// goes on, can't disturb who has the lock by then: not by giving it back either.
+// A process may be stopped for longer than its session, and not know when it continues. It can't
+// disturb the holder of that time, not even by its release.
 func TestStoppedHolder(t *testing.T) {
 	t.Parallel()
 	driver := curator.own(t)

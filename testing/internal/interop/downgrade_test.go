@@ -58,12 +58,11 @@ func TestDocentDowngrades(t *testing.T) {
 	}
 }
 
-// A writer of Curator's that goes on as a reader. With CURATOR-621, which 5.4 has and
-// which apache/curator#445 mends, the read node goes to the end of the queue, behind
-// a writer that waits: that one is granted beside a Curator that takes itself for a
-// reader, whatever library it is of. A mended one's read node has the number
-// of its write node, and it keeps docent's writer out. The test knows them apart by
-// the numbers.
+// A Curator writer continues as a reader. CURATOR-621 is in 5.4, and apache/curator#445 repairs
+// it. With it, the read node goes to the end of the queue, behind a waiting writer. That writer,
+// of any library, is granted the lock although Curator takes itself for a reader. In a repaired
+// Curator the read node has the number of its write node, and excludes docent's writer. The test
+// distinguishes them by the numbers.
 func TestCuratorDowngrades(t *testing.T) {
 	t.Parallel()
 	t.Run("A writer of docent's waits", func(t *testing.T) {

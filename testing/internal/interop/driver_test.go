@@ -31,7 +31,7 @@ type driver struct {
 	mu      sync.Mutex // guards following
 	calls   int
 	pending map[string]*call // by number
-	events  map[string]int   // how often each came that nobody asked for
+	events  map[string]int   // how often each came unasked
 	ended   error            // why there will be no more answers
 	errors  strings.Builder  // the process's stderr
 }
@@ -202,7 +202,7 @@ func (d *driver) awaitReady() error {
 	}
 }
 
-// kill ends the process as it stands, its sessions open.
+// kill ends the process at once, with its sessions open.
 func (d *driver) kill(t testing.TB) {
 	t.Helper()
 	if err := d.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

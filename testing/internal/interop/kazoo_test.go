@@ -10,13 +10,12 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// What kazoo's locks and others' know of each other. Curator comes to the same
-// as docent in every case.
+// This table says which locks of kazoo and of others see each other. Curator's results equal
+// docent's in every case.
 //
-// As it comes, kazoo names its znodes so that nobody else takes them for
-// contenders, and takes nobody else's for any. With extra_lock_patterns (polite) it
-// waits for others, who don't wait for it. A subclass with Curator's names
-// (renamed) is a full contender.
+// By default, kazoo's names for znodes are not contenders to other libraries, and theirs are none
+// to kazoo. With extra_lock_patterns (polite) it waits for others, which don't wait for it. A
+// subclass with Curator's names (renamed) is a full contender.
 var kazooCases = []struct {
 	name  string
 	kazoo string // kind in the driver
@@ -78,9 +77,9 @@ func TestKazooLocks(t *testing.T) {
 	}
 }
 
-// A Semaphore's contenders are the children of its path, whatever they are: the
-// two directories in which a SemaphoreMutex keeps its znodes make it full. It
-// fails on the way, where the path has no data at all. Nobody waits for it.
+// A Semaphore's contenders are all children of its path. The two directories in which a
+// SemaphoreMutex keeps its znodes make it full. It fails before, where the path has no data at
+// all. No contender waits for it.
 func TestKazooSemaphore(t *testing.T) {
 	t.Parallel()
 	for _, other := range []func(t testing.TB, path string) contender{
@@ -97,13 +96,13 @@ func TestKazooSemaphore(t *testing.T) {
 
 		holder, second := contender(python.contender("semaphore", path+"-2")), other(t, path+"-2")
 		mustLock(t, holder)
-		mustLock(t, second) // beside it
+		mustLock(t, second) // both hold it
 		mustUnlock(t, second)
 		mustUnlock(t, holder)
 	}
 }
 
-// With Curator's names, kazoo stands in one queue with both others.
+// With Curator's names, kazoo is in one queue with both others.
 func TestThreeLanguagesExclusion(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,8 +167,9 @@ func TestKazooRefusal(t *testing.T) {
 	}
 }
 
-// kazoo looks for a lock's directory once per Lock object, and can't make another where it
-// has been reaped, as a container of docent's or Curator's is that stays empty.
+// kazoo looks for a lock's directory once per Lock object. If the directory was reaped, kazoo
+// can't make another. docent's and Curator's directories are containers, which are reaped when
+// they stay empty.
 func TestKazooContainer(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)
@@ -211,8 +211,7 @@ func TestKazooContenders(t *testing.T) {
 	mustGet(t, granted[0], "kazoo's lock")
 }
 
-// The recipes that docent has none of yet. What is on the wire is read and
-// written by docent's client.
+// These are recipes that docent lacks. docent's client reads and writes what is on the wire.
 func TestKazooCounter(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)

@@ -33,8 +33,8 @@ var (
 	curatorDiscovery = &library{name: "Curator's x-discovery", locate: sync.OnceValues(locateDiscovery)}
 )
 
-// shared returns the driver that all tests of the library use, and nobody breaks.
-// Without ZooKeeper or the library the test is skipped, or fails, as ZK_TEST says.
+// shared returns the driver that all tests of the library use, and that no test breaks. Without
+// ZooKeeper or the library the test is skipped, or fails, as ZK_TEST says.
 func (l *library) shared(t testing.TB) *driver {
 	t.Helper()
 	l.require(t)

@@ -12,8 +12,8 @@ func TestCuratorMulti(t *testing.T) {
 		path := pathOf(t)
 		a, b, c := path+"/a", path+"/b", path+"/c"
 		ab, bc := a+","+b, b+","+c
-		// All of them want b, so one at a time is in, and b's fences tell their
-		// order; a and c are there to be fought for.
+		// All of them want b, so one at a time is in, and b's fences show their order. They also
+		// contend for a and c.
 		ours := []*native{multis.native(t, ab), multis.native(t, bc), mutexes.native(t, b)}
 		theirs := []*foreigner{multis.foreigner(t, curator, ab), multis.foreigner(t, curator, bc), mutexes.foreigner(t, curator, b)}
 		var contenders []contender

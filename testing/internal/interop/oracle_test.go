@@ -33,7 +33,7 @@ func (e entry) String() string { return fmt.Sprintf("%s with fence %d", e.who, e
 // excludes reports whether the two may not hold the lock at one time.
 func (e entry) excludes(other entry) bool { return !e.shared || !other.shared }
 
-// enter takes note that e has the lock.
+// enter records that e holds the lock.
 func (o *oracle) enter(e entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *oracle) enter(e entry) {
 	o.holders, o.turns = append(o.holders, e), append(o.turns, e)
 }
 
-// leave takes note that who will give the lock back now.
+// leave records that e will release the lock now.
 func (o *oracle) leave(e entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// guardScript starts the driver ($@) under the shell's own process id, and before
-// that a guard, which waits on descriptor 3. A line there dismisses it; the end
-// of the pipe means that the test has died, and the guard kills the driver, which
-// may be frozen, or too busy to notice the end of its input. The guard is in the
-// driver's process group, so its number is not another's by then.
+// guardScript starts the driver ($@) under the shell's own process id, and before that a guard,
+// which waits on descriptor 3. A line there dismisses it. The end of the pipe means that the test
+// has died. The guard then kills the driver, which may be frozen, or too busy to notice the end of
+// its input. The guard is in the driver's process group, so no other process has its number by
+// then.
 const guardScript = `
 (
 	trap '' HUP INT QUIT TERM

@@ -22,7 +22,7 @@ func nodeOf(t testing.TB, path string, c contender) string {
 	panic("unreachable")
 }
 
-// Curator's Revoker asks, docent's holder hears it and lets go.
+// Curator's Revoker makes a request; docent's holder receives it and releases.
 func TestCuratorRevokesDocent(t *testing.T) {
 	t.Parallel()
 	for _, k := range queued {

@@ -174,7 +174,7 @@ func mustWait(t testing.TB, done <-chan outcome, what string) {
 	}
 }
 
-// wrongGrant is many times what a grant takes that nothing stands in the way of.
+// wrongGrant is many times the time of a grant without contention.
 const wrongGrant = 200 * time.Millisecond
 
 // queueUp has the contenders lock, one behind the other.
@@ -188,8 +188,8 @@ func queueUp(t testing.TB, c *framework.Client, path string, contenders ...conte
 	return queue
 }
 
-// inOrder holds the lock by the first contender, lets the others queue up behind
-// it, and fails the test unless each is granted at its predecessor's release.
+// inOrder holds the lock by the first contender and queues the others up behind it. It fails the
+// test unless each is granted at its predecessor's release.
 func inOrder(t testing.TB, path string, contenders ...contender) {
 	t.Helper()
 	observer := newClient(t)

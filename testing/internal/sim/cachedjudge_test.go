@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// The guarantees of caches beside those of locks.
+// The guarantees of caches, in addition to those of locks.
 const (
 	truth          guarantee = "truth"
 	everyChange    guarantee = "every change told"
@@ -139,7 +139,7 @@ func (x *cacheLife) checkUndisturbed() {
 	x.checkShows(knownStaleness, "nothing went wrong", s, since)
 }
 
-// checkEnd is the validator of all guarantees once all is well and nobody writes.
+// checkEnd is the validator of all guarantees once all is well and no client writes.
 func (x *cacheLife) checkEnd() {
 	x.writing.Wait()
 	if x.client.current() != x.f || x.f.State() == framework.Closed {

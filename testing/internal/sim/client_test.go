@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// What must show nowhere: a credential, and the data of znodes.
+// The secrets that must show nowhere: a credential, and the data of znodes.
 const (
 	secret = "hunter2-of-the-simulation"
 	canary = "data-of-a-znode-that-is-nobodys-business"
@@ -67,7 +67,7 @@ func (c *client) local(f *framework.Client, path string, m *lock.Mutex) (lock.Lo
 	return l, nil
 }
 
-// A record is what a listener heard of one framework.Client.
+// A record is the notifications that a listener received from one framework.Client.
 type record struct {
 	client  string
 	changes []framework.StateChange // guarded by world.mu

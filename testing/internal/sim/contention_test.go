@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// A crowd is many goroutines of one client that want the same lock, again and again: they go by
+// Contention is many goroutines of one client that want the same lock, again and again. They use
 // what they know together, and see little of what others do in the lock's directory.
 
 // crowd makes the first client of some schedules one.

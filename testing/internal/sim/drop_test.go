@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWaitersGoOnAfterDroppedEvents lives through schedules in which servers drop events, and
-// nothing else goes wrong. Then nothing but its own look helps a waiter.
+// TestWaitersGoOnAfterDroppedEvents runs schedules in which servers drop events, without any other
+// fault. Then only its own read helps a waiter.
 func TestWaitersGoOnAfterDroppedEvents(t *testing.T) {
 	const schedules = 30
 	total := map[string]int{}

@@ -13,12 +13,12 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// A mishap is what befalls one request of an acquire and release.
+// A mishap is the fault of one request of an acquire and release.
 type mishap struct {
 	kind      string
 	action    fault.Action
 	number    int  // of the request, among those from the first on
-	contended bool // somebody else has the lock at first
+	contended bool // another client has the lock at first
 	ends      bool // the context ends with the mishap
 	frontends int
 	again     bool // its client has had the lock before, and knows the directory
@@ -29,9 +29,9 @@ func (m mishap) String() string {
 		m.kind, m.action, m.number, m.contended, m.ends, m.frontends, m.again)
 }
 
-// TestEveryRequest has each fault meet each request that an acquire and release of each
-// kind of lock make, and the context end with it, or not. All validators look on. A
-// plain go test takes a sample; where the simulation has many schedules, all are met.
+// TestEveryRequest runs each kind of lock with each fault at each request of an acquire and
+// release, with and without an end of the context. All validators watch. A plain go test takes a
+// sample. If the simulation has many schedules, all requests have their fault.
 func TestEveryRequest(t *testing.T) {
 	if os.Getenv(partEnv) != "" {
 		t.Skip("a part of another run")
@@ -93,8 +93,7 @@ func meetEach(t *testing.T, m mishap) int {
 	return m.number
 }
 
-// meet lives through one acquire and release with the mishap, and reports whether there
-// was such a request.
+// meet runs one acquire and release with the mishap, and reports whether there was such a request.
 func meet(t *testing.T, m mishap) (w *world, hit bool) {
 	t.Helper()
 	w = newWorld(m.plan(), bug{})

@@ -82,7 +82,7 @@ func (w *world) injectFaults() {
 	w.heal()
 }
 
-// heal mends what may be broken. A watch whose event was dropped stays lost.
+// heal repairs what may be broken. A watch whose event was dropped stays lost.
 func (w *world) heal() {
 	w.tell("fault", "all is well again", nil)
 	w.harm(nil, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 )
 
-// The guarantee of kept znodes beside those of locks: while the client is Connected and the Node is
-// open, the znode exists in the client's present session.
+// The guarantee of kept znodes, in addition to those of locks. While the client is Connected and
+// the Node is open, the znode exists in the client's present session.
 const stands guarantee = "stands"
 
 // Each client keeps a znode of its own in keptDir, and all contend for keptCommon.
@@ -22,7 +22,7 @@ const (
 	keptCommon = keptDir + "common"
 )
 
-// A keeping is what the clients of a schedule keep, beside their locks.
+// A keeping is what the clients of a schedule keep, in addition to their locks.
 type keeping struct {
 	w    *world
 	over chan struct{} // closed when all is well and the workers have ended
@@ -89,7 +89,7 @@ func (k *keeping) ended(d time.Duration) bool {
 	}
 }
 
-// changed is the validator of "own session only": nobody but the operator deletes a kept znode.
+// changed is the validator of "own session only": no client but the operator deletes a kept znode.
 func (k *keeping) changed(n *node.Node, change node.Change) {
 	k.w.inspect(change.Err)
 	k.w.count("kept "+change.Kind.String(), 1)
@@ -132,7 +132,7 @@ func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
 	}
 }
 
-// close is the validator of "bounded calls" for Close. What it leaves behind is noticed at the end.
+// close is the validator of "bounded calls" for Close. Its leftovers are noticed at the end.
 func (k *keeping) close(n *node.Node, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(k.w.ctx, limit)
 	defer cancel()

@@ -48,8 +48,8 @@ func (w *world) leader() *zkserver.Frontend {
 	return w.srv.Frontend(0)
 }
 
-// depose has an ensemble whose leader is isolated and deposed again and again, each time for
-// longer than a session lasts, and goes on for a while longer as if it led.
+// depose has an ensemble whose leader is isolated and deposed again and again. Each time lasts
+// longer than a session, and the leader continues to lead for a while.
 func (p *plan) depose() {
 	p.frontends, p.leader = 3, 0
 	p.timeout = 6 * time.Second

@@ -53,9 +53,9 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-// enter takes note of a grant and holds it against what is known of everybody else.
+// enter records a grant and compares it with what is known of all other holders.
 func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *leaseRecord {
-	session := f.Session().ID // before anybody looks whether the lease is lost
+	session := f.Session().ID // before any check whether the lease is lost
 	t := &leaseRecord{lease: l, client: k.c, f: f, handle: h, began: w.now()}
 	t.ctx, t.cancel = l.Context(w.ctx)
 	leases := l.Members()
@@ -143,8 +143,8 @@ func (w *world) conflict(s, other *lockRecord) bool {
 	return true
 }
 
-// excused reports whether somebody has ended the lock's session, or deleted its
-// znode, in a way that its holder can't know of in time.
+// excused reports whether another client has ended the lock's session, or deleted its znode, in a
+// way that its holder can't know of in time.
 func (w *world) excused(s *lockRecord) bool {
 	return w.doomed[s.node] || w.killed[w.made[s.node.path].owner] || w.killed[s.session]
 }
@@ -161,8 +161,8 @@ func (w *world) checkSession(s *lockRecord) {
 	}
 }
 
-// checkOrder is the validator of "order": nobody who has to be waited for stands ahead
-// when a lock is granted.
+// checkOrder is the validator of "order": when a lock is granted, no contender is ahead that has
+// to be waited for.
 func (w *world) checkOrder(s *lockRecord) {
 	kind, own, ok := ranks(s.node.path)
 	if !ok || s.target.kind == "exclusive" {
@@ -187,7 +187,7 @@ func (w *world) checkFence(s *lockRecord) {
 	if s.shared { // those that share may come in any order
 		floor = t.exclusive
 	}
-	// The sides of a read/write lock have one fence while a party has both.
+	// The sides of a read/write lock have one fence while an owner has both.
 	if own.number <= floor.number && own != floor {
 		w.violatedLocked(monotonicFence, "fence %d of %s after fence %d", s.fence, s.node.path, floor.number)
 	}
@@ -199,8 +199,8 @@ func (w *world) checkFence(s *lockRecord) {
 	}
 }
 
-// leave takes note that a lease is about to be released, and checks that its end was
-// told everywhere if it is lost.
+// leave records that a lease is about to be released. If it is lost, leave checks that its end was
+// reported everywhere.
 func (w *world) leave(t *leaseRecord, by string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,8 +211,8 @@ func (w *world) leave(t *leaseRecord, by string) {
 	delete(w.leases, t.lease)
 }
 
-// asked is what a lease of the client is told when it is to let go. The lease may be
-// one that its holder has not entered yet.
+// askedToLeave is called with a lease of the client whose release was requested. Its holder may
+// not have entered it yet.
 func (w *world) askedToLeave(l *lock.Lease) {
 	w.mu.Lock()
 	t := w.leases[l]

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A line is one client's way to the servers. It can be cut, be dead without anybody
-// being told, and takes its time.
+// A line is one client's connection to the servers. It can be cut, or be dead without a
+// notification, and has delays.
 type line struct {
 	w *world
 
 	mu      sync.Mutex
 	r       *rand.Rand
 	refuses bool
-	swallow bool // what is sent arrives nowhere, and nobody is told
+	swallow bool // the bytes arrive nowhere, and no side is notified
 	conns   map[*lineConn]struct{}
 }
 

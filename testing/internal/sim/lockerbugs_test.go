@@ -50,12 +50,12 @@ func borrowing(k *worker, f *framework.Client, h *handle) lock.Locker {
 	return other.locker
 }
 
-// renumber has the server begin its sequence numbers anew, now and then.
+// renumber has the server begin its sequence numbers again, now and then.
 func renumber(w *world) {
 	for w.now() < w.plan.horizon {
 		pass(w.plan.timeout / 4)
 		for _, t := range w.plan.targets {
-			_ = w.srv.SetNextSequence(t.path, 0) // there may be nobody
+			_ = w.srv.SetNextSequence(t.path, 0) // the directory may not exist
 		}
 	}
 }
@@ -70,7 +70,7 @@ func slow(_ *worker, _ *framework.Client, h *handle) lock.Locker {
 	}}
 }
 
-// deaf waits, where somebody else has the lock, for the end of its context alone.
+// deaf waits, while another client has the lock, for the end of its context alone.
 func deaf(_ *worker, _ *framework.Client, h *handle) lock.Locker {
 	return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
 		l, err := h.locker.TryLock(ctx)

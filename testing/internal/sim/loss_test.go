@@ -24,7 +24,7 @@ func (w *world) watchLoss(t *leaseRecord) {
 	})
 }
 
-// freedLocked notes that the lease is in nobody's way any more. It needs w.mu.
+// freedLocked records that the lease blocks no client any more. It needs w.mu.
 func (w *world) freedLocked(t *leaseRecord) {
 	for _, s := range t.stakes {
 		s.target.freed = w.now()

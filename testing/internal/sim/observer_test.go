@@ -11,14 +11,14 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A znode is an ephemeral one that stands, as the leader knows.
+// A znode is an ephemeral one that exists, as the leader knows.
 type znode struct {
 	owner int64
 	czxid int64
 }
 
-// observe is told what the leader decides, before any client can know: it is the
-// truth that the validators go by.
+// observe receives the leader's decisions, before any client can know them: they are the truth
+// that the validators use.
 func (w *world) observe(x zkserver.Transaction) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *world) observe(x zkserver.Transaction) {
 }
 
 func (w *world) created(x zkserver.Transaction, c zkserver.Change) {
-	if c.Owner == 0 || c.Owner>>63 != 0 { // nobody's, or a container
+	if c.Owner == 0 || c.Owner>>63 != 0 { // no session's, or a container
 		return
 	}
 	w.note("server", "creates", c.Path)
@@ -62,8 +62,8 @@ func (w *world) created(x zkserver.Transaction, c zkserver.Change) {
 	w.inDir[dir] = append(w.inDir[dir], c.Path)
 }
 
-// deleted holds the end of a znode against the leases that it carried: that is the
-// moment at which somebody else can be granted the lock.
+// deleted compares the end of a znode with the leases that it carried. At that moment another
+// client can be granted the lock.
 func (w *world) deleted(x zkserver.Transaction, c zkserver.Change) {
 	n, ok := w.nodes[c.Path]
 	if !ok {
@@ -108,10 +108,10 @@ func (w *world) written(c zkserver.Change) {
 // itself to be in it: it has to know before, and the little is for an end at the same instant.
 const told = 20 * time.Millisecond
 
-// checkExpiry is the validator of "honest states" for a session that the server has
-// given up: its client has found out by its own clock. A front end of an ensemble may
-// go on answering, and nobody holds anything in the session; then it can't know. A
-// client that is being closed has lost all it had, and says Closed at the end of that.
+// checkExpiry is the validator of "honest states" for a session that the server has expired: its
+// client has found out by its own clock. A front end of an ensemble may still answer. If no lease
+// is held in the session, the client can't know then. A client that is being closed has lost all
+// it had, and reports Closed at the end of that.
 func (w *world) checkExpiry(session int64) {
 	if w.killed[session] || len(w.srv.Frontends()) > 1 {
 		return

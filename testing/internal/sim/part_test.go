@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A run is spread over processes of one processor each: in one, goroutines take
-// turns in an order that hardly varies, what is left of them can be counted, and
-// a bug that takes the process down takes only its part down.
+// A run is spread over processes of one processor each. In such a process goroutines take turns in
+// an order that hardly varies, and its leftover goroutines can be counted. A bug that ends the
+// process ends only its part.
 
 // partEnv tells a process which part it is, as JSON.
 const partEnv = "SIM_PART"
@@ -31,7 +31,7 @@ type part struct {
 	Kinds       []string // of locks, each of whose requests is to be met, instead
 }
 
-// What a part says on its standard output, each on a line of its own.
+// The reports of a part on its standard output, each on a line of its own.
 const (
 	saysSeed = "sim:seed "
 	saysDone = "sim:done "
@@ -72,7 +72,7 @@ func runParts(t *testing.T, parts []part) map[string]int {
 	return total
 }
 
-// replay lives through one seed's schedule again and again, until it fails.
+// replay runs one seed's schedule again and again, until it fails.
 func replay(t *testing.T, seed, times uint64) {
 	t.Helper()
 	counts := runPart(t, part{First: seed, Schedules: times, Repeat: true})
@@ -152,7 +152,7 @@ func TestPart(t *testing.T) {
 	fmt.Printf("%s%s\n", saysDone, done)
 }
 
-// liveAll lives through the schedules of a part, up to one that violates something.
+// liveAll runs the schedules of a part, up to one that violates something.
 func liveAll(t *testing.T, p part, total map[string]int) {
 	t.Helper()
 	traces := map[uint64]bool{}

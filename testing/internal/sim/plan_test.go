@@ -28,7 +28,7 @@ type clientPlan struct {
 	slow     bool // a listener takes long
 	panics   bool // a listener panics
 	onLoss   bool // OnSuspend
-	revoked  bool // heeds requests to let go
+	revoked  bool // obeys requests to release
 	position bool // wants to know its place in the queue
 	handoff  int  // how often a mutex may be passed on; 0 for never
 	workers  []workerPlan

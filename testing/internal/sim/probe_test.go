@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// probe is the validator of "liveness" once all is well: everybody can have every
-// lock, and when a holder dies its successor has the lock within a session timeout.
+// probe is the validator of "liveness" once all is well: all clients can have every lock, and when
+// a holder dies its successor has the lock within a session timeout.
 func (w *world) probe() {
 	for _, k := range w.workers {
 		k.refresh()
@@ -52,7 +52,7 @@ func (w *world) mustRelease(k *worker, h *handle, l *lock.Lease) {
 	}
 }
 
-// succession ends the session of a holder that somebody waits for.
+// succession ends the session of a holder that has a waiter.
 func (w *world) succession(first, second *worker) {
 	held := w.mustLock(first, first.handles[0])
 	if held == nil {

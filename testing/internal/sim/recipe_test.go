@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// A recipe is what some schedules have beside the locks. To add a recipe, write a file like
-// election_test.go or kept_test.go, and add a row to recipes.
+// A recipe is what some schedules have in addition to the locks. To add a recipe, write a file
+// like election_test.go or kept_test.go, and add a row to recipes.
 type recipe struct {
 	name       string
 	guarantees []guarantee                 // that only this recipe has; a deliberate bug breaks each

@@ -8,13 +8,13 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// faultKinds are all of them: what package fault names, what an embedded server can do,
-// and what befalls clients.
+// faultKinds are all of them: the actions of package fault, the faults of an embedded server, and
+// those of clients.
 func faultKinds() []*faultKind {
 	return slices.Concat(ruleKinds(), serverKinds(), frontKinds(), leaderKinds(), clientKinds(), directoryKinds())
 }
 
-// struck are the operations that rules befall: those that locks are made of, more often.
+// struck are the operations of rules. Those of locks are in it more often.
 var struck = []fault.Op{
 	fault.Create, fault.Create, fault.Delete, fault.Delete, fault.Exists, fault.GetData, fault.GetChildren,
 	fault.GetChildren, fault.Sync, fault.Multi, fault.Ping, fault.CloseSession, 0,
@@ -44,9 +44,9 @@ func ruleKinds() []*faultKind {
 	return append(kinds, &faultKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
 }
 
-// dropEvents adds a rule by which servers drop events of one lock's znodes, as they do if a session
-// may not read the znode at that moment. The watch is gone with the event, and the connection goes
-// on.
+// dropEvents adds a rule by which servers drop events of one lock's znodes. Servers do so if a
+// session may not read the znode at that moment. The watch ends with the event, and the connection
+// stays.
 func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
 	t := w.plan.targets[r.IntN(len(w.plan.targets))]
 	rule := fault.Rule{Op: fault.Event, Path: t.path + "**", Action: fault.DropEvent, Times: fault.Forever}
@@ -64,8 +64,8 @@ func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
 	}
 }
 
-// addRule adds a rule and returns what takes it away. A handshake that is struck needs
-// somebody who connects.
+// addRule adds a rule and returns the function that removes it. A rule for a handshake needs a
+// client that connects.
 func (w *world) addRule(r *rand.Rand, action fault.Action, ops []fault.Op, span time.Duration) func() {
 	rule := fault.Rule{Op: pick(r, ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
 	if action == fault.DelayRequest || action == fault.DelayReply {

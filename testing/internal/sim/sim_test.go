@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// few is how many schedules a plain go test lives through; make sim has many.
+// few is how many schedules a plain go test runs; make sim has many.
 const few = 40
 
 // many is from how many schedules on everything must have been met.
 const many = 2000
 
-// TestSimulation lives through schedules, in processes of their own: SIM_SCHEDULES of
-// them at the least, SIM_HOURS of virtual time at the least, from the seed
-// SIM_FIRST on; or through the schedule of SIM_SEED, SIM_REPEAT times.
+// TestSimulation runs schedules in processes of their own, from the seed SIM_FIRST on. It runs at
+// least SIM_SCHEDULES of them and SIM_HOURS of virtual time. With SIM_SEED it runs the schedule of
+// that seed, SIM_REPEAT times.
 func TestSimulation(t *testing.T) {
 	if os.Getenv(partEnv) != "" {
 		t.Skip("a part of another run")
@@ -70,7 +70,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// simulate lives through the schedule of a seed.
+// simulate runs the schedule of a seed.
 func simulate(t *testing.T, w *world) *world {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { w.run() })

@@ -18,7 +18,7 @@ type target struct {
 
 	// guarded by world.mu
 	stakes    []*lockRecord
-	granted   map[nodeKey]string // to which party, at last
+	granted   map[nodeKey]string // to which owner, at last
 	highest   fence              // of all holders so far
 	exclusive fence              // of those that were to be alone
 	register  int64              // fence of the latest guarded write, as the server has applied it
@@ -27,7 +27,7 @@ type target struct {
 	drops     time.Duration      // until when servers drop events of its znodes
 }
 
-// A fence is a number and the party that had it.
+// A fence is a number and the owner that had it.
 type fence struct {
 	number int64
 	party  string

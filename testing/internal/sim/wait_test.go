@@ -51,9 +51,9 @@ func (k *worker) waitEnded() {
 // has lost its session by then, and a server has expired it.
 func (w *world) settling() time.Duration { return 2*w.plan.timeout + 5*time.Second }
 
-// prompt is how long an attempt may take when nothing is in its way: up to eight workers share a
-// connection on which frames follow one another, and each has some requests of its own to make,
-// and a znode to delete if it gives up. Who wants an Exclusive pauses besides, for milliseconds.
+// prompt is the time of an attempt that nothing delays. Up to eight workers share a connection on
+// which frames follow one another. Each has some requests of its own to make, and a znode to
+// delete if it withdraws. A contender for an UnfairMutex also pauses, for milliseconds.
 func (w *world) prompt() time.Duration { return time.Second/4 + 100*w.plan.latency }
 
 // watchWaits looks at the workers now and then, until ctx of the world or over ends.

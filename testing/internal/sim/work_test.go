@@ -137,7 +137,7 @@ func (k *worker) latest(t *leaseRecord) (int, bool) {
 	panic("the lease is not among those that are held")
 }
 
-// revoke asks somebody to let go.
+// revoke requests the release of a lock.
 func (k *worker) revoke(h *handle) {
 	c := k.call(k.w.plan.timeout)
 	defer c.stop()

@@ -44,8 +44,8 @@ func (h *handle) kind() string {
 	return h.name[:len(h.name)-len(h.target.path)-1]
 }
 
-// work goes on until the horizon, then gives up what it has. world.run starts it and
-// waits for it.
+// work runs until the horizon, and then releases what it has. world.run starts it and waits for
+// it.
 func (k *worker) work() {
 	for k.w.now() < k.w.plan.horizon && k.w.ctx.Err() == nil {
 		k.refresh()
@@ -132,7 +132,7 @@ func (k *worker) owned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// do takes note of what the worker is about to do, for when it hangs.
+// do records what the worker is about to do, for when it hangs.
 func (k *worker) do(what string) {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()

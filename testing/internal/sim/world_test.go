@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A world is one run: a server, its clients, what befalls them, and the truth about it.
+// A world is one run: a server, its clients, their faults, and the truth about it.
 type world struct {
 	plan     *plan  // immutable
 	bug      bug    // immutable; what is broken on purpose
@@ -56,7 +56,7 @@ func newWorld(p *plan, b bug) *world {
 // apart is by how much those who act begin one after another.
 const apart = 1013 * time.Microsecond
 
-// run lives through the schedule, inside a bubble.
+// run runs the schedule, inside a bubble.
 func (w *world) run() {
 	before := goroutines()
 	w.began = time.Now()
@@ -77,7 +77,7 @@ func (w *world) run() {
 	w.counts[virtualKey] = int(w.now() / time.Millisecond)
 }
 
-// live has everybody do what is planned, and everything go wrong that is.
+// live has all clients do what is planned, and injects the planned faults.
 func (w *world) live() {
 	var working sync.WaitGroup
 	for _, k := range w.workers {
@@ -174,7 +174,7 @@ func (w *world) finish(working *sync.WaitGroup) {
 	}
 }
 
-// settle checks what has to be so once all is well and everybody has gone home.
+// settle checks what must hold once all is well and all workers have ended.
 func (w *world) settle() {
 	pass(3*w.plan.timeout + 30*time.Second)
 	w.mu.Lock()

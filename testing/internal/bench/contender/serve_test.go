@@ -56,7 +56,7 @@ func TestWhatCannotBeDoneIsAnErrorAndNotTheEnd(t *testing.T) {
 	}
 }
 
-// A queue that is released too early would measure who comes, not who waits.
+// If a queue is released too early, the time of its making is measured, not the waiters' time.
 func TestAQueueWaitsForGo(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A party is somebody in a namespace, who says or hears words.
-type party struct {
+// A talker is a process in a namespace, which sends or receives words.
+type talker struct {
 	stdin io.Writer
 	lines *bufio.Reader
 }
@@ -51,14 +51,14 @@ func says() {
 	}
 }
 
-func (p *party) expect(t testing.TB, want string) {
+func (p *talker) expect(t testing.TB, want string) {
 	t.Helper()
 	if got, err := p.lines.ReadString('\n'); got != want+"\n" {
 		t.Fatalf("heard %q, %v; want %q", got, err, want)
 	}
 }
 
-func (p *party) say(t testing.TB, to, word string) {
+func (p *talker) say(t testing.TB, to, word string) {
 	t.Helper()
 	_, err := fmt.Fprintln(p.stdin, to, word)
 	must(t, err)
