@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// Clients that connect again are served once all faults of their connections are over. What they
-// received was in order, and nothing is left of the proxy (see TestMain).
+// Clients that connect again are served once all faults of their connections are over. They
+// received everything in order, and nothing is left of the proxy (see TestMain).
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
