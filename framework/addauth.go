@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -74,7 +75,7 @@ func (c *core) refusedSession() *session {
 // continues.
 func (s *session) try(ctx context.Context, t *trial) {
 	body := tap.CredentialBody(t.credential.scheme, t.credential.secret)
-	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
+	answer, err := call(ctx, s, func(*zkconn.Conn) (tap.Answer, error) {
 		answer, err := s.tap.Ask(proto.OpAuth, body, maxAuthReply)
 		return answer, askError(err)
 	})

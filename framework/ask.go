@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -50,7 +51,7 @@ func (s *session) ask(ctx context.Context, opcode proto.Opcode, body []byte) ([]
 	if s.core.unsupported.has(server, opcode) {
 		return nil, fmt.Errorf("%w %s", ErrUnsupported, server)
 	}
-	answer, err := call(ctx, s, func(*wire) (tap.Answer, error) {
+	answer, err := call(ctx, s, func(*zkconn.Conn) (tap.Answer, error) {
 		answer, err := s.tap.Ask(opcode, body, s.core.cfg.maxReply)
 		return answer, askError(err)
 	})

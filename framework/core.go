@@ -179,7 +179,7 @@ func (c *core) watchCount() int {
 	if s == nil {
 		return 0
 	}
-	return s.watches.armed()
+	return s.watches.Armed()
 }
 
 // current returns the latest session that had a connection; it is nil before the first.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
@@ -121,7 +123,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 		return paths, nil
 	}
 	for _, path := range paths {
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
+		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
@@ -132,7 +134,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 // send sends the transaction, then the requested listings, and waits for the replies.
 func (g *group) send(ctx context.Context, s *session) ([]string, error) {
 	p, listings := g.begin(ctx, s)
-	made, err := p.wait(ctx)
+	made, err := p.Wait(ctx)
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
 			cr.guard.doubt(p.session.ID(), p.done)
@@ -162,7 +164,7 @@ type madeGroup struct {
 func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*listing) {
 	listings := make([]*listing, len(g.creations))
 	f := s.tap.FollowTransaction(g.full[0].path) // has an id: unique
-	p := begin(s, func(w *wire) (madeGroup, error) { return g.request(f, w) })
+	p := begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
 	select {
 	case <-f.Sent():
 	case <-p.done:
@@ -173,16 +175,16 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 	for i, cr := range g.creations {
 		if cr.list != nil {
 			dir, _ := SplitPath(cr.path)
-			listings[i] = &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
+			listings[i] = &listing{begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
 		}
 	}
 	return p, listings
 }
 
 // request runs to its end also if no caller waits for it any more, because f has to end.
-func (g *group) request(f *tap.Following, w *wire) (made madeGroup, err error) {
+func (g *group) request(f *tap.Following, w *zkconn.Conn) (made madeGroup, err error) {
 	f.Begin()
-	made.answer, err = txnAnswerOf(w.multi(g.full))
+	made.answer, err = txnAnswerOf(multiOn(w, g.full))
 	st, _ := f.End()
 	made.zxid = st.Czxid
 	return made, err

@@ -3,6 +3,9 @@ package framework
 import (
 	"context"
 	"errors"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // CreatedBy makes Delete delete only the znode that the transaction czxid created ([Stat] has it),
@@ -25,12 +28,12 @@ const (
 // stands reports whether the meant znode still exists. It reads after a sync, because the server
 // may lag behind the server of an earlier attempt.
 func (x deletion) stands(ctx context.Context, s *session) (bool, error) {
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(x.path) }); err != nil {
+	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(x.path) }); err != nil {
 		return false, err
 	}
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(x.path) })
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(x.path) })
 	if errors.Is(err, ErrNoNode) {
 		return false, nil
 	}
-	return found.exists && found.stat.Czxid == x.czxid, err
+	return found.Exists && found.Stat.Czxid == x.czxid, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -85,7 +86,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 		return cr.sendWithEpoch(ctx, s)
 	}
 	p := cr.begin(ctx, s)
-	made, err := p.wait(ctx)
+	made, err := p.Wait(ctx)
 	p.list.store(ctx, &cr.createConfig, err)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
@@ -106,7 +107,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 }
 
 // request runs to its end also if no caller waits for it any more, because f has to end.
-func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err error) {
+func (cr *creation) request(f *tap.Following, w *zkconn.Conn) (made createdNode, err error) {
 	f.Begin()
 	if cr.has(withTTL) {
 		made.path, err = w.CreateTTL(cr.path, cr.data, cr.flags(), wireACL(cr.acls), cr.ttl)
@@ -120,8 +121,8 @@ func (cr *creation) request(f *tap.Following, w *wire) (made createdNode, err er
 
 // readStat reads the Stat if the reply had none that could be read.
 func (cr *creation) readStat(ctx context.Context, s *session, path string) error {
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
-	cr.store(found.stat)
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
+	cr.store(statOf(found.Stat))
 	return err
 }
 
@@ -134,15 +135,15 @@ func (cr *creation) store(st Stat) {
 // settle checks whether the znode that exists is as this Create would have made it, and returns
 // exists if it is not.
 func (cr *creation) settle(ctx context.Context, s *session, exists error) (string, error) {
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(cr.path) })
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(cr.path) })
 	if err != nil {
 		return "", err
 	}
-	owned := !cr.has(withEphemeral) && found.stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.stat.EphemeralOwner == s.ID()
-	if !owned || found.stat.Version != 0 || !bytes.Equal(found.data, cr.data) {
+	owned := !cr.has(withEphemeral) && found.Stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.Stat.EphemeralOwner == s.ID()
+	if !owned || found.Stat.Version != 0 || !bytes.Equal(found.Data, cr.data) {
 		return "", cr.doubt.about(exists, ErrNodeExists)
 	}
-	cr.store(found.stat)
+	cr.store(statOf(found.Stat))
 	return cr.path, nil
 }
 
@@ -154,11 +155,11 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pending[string], err error) {
 	var missing []string
 	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
-		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(dir) })
+		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
-		if found.exists {
+		if found.Exists {
 			break
 		}
 		missing = append(missing, dir)
@@ -169,7 +170,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 			return nil, err
 		}
 		f := s.tap.FollowCreate(dir)
-		p := begin(s, func(w *wire) (string, error) {
+		p := begin(s, func(w *zkconn.Conn) (string, error) {
 			f.Begin()
 			defer f.End()
 			return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
@@ -195,7 +196,7 @@ func parentMade(ctx context.Context, parent *pending[string]) error {
 	if parent == nil {
 		return nil
 	}
-	_, err := parent.wait(ctx)
+	_, err := parent.Wait(ctx)
 	if errors.Is(err, ErrNodeExists) || errors.Is(err, ErrNoNode) {
 		return nil
 	}

@@ -3,6 +3,10 @@ package framework
 import (
 	"context"
 	"errors"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
@@ -96,13 +100,13 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		case !errors.Is(err, ErrNotEmpty):
 			return err
 		}
-		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (nodeState, error) {
-			return call(ctx, s, func(w *wire) (nodeState, error) { return w.children(full) })
+		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (proto.Node, error) {
+			return call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(full) })
 		})
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return err
 		}
-		for _, name := range listed.children {
+		for _, name := range listed.Children {
 			if err := c.deleteTree(ctx, JoinPath(full, name)); err != nil && !errors.Is(err, ErrNoNode) {
 				return err
 			}
@@ -137,7 +141,7 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 				return struct{}{}, err
 			}
 		}
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(x.path, x.version) })
+		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
 		if d.earlier && errors.Is(err, ErrNoNode) {
 			err = nil
 		}
@@ -153,7 +157,7 @@ func (x deletion) unfinished(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
 	}
-	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errEarlierAttempt} {
+	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, zkerr.ErrEarlierAttempt} {
 		if errors.Is(err, final) {
 			return false
 		}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A doubt remembers, over the attempts of one call, whether one of them had an unknown outcome.
@@ -12,11 +16,8 @@ type doubt struct {
 	before  int64 // the highest transaction id that the client knew before that attempt
 }
 
-// errEarlierAttempt is an unknown outcome that is not tried again.
-var errEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
-
 // errCreatedSince is returned if a second attempt could meet another znode than the first attempt.
-var errCreatedSince = fmt.Errorf("%w, and the znode may have been created since", errEarlierAttempt)
+var errCreatedSince = fmt.Errorf("%w, and the znode may have been created since", zkerr.ErrEarlierAttempt)
 
 // about returns err. If an earlier attempt of the same call may have caused err, the error also
 // says so; then err wraps one of the suspects.
@@ -27,7 +28,7 @@ func (d *doubt) about(err error, suspects ...error) error {
 	}
 	for _, suspect := range suspects {
 		if d.earlier && errors.Is(err, suspect) {
-			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, errEarlierAttempt)
+			return fmt.Errorf("%w, maybe by an earlier attempt of this call (%w)", err, zkerr.ErrEarlierAttempt)
 		}
 	}
 	return err
@@ -42,14 +43,14 @@ func (d *doubt) settle(ctx context.Context, s *session, path string) error {
 		d.before = s.core.zxid.Load()
 		return nil
 	}
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(path) }); err != nil {
+	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(path) }); err != nil {
 		return err
 	}
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(path) })
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
 	switch {
 	case errors.Is(err, ErrNoNode): // the attempt itself returns it
 		return nil
-	case err == nil && found.stat.Czxid > d.before:
+	case err == nil && found.Stat.Czxid > d.before:
 		return errCreatedSince
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -46,7 +47,7 @@ func (s *session) ephemerals(ctx context.Context, path string) ([]string, error)
 
 // ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
 func (s *session) ephemeralsWith(ctx context.Context, prefix string) ([]string, error) {
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() }); err != nil {
+	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() }); err != nil {
 		return nil, err
 	}
 	body, err := s.ask(ctx, proto.OpGetEphemerals, proto.AppendString(nil, prefix))

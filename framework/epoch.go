@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // EpochOf returns the path of the epoch of a path. The epoch is a persistent znode next to the
@@ -65,13 +67,13 @@ func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version
 // read reads the epoch. If its caller then finds its znode at the path, it may delete that znode at
 // the epoch. If another znode is there by then, the epoch has another version.
 func (e *epoch) read(ctx context.Context, s *session) error {
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(e.path) })
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(e.path) })
 	switch {
-	case errors.Is(err, ErrNoNode) || err == nil && !found.exists:
+	case errors.Is(err, ErrNoNode) || err == nil && !found.Exists:
 		e.exists = false
 		return nil
 	case err == nil:
-		e.store(found.stat)
+		e.store(statOf(found.Stat))
 	}
 	return err
 }
@@ -81,7 +83,7 @@ func (e *epoch) read(ctx context.Context, s *session) error {
 func (e *epoch) delete(ctx context.Context, s *session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
-		_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
+		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 		return err
 	}
 	_, err := multi(ctx, s, ops, ops)
@@ -139,8 +141,8 @@ func (cr *creation) epochOps() []TxnOp {
 // there is no epoch.
 func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, error) {
 	ops := cr.epochOps()
-	p := begin(s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(ops)) })
-	answer, err := p.wait(ctx)
+	p := begin(s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, ops)) })
+	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.session.ID(), p.done)
@@ -173,7 +175,7 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
 	var parent *pending[string]
 	for range maxParentRounds {
 		f := s.tap.FollowCreate(path)
-		_, err := call(ctx, s, func(w *wire) (string, error) { return w.createFollowed(f, path, acl) })
+		_, err := call(ctx, s, func(w *zkconn.Conn) (string, error) { return createFollowed(w, f, path, acl) })
 		if errors.Is(err, ErrNodeExists) {
 			return nil
 		}
@@ -203,7 +205,7 @@ func validateEpochACL(path string, acl []ACL) error {
 }
 
 // createFollowed creates a persistent znode.
-func (w *wire) createFollowed(f *tap.Following, path string, acl []ACL) (string, error) {
+func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []ACL) (string, error) {
 	f.Begin()
 	defer f.End()
 	return w.Create(path, []byte{}, 0, wireACL(acl))

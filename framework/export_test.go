@@ -103,7 +103,7 @@ func (b *Bare) Close() { b.conn.Close(func() {}) }
 // it passes by the one place that reports to traces and metrics.
 func Attempt(ctx context.Context, c *Client, observed bool) error {
 	rq := request{op: "get", path: "/", repeat: repeatable}
-	attempt := func(context.Context, *session) (nodeState, error) { return nodeState{}, nil }
+	attempt := func(context.Context, *session) (proto.Node, error) { return proto.Node{}, nil }
 	var err error
 	if observed {
 		_, err = do(ctx, c.core, rq, attempt)

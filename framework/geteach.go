@@ -3,6 +3,9 @@ package framework
 import (
 	"context"
 	"errors"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A Read is the data and Stat that [Client.GetEach] read of one znode.
@@ -17,11 +20,11 @@ type Read struct {
 // client's policy until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
 	reads, faults := make([]Read, len(paths)), make([]error, len(paths))
-	found := c.readEach(ctx, "get", paths, faults, (*wire).get)
+	found := c.readEach(ctx, "get", paths, faults, (*zkconn.Conn).Get)
 	for i := range found {
 		if faults[i] == nil {
-			reads[i].Stat = found[i].node.stat
-			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.data)
+			reads[i].Stat = statOf(found[i].node.Stat)
+			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.Data)
 		}
 	}
 	return reads, wrapEach(ctx, "get", paths, faults)
@@ -32,8 +35,8 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 // paths. Retries, ctx and outages are as with [Client.GetEach].
 func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string, []error) {
 	names, faults := make([][]string, len(paths)), make([]error, len(paths))
-	for i, found := range c.readEach(ctx, "children", paths, faults, (*wire).children) {
-		names[i] = found.node.children
+	for i, found := range c.readEach(ctx, "children", paths, faults, (*zkconn.Conn).Children) {
+		names[i] = found.node.Children
 	}
 	return names, wrapEach(ctx, "children", paths, faults)
 }
@@ -42,7 +45,7 @@ func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string,
 // was sent, or if an outage failed all of them.
 func (c *Client) readEach(
 	ctx context.Context, op string, paths []string, faults []error,
-	ask func(w *wire, full string) (nodeState, error),
+	ask func(w *zkconn.Conn, full string) (proto.Node, error),
 ) []outcomeOfRead {
 	full := make([]string, len(paths))
 	for i, path := range paths {
@@ -66,21 +69,21 @@ func (c *Client) readEach(
 
 // An outcomeOfRead is the result of a read, or its fault.
 type outcomeOfRead struct {
-	node nodeState
+	node proto.Node
 	err  error
 }
 
 // readEach returns an error only if the connection failed one of the reads, or ctx ended.
 func (s *session) readEach(
-	ctx context.Context, paths []string, ask func(w *wire, full string) (nodeState, error),
+	ctx context.Context, paths []string, ask func(w *zkconn.Conn, full string) (proto.Node, error),
 ) ([]outcomeOfRead, error) {
-	begun := make([]*pending[nodeState], len(paths))
+	begun := make([]*pending[proto.Node], len(paths))
 	for i, path := range paths {
-		begun[i] = begin(s, func(w *wire) (nodeState, error) { return ask(w, path) })
+		begun[i] = begin(s, func(w *zkconn.Conn) (proto.Node, error) { return ask(w, path) })
 	}
 	found := make([]outcomeOfRead, len(paths))
 	for i, p := range begun {
-		node, err := p.wait(ctx)
+		node, err := p.Wait(ctx)
 		ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) // else the reply came before the end
 		if ended || Retryable(err) || errors.Is(err, ErrClosed) {
 			return nil, err // the other reads fail by the same outage

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // KnownByData makes Create find its znode again if the reply was lost, as [Protected] does, but
@@ -72,14 +75,14 @@ func (g *protection) searchAt(ctx context.Context, s *session, path string) (str
 			return "", Stat{}, err
 		}
 	}
-	found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.get(path) })
+	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(path) })
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return "", Stat{}, nil
 	case err != nil:
 		return "", Stat{}, err
-	case found.stat.EphemeralOwner != s.ID() || !bytes.Equal(found.data, g.data):
+	case found.Stat.EphemeralOwner != s.ID() || !bytes.Equal(found.Data, g.data):
 		return "", Stat{}, nil
 	}
-	return path, found.stat, nil
+	return path, statOf(found.Stat), nil
 }

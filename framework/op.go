@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/retry"
 )
@@ -71,7 +73,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		s, err := c.sessionFor(ctx, session, reads)
 		if err != nil {
 			if unknown && errors.Is(err, ErrReadOnly) {
-				err = fmt.Errorf("%w; an earlier attempt: %w", err, errEarlierAttempt)
+				err = fmt.Errorf("%w; an earlier attempt: %w", err, zkerr.ErrEarlierAttempt)
 			}
 			return zero, classify(repeat, err)
 		}
@@ -115,8 +117,8 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, 
 
 // call runs one request on the session's wire and waits for it until ctx ends. The client can't
 // withdraw the request itself: it runs to its end, at the latest when the wire ends.
-func call[T any](ctx context.Context, s *session, request func(*wire) (T, error)) (T, error) {
-	return begin(s, request).wait(ctx)
+func call[T any](ctx context.Context, s *session, request func(*zkconn.Conn) (T, error)) (T, error) {
+	return begin(s, request).Wait(ctx)
 }
 
 // A pending is a request that was begun.
@@ -128,7 +130,7 @@ type pending[T any] struct {
 }
 
 // begin starts a request in the background.
-func begin[T any](s *session, request func(*wire) (T, error)) *pending[T] {
+func begin[T any](s *session, request func(*zkconn.Conn) (T, error)) *pending[T] {
 	p := &pending[T]{session: s, done: make(chan struct{})}
 	if s.core.enter() {
 		go p.run(request)
@@ -140,15 +142,15 @@ func begin[T any](s *session, request func(*wire) (T, error)) *pending[T] {
 }
 
 // run makes the request. It ends with the reply or the wire; Close waits for it.
-func (p *pending[T]) run(request func(*wire) (T, error)) {
+func (p *pending[T]) run(request func(*zkconn.Conn) (T, error)) {
 	defer p.session.core.wg.Done()
 	p.v, p.err = request(p.session.wire)
 	close(p.done)
 }
 
-// wait returns the request's outcome. If ctx ends first, the error wraps ErrUnknownOutcome and
+// Wait returns the request's outcome. If ctx ends first, the error wraps ErrUnknownOutcome and
 // ctx's error.
-func (p *pending[T]) wait(ctx context.Context) (T, error) {
+func (p *pending[T]) Wait(ctx context.Context) (T, error) {
 	select {
 	case <-p.done:
 		return p.v, p.outcome()

@@ -1,6 +1,12 @@
 package framework
 
-import "context"
+import (
+	"context"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // ListTo lists the parent's children right after the create, within the same round trip. It stores
 // their names as they were at a moment after the creation. It stores nil if there is no listing, as
@@ -32,14 +38,14 @@ func WatchTo(watch **Watch) CreateOption {
 type sentCreate struct {
 	*pending[createdNode]
 	list  *listing
-	watch *beginning // may be nil
+	watch *beginning // nil if none was sent
 }
 
 // begin sends the create, and after it the listing and the watch if the options ask for them. A
 // server serves a session's requests in the order in which they are sent.
 func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	f := s.tap.FollowCreate(cr.path)
-	sent := sentCreate{pending: begin(s, func(w *wire) (createdNode, error) { return cr.request(f, w) })}
+	sent := sentCreate{pending: begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
 	watches := cr.watch != nil && !cr.has(withSequential)
 	if cr.list == nil && !watches {
 		return sent
@@ -56,11 +62,12 @@ func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	}
 	if cr.list != nil {
 		dir, _ := SplitPath(cr.path)
-		sent.list = &listing{begin(s, func(w *wire) (nodeState, error) { return w.children(dir) })}
+		sent.list = &listing{begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
 	}
 	if watches {
-		key := watchKey{WatchExists, cr.path}
-		sent.watch = s.beginWatch(key, key.ask, false)
+		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
+		begun := s.beginWatch(key, readOf(key), false)
+		sent.watch = &begun
 	}
 	return sent
 }
@@ -78,7 +85,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	w, fault := b.wait(ctx)
 	switch {
 	case fault != nil: // a later call of Watch returns it, too
-	case err != nil || !made.known || w.found.stat.Czxid != made.stat.Czxid:
+	case err != nil || !made.known || w.sub.Found().Stat.Czxid != made.stat.Czxid:
 		w.Close()
 	default:
 		*cr.watch = w
@@ -86,7 +93,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 }
 
 // A listing is a listing that was sent after a create; nil if none was sent.
-type listing struct{ children *pending[nodeState] }
+type listing struct{ children *pending[proto.Node] }
 
 // store waits for the listing and stores it, unless the create failed with err.
 func (l *listing) store(ctx context.Context, to *createConfig, err error) {
@@ -97,7 +104,7 @@ func (l *listing) store(ctx context.Context, to *createConfig, err error) {
 	if l == nil || err != nil {
 		return
 	}
-	if found, err := l.children.wait(ctx); err == nil {
-		*to.list = found.children
+	if found, err := l.children.Wait(ctx); err == nil {
+		*to.list = found.Children
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // protectedPrefix, a UUID and a dash precede the name of a protected znode. The
@@ -72,7 +75,7 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 // server of the create.
 func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
-	if _, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Sync(dir) }); err != nil {
+	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
 		return "", Stat{}, err
 	}
 	if g.byData {
@@ -83,11 +86,11 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 		return "", Stat{}, err
 	}
 	for _, full := range candidates {
-		found, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.exists(full) })
-		if errors.Is(err, ErrNoNode) || err == nil && (!found.exists || found.stat.EphemeralOwner != s.ID()) {
+		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
+		if errors.Is(err, ErrNoNode) || err == nil && (!found.Exists || found.Stat.EphemeralOwner != s.ID()) {
 			continue
 		}
-		return full, found.stat, err
+		return full, statOf(found.Stat), err
 	}
 	return "", Stat{}, nil
 }
@@ -97,7 +100,7 @@ func (g *protection) delete(ctx context.Context, s *session, path string) error 
 	if g.epoch != nil {
 		return g.epoch.delete(ctx, s, path)
 	}
-	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Delete(path, AnyVersion) })
+	err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 	return err
 }
 
@@ -105,7 +108,7 @@ func (g *protection) delete(ctx context.Context, s *session, path string) error 
 // of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
 // protected znode is one of them; servers from 3.6 on can list them.
 func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]string, error) {
-	listed, err := call(ctx, s, func(w *wire) (nodeState, error) { return w.children(dir) })
+	listed, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return nil, nil
@@ -117,7 +120,7 @@ func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]
 		return paths, asked
 	}
 	var paths []string
-	for _, name := range listed.children {
+	for _, name := range listed.Children {
 		if strings.HasPrefix(name, g.id) {
 			paths = append(paths, JoinPath(dir, name))
 		}

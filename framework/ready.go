@@ -3,6 +3,8 @@ package framework
 import (
 	"context"
 	"fmt"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // Ready returns nil if the client can work now. If so, it has a connection, and a quorum of the
@@ -16,7 +18,7 @@ import (
 func (c *Client) Ready(ctx context.Context) error {
 	s, err := c.core.connected()
 	if err == nil {
-		_, err = call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() })
+		err = effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
 	}
 	return callError(ctx, "ready", "", err)
 }

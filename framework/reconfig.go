@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -26,16 +27,16 @@ const AnyConfig int64 = -1
 //   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (Config, error) {
-		found, err := call(ctx, s, func(w *wire) (nodeState, error) {
+		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) {
 			if err := w.Sync(configPath); err != nil {
-				return nodeState{}, err
+				return proto.Node{}, err
 			}
-			return w.get(configPath)
+			return w.Get(configPath)
 		})
 		if err != nil {
 			return Config{}, err
 		}
-		return readConfig(found.data)
+		return readConfig(found.Data)
 	})
 	return config, callError(ctx, "config", configPath, err)
 }

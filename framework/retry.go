@@ -1,11 +1,10 @@
 package framework
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/retry"
@@ -16,15 +15,7 @@ import (
 // have had its effect, so repeating it is safe only if a second effect does no harm. These errors
 // are not retryable: an error of a context, the end of a session or a client, and [ErrTooLarge]. An
 // error that the operation's own first attempt may have caused is not retryable either.
-func Retryable(err error) bool {
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return false
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrSessionEnded), errors.Is(err, errEarlierAttempt), errors.Is(err, ErrTooLarge):
-		return false
-	}
-	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome)
-}
+func Retryable(err error) bool { return zkerr.Retryable(err) }
 
 // A Retry is a failed attempt of an operation after which another attempt follows.
 type Retry struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -19,8 +20,8 @@ type session struct {
 	readsOnly bool // its servers have no quorum (readonly.go); immutable
 	tap       *tap.Tap
 	hosts     *hosts.List
-	wire      *wire
-	watches   *watches
+	wire      *zkconn.Conn
+	watches   *watchreg.Registry
 	ctx       context.Context // ends with the session; has its cause
 	cancel    context.CancelCauseFunc
 	poke      chan struct{} // capacity 1: something below changed
@@ -77,7 +78,7 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 	s.tap = tap.New(tap.Config{
 		MarginFor: c.cfg.margin, Zxid: seen, MaxReply: c.cfg.maxReply, ReadOnly: readsOnly,
 	})
-	s.watches = newWatches(func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
+	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(c.log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	conn, err := zkconn.New(zkconn.Config{
 		Hosts:   s.hosts,
@@ -88,9 +89,9 @@ func newSession(c *core, list serverList, readsOnly bool) (*session, error) {
 		Dial:    s.dial,
 		Logger:  c.log,
 		OnLink:  s.onLink,
-		OnNode:  func(event zkconn.NodeEvent, path string) { s.onNode(eventKind(event), path) },
+		OnNode:  s.onNode,
 	})
-	s.wire = &wire{conn}
+	s.wire = conn
 	return s, err
 }
 
@@ -106,13 +107,14 @@ func (s *session) timeout() time.Duration {
 }
 
 // onNode runs on a goroutine of the wire client, in the connection's order.
-func (s *session) onNode(kind EventKind, path string) {
-	s.watches.fire(kind, path)
-	if s.readsOnly || !s.core.trees.fire(kind, path) {
+func (s *session) onNode(node zkconn.NodeEvent, path string) {
+	event := watchreg.Event(node)
+	s.watches.Fire(event, path)
+	if s.readsOnly || !s.core.trees.fire(EventKind(event), path) {
 		return
 	}
-	if dir, name := SplitPath(path); name != "" && kind != EventChanged { // see tap.Tap's trees
-		s.watches.fire(EventChildrenChanged, dir)
+	if dir, name := SplitPath(path); name != "" && event != watchreg.Changed { // see tap.Tap's trees
+		s.watches.Fire(watchreg.ChildrenChanged, dir)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -45,11 +46,11 @@ func (s *session) end(cause error) error {
 	if !serving {
 		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
 	}
-	event := EventSessionEnded
+	event := watchreg.SessionEnded
 	if s.readsOnly { // it is not the client's session
-		event = EventReconnected
+		event = watchreg.Reconnected
 	}
-	s.watches.fireAll(event)
+	s.watches.FireAll(event)
 	close(s.over)
 	return cause
 }

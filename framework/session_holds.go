@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // hold adds a hold, unless the session is over.
@@ -80,7 +81,7 @@ func (s *session) prove(ctx context.Context) error {
 	if err := s.core.awaitLink(ctx, s); err != nil {
 		return err
 	}
-	_, err := call(ctx, s, func(w *wire) (struct{}, error) { return struct{}{}, w.Prove() })
+	err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
@@ -23,7 +24,7 @@ type link struct {
 func (s *session) onLink(ev zkconn.LinkEvent) {
 	l := link{event: ev}
 	if ev == zkconn.LinkDown {
-		s.watches.severAll() // before anything is sent on the next connection
+		s.watches.Sever() // before anything is sent on the next connection
 		s.core.trees.sever(s)
 		l.fault = s.linkFault()
 	}
@@ -166,7 +167,7 @@ func (s *session) admit() {
 	default:
 		s.link()
 		s.hosts.Serves()
-		s.watches.fireAll(EventReconnected) // before a watch is set on this connection
+		s.watches.FireAll(watchreg.Reconnected) // before a watch is set on this connection
 		if s.readsOnly {
 			s.core.enterReadOnly()
 			return

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -53,7 +54,7 @@ func (s *session) tendTree(job treeJob) (again bool) {
 	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.path), argument)
 	_, err := s.ask(s.ctx, opcode, body)
 	if err != nil || !job.set { // no watch of the path's reads is left
-		s.watches.fireAt(job.path, EventReconnected)
+		s.watches.FireAt(job.path, watchreg.Reconnected)
 	}
 	switch {
 	case err == nil || !job.set && !Retryable(err): // there may be none to remove

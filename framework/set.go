@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // AnyVersion matches every version of a znode. A znode's own version overflows after 2147483647, and
@@ -37,7 +40,7 @@ func (c *Client) set(ctx context.Context, path string, data []byte, version int3
 	packed := c.core.cfg.pack(data)
 	return c.write(ctx, change{
 		op: "set", path: path, version: version, size: setSize + len(packed), tolerates: tolerated,
-		ask: func(w *wire, full string) (Stat, error) { return w.set(full, packed, version) },
+		ask: func(w *zkconn.Conn, full string) (proto.Stat, error) { return w.Set(full, packed, version) },
 	})
 }
 
@@ -62,7 +65,7 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 	}
 	st, err := c.write(ctx, change{
 		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl),
-		ask: func(w *wire, full string) (Stat, error) { return w.setACL(full, acl, version) },
+		ask: func(w *zkconn.Conn, full string) (proto.Stat, error) { return w.SetACL(full, wireACL(acl), version) },
 	})
 	return st, callError(ctx, "set ACL of", path, err)
 }
@@ -73,7 +76,7 @@ type change struct {
 	version   int32
 	size      int     // size of the request without its path, in bytes
 	tolerates []error // see request
-	ask       func(w *wire, full string) (Stat, error)
+	ask       func(w *zkconn.Conn, full string) (proto.Stat, error)
 }
 
 func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
@@ -86,8 +89,11 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 		if err := doubt.settle(ctx, s, full); err != nil {
 			return Stat{}, err
 		}
-		st, err := call(ctx, s, func(w *wire) (Stat, error) { return ch.ask(w, full) })
-		return st, doubt.about(err, ErrBadVersion)
+		st, err := call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full) })
+		if err != nil {
+			return Stat{}, doubt.about(err, ErrBadVersion)
+		}
+		return statOf(st), nil
 	})
 }
 

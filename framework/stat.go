@@ -21,7 +21,11 @@ type Stat struct {
 	NumChildren    int32
 }
 
+// statOf returns the Stat, which is zero if st is.
 func statOf(st proto.Stat) Stat {
+	if st == (proto.Stat{}) {
+		return Stat{}
+	}
 	return Stat{
 		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid,
 		Ctime: time.UnixMilli(st.Ctime), Mtime: time.UnixMilli(st.Mtime),

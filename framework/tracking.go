@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -31,7 +32,7 @@ func newTracker(c *core, path string) *tracker { return &tracker{core: c, path: 
 func (t *tracker) loop() {
 	for t.core.awaitUp() && t.core.ctx.Err() == nil { // at Close the state may be Connected
 		var pause <-chan time.Time
-		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchKey{WatchData, t.path})
+		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchreg.Key{Kind: watchreg.Data, Path: t.path})
 		if err != nil {
 			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 			pause = time.After(trackPause)

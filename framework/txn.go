@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -193,7 +194,7 @@ func (op *TxnOp) size() int {
 
 // multi sends the transaction.
 func multi(ctx context.Context, s *session, full, ops []TxnOp) ([]TxnResult, error) {
-	got, err := call(ctx, s, func(w *wire) (txnAnswer, error) { return txnAnswerOf(w.multi(full)) })
+	got, err := call(ctx, s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, full)) })
 	return got.outcome(ops, err)
 }
 

@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
 )
 
 // A Watch notifies once that the watched state has changed, or may have changed. Then the caller
 // reads again; a new Watch notifies of the next change. Its methods may be called concurrently.
 type Watch struct {
-	registry *watches
-	entry    *watchEntry
-	fired    chan struct{} // closed once; event is set before
-	event    EventKind
-	found    *nodeState // never changed, because Watches of one entry share it
-	cfg      *config
-	after    func() // of AfterFire; guarded by registry.mu
+	sub watchreg.Subscription
+	cfg *config
 }
 
 // Watch reads the znode at path and watches it from that state on. The Watch fires at a change
@@ -31,11 +28,11 @@ type Watch struct {
 // caller has to close. Errors: [ErrNoNode] (not with [WatchExists]), [ErrNoAuth], and the errors of
 // every operation.
 func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch, error) {
-	key := watchKey{kind, c.fullPath(path)}
-	if err := c.watchFault(kind, path, key.path); err != nil {
+	key := watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
+	if err := c.watchFault(kind, path, key.Path); err != nil {
 		return nil, opError("watch", path, err)
 	}
-	w, err := c.core.watch(ctx, request{op: "watch", path: key.path, session: c.session, repeat: repeatable, reads: true}, key)
+	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, repeat: repeatable, reads: true}, key)
 	return w, callError(ctx, "watch", path, err)
 }
 
@@ -47,45 +44,23 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 	return errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full)))
 }
 
-func (c *core) watch(ctx context.Context, rq request, key watchKey) (*Watch, error) {
+func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch, error) {
 	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) {
-		return s.beginWatch(key, key.ask, false).wait(ctx)
+		return s.beginWatch(key, readOf(key), false).wait(ctx)
 	})
 }
 
 // Fired returns a channel that is closed when the Watch fires.
-func (w *Watch) Fired() <-chan struct{} { return w.fired }
+func (w *Watch) Fired() <-chan struct{} { return w.sub.Fired() }
 
 // AfterFire calls fn on a goroutine of its own once the Watch has fired, so that no goroutine has
 // to wait. If the Watch has fired already, fn is called at once. If stop returns true, fn is not
 // called. stop returns false if fn was started before, and from its second call on. There is one fn
 // at a time. A panic of fn is logged.
-func (w *Watch) AfterFire(fn func()) (stop func() bool) {
-	w.registry.mu.Lock()
-	defer w.registry.mu.Unlock()
-	if w.Event() != 0 {
-		w.registry.spawn(fn) // ends, and is waited for, as the caller of AfterFire decides
-		return func() bool { return false }
-	}
-	w.after = fn
-	return func() bool {
-		w.registry.mu.Lock()
-		defer w.registry.mu.Unlock()
-		stopped := w.after != nil
-		w.after = nil
-		return stopped
-	}
-}
+func (w *Watch) AfterFire(fn func()) (stop func() bool) { return w.sub.AfterFire(fn) }
 
 // Event returns why the Watch fired; it is 0 before that.
-func (w *Watch) Event() EventKind {
-	select {
-	case <-w.fired:
-		return w.event
-	default:
-		return 0
-	}
-}
+func (w *Watch) Event() EventKind { return EventKind(w.sub.Event()) }
 
 // Valid reports whether the Watch has neither fired nor been closed, and the connection that it was
 // set on has not been lost. If that connection is lost, the Watch becomes invalid before any
@@ -93,25 +68,29 @@ func (w *Watch) Event() EventKind {
 // before it replies from the new state. So no reply shows a change of which a valid Watch would
 // notify, with one exception: the server filters the event if the session may not read the znode at
 // that moment.
-func (w *Watch) Valid() bool { return w.registry.valid(w) }
+func (w *Watch) Valid() bool { return w.sub.Valid() }
 
 // Stat returns the Stat that the znode had when the Watch was set, and whether there was a znode.
-func (w *Watch) Stat() (Stat, bool) { return w.found.stat, w.found.exists }
+func (w *Watch) Stat() (Stat, bool) {
+	found := w.sub.Found()
+	return statOf(found.Stat), found.Exists
+}
 
 // Data returns a copy of the data that a znode watched by [WatchData] had when the Watch was set.
 // If the client has [WithCompression], Data returns uncompressed data unchanged, because a Watch
 // notifies of every change. [Client.Get] refuses such data.
 func (w *Watch) Data() []byte {
-	data, err := w.cfg.unpack(w.found.data)
+	packed := w.sub.Found().Data
+	data, err := w.cfg.unpack(packed)
 	if err != nil {
-		data = w.found.data
+		data = packed
 	}
 	return slices.Clone(data)
 }
 
 // Children returns a copy of the names of the children that a znode watched by [WatchChildren] had
 // when the Watch was set.
-func (w *Watch) Children() []string { return slices.Clone(w.found.children) }
+func (w *Watch) Children() []string { return slices.Clone(w.sub.Found().Children) }
 
 // Close ends the Watch: it will not fire any more. It may be called several times.
-func (w *Watch) Close() { w.registry.leave(w) }
+func (w *Watch) Close() { w.sub.Close() }

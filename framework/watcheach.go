@@ -3,6 +3,10 @@ package framework
 import (
 	"context"
 	"errors"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // WatchEach sets a watch of one kind on each of the paths, as [Client.Watch] does, within the time
@@ -15,15 +19,15 @@ import (
 // number of children of a znode whose data are watched.
 func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
 	faults := make([]error, len(paths))
-	keys := make([]watchKey, len(paths))
+	keys := make([]watchreg.Key, len(paths))
 	for i, path := range paths {
-		keys[i] = watchKey{kind, c.fullPath(path)}
-		faults[i] = c.watchFault(kind, path, keys[i].path)
+		keys[i] = watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
+		faults[i] = c.watchFault(kind, path, keys[i].Path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), wrapEach(ctx, "watch", paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
+	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
 		return s.watchEach(ctx, keys)
 	})
 	ws := make([]*Watch, len(paths))
@@ -52,13 +56,13 @@ type outcomeOfWatch struct {
 // watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
 // It returns as soon as it knows that, because a retry waits for the next connection. The next
 // connection may also answer a read that had not been sent yet.
-func (s *session) watchEach(ctx context.Context, keys []watchKey) ([]outcomeOfWatch, error) {
+func (s *session) watchEach(ctx context.Context, keys []watchreg.Key) ([]outcomeOfWatch, error) {
 	all, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	begun := make([]*beginning, len(keys))
+	begun := make([]beginning, len(keys))
 	for i, key := range keys {
-		begun[i] = s.beginWatch(key, func(w *wire) (nodeState, error) {
-			found, err := key.ask(w)
+		begun[i] = s.beginWatch(key, func(w *zkconn.Conn) (proto.Node, error) {
+			found, err := readOf(key)(w)
 			if Retryable(err) {
 				fail(err)
 			}

@@ -3,8 +3,7 @@ package framework
 import (
 	"fmt"
 
-	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 )
 
 // A WatchKind says which state a [Watch] watches.
@@ -14,13 +13,13 @@ type WatchKind int
 const (
 	// WatchData notifies that a znode's data changed or that the znode was deleted. The znode has
 	// to exist.
-	WatchData WatchKind = iota + 1
+	WatchData = WatchKind(watchreg.Data)
 	// WatchExists notifies that a znode was created, changed or deleted. If the path does not
 	// exist, the watch stays on the server until the znode is created or the connection ends.
-	WatchExists
+	WatchExists = WatchKind(watchreg.Exists)
 	// WatchChildren notifies that a child was created or deleted, or that the znode was deleted.
 	// The znode has to exist.
-	WatchChildren
+	WatchChildren = WatchKind(watchreg.Children)
 )
 
 // String returns the kind's name, as in "data".
@@ -41,18 +40,18 @@ type EventKind int
 
 // The reasons for which a watch fires.
 const (
-	EventCreated EventKind = iota + 1
-	EventDeleted
-	EventChanged
-	EventChildrenChanged
+	EventCreated         = EventKind(watchreg.Created)
+	EventDeleted         = EventKind(watchreg.Deleted)
+	EventChanged         = EventKind(watchreg.Changed)
+	EventChildrenChanged = EventKind(watchreg.ChildrenChanged)
 	// EventReconnected means that the connection was lost: the watched state may have changed
 	// since.
-	EventReconnected
+	EventReconnected = EventKind(watchreg.Reconnected)
 	// EventSessionEnded means that the session is over.
-	EventSessionEnded
+	EventSessionEnded = EventKind(watchreg.SessionEnded)
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
 	// shows a change whose event the server dropped. [TreeWatch.Next] returns it, too.
-	EventUnseen
+	EventUnseen = EventKind(watchreg.Unseen)
 )
 
 // String returns the kind's name, as in "deleted".
@@ -62,28 +61,4 @@ func (k EventKind) String() string {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}
 	return names[k-1]
-}
-
-func eventKind(event zkconn.NodeEvent) EventKind {
-	switch event {
-	case zkconn.NodeCreated:
-		return EventCreated
-	case zkconn.NodeDeleted:
-		return EventDeleted
-	case zkconn.NodeDataChanged:
-		return EventChanged
-	default:
-		return EventChildrenChanged
-	}
-}
-
-func (k WatchKind) read() tap.Read {
-	switch k {
-	case WatchExists:
-		return tap.ReadExists
-	case WatchChildren:
-		return tap.ReadChildren
-	default:
-		return tap.ReadData
-	}
 }

@@ -13,6 +13,14 @@ type Stat struct {
 	Pzxid                       int64
 }
 
+// A Node is the result of a read of a znode.
+type Node struct {
+	Exists   bool
+	Stat     Stat // zero if the znode does not exist
+	Data     []byte
+	Children []string
+}
+
 // Stat takes a Stat.
 func (d *Decoder) Stat() Stat {
 	return Stat{

@@ -98,14 +98,6 @@ func (w *Conn) finishTTLs(cut func()) {
 	timer.Stop()
 }
 
-// A Node is the result of a read.
-type Node struct {
-	Exists   bool
-	Stat     proto.Stat
-	Data     []byte
-	Children []string
-}
-
 // Create creates a znode and returns its path.
 func (w *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string, error) {
 	created, err := w.conn.Create(path, data, flags, acl)
@@ -127,30 +119,30 @@ func (w *Conn) CreateTTL(path string, data []byte, flags int32, acl []ACL, ttl t
 }
 
 // Get reads a znode's data and Stat.
-func (w *Conn) Get(path string) (Node, error) {
+func (w *Conn) Get(path string) (proto.Node, error) {
 	data, st, err := w.conn.Get(path)
 	if err != nil {
-		return Node{}, translated(err)
+		return proto.Node{}, translated(err)
 	}
-	return Node{Exists: true, Stat: proto.Stat(*st), Data: data}, nil
+	return proto.Node{Exists: true, Stat: proto.Stat(*st), Data: data}, nil
 }
 
 // Exists reads a znode's Stat.
-func (w *Conn) Exists(path string) (Node, error) {
+func (w *Conn) Exists(path string) (proto.Node, error) {
 	ok, st, err := w.conn.Exists(path)
 	if err != nil || !ok { // with an error, ok has no meaning
-		return Node{}, translated(err)
+		return proto.Node{}, translated(err)
 	}
-	return Node{Exists: true, Stat: proto.Stat(*st)}, nil
+	return proto.Node{Exists: true, Stat: proto.Stat(*st)}, nil
 }
 
 // Children reads the names of a znode's children, and its Stat.
-func (w *Conn) Children(path string) (Node, error) {
+func (w *Conn) Children(path string) (proto.Node, error) {
 	names, st, err := w.conn.Children(path)
 	if err != nil {
-		return Node{}, translated(err)
+		return proto.Node{}, translated(err)
 	}
-	return Node{Exists: true, Stat: proto.Stat(*st), Children: names}, nil
+	return proto.Node{Exists: true, Stat: proto.Stat(*st), Children: names}, nil
 }
 
 // Set replaces a znode's data.

@@ -1,0 +1,164 @@
+package watchreg
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A Read is a read of a znode that is under way. Reads are compared by ==.
+type Read interface {
+	// Wait returns the read's outcome. ctx bounds the wait only. The errors are those of package
+	// zkerr; if ctx ends first, the error wraps ctx's error.
+	Wait(ctx context.Context) (*proto.Node, error)
+}
+
+// A Beginning is a Subscription whose read is under way. Its creator has to call Wait.
+type Beginning struct {
+	registry *Registry
+	sub      *Subscription
+	send     func() Read // sends a read that is not shared
+	disarm   func()      // nil if the server has the watch
+	read     Read        // nil if no read is needed
+	armed    bool        // the server had the watch before
+	shared   bool        // other Subscriptions may use the result
+	others   bool        // the read is another Subscription's
+}
+
+// Begin adds sub to the watch of the key, and sends the read that sets the watch. It registers before
+// it reads, so no event can be missed. If the server has the watch already, a plain read is enough;
+// it shows whether the server has dropped an event of that watch. If shared is true, an earlier read,
+// or a shared read that is under way, replaces the read.
+func (r *Registry) Begin(sub *Subscription, key Key, send func() Read, shared bool) *Beginning {
+	b := &Beginning{registry: r, sub: sub, send: send, shared: shared}
+	b.begin(key)
+	return b
+}
+
+func (b *Beginning) begin(key Key) {
+	b.armed = b.registry.join(b.sub, key)
+	if b.armed && b.shared && b.known() {
+		return
+	}
+	if !b.armed {
+		// Arm before sharing a read: that read may not have been sent yet, and its caller may
+		// withdraw.
+		b.disarm = b.registry.arm(key)
+	}
+	if b.armed || !b.shared {
+		b.read = b.send()
+		return
+	}
+	b.share()
+}
+
+// Wait returns nil once the read has found the state that the Subscription watches. With any other
+// outcome it closes the Subscription. If another Subscription's read found no znode, the znode may
+// have been created since, so Wait reads again.
+func (b *Beginning) Wait(ctx context.Context) error {
+	for b.read != nil {
+		err := b.await(ctx)
+		answered := err == nil || errors.Is(err, zkerr.ErrNoNode)
+		if b.armed && answered && b.missed() {
+			*b = Beginning{registry: b.registry, sub: b.sub, send: b.send, shared: b.shared}
+			b.begin(b.sub.entry.key)
+			continue
+		}
+		if b.sub.entry.key.Kind == Exists && errors.Is(err, zkerr.ErrNoNode) {
+			err = nil
+		}
+		b.end(err)
+		if err != nil {
+			b.sub.Close()
+		}
+		return err
+	}
+	return nil
+}
+
+// await waits for the read, and stores what it found.
+func (b *Beginning) await(ctx context.Context) error {
+	found, err := b.read.Wait(ctx)
+	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
+		found, err = b.send().Wait(ctx)
+	}
+	if found == nil {
+		found = new(proto.Node)
+	}
+	b.sub.found = found
+	return err
+}
+
+// known gives the Subscription the result of an earlier read if the watch has not fired since. Then
+// the session knows of no change, because a server notifies of a change before it replies from the
+// new state.
+func (b *Beginning) known() bool {
+	r, e := b.registry, b.sub.entry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[e.key] != e || e.found == nil {
+		return false
+	}
+	b.sub.found = e.found
+	return true
+}
+
+// share takes the shared read that is under way, or sends one for others, too.
+func (b *Beginning) share() {
+	e := b.sub.entry
+	b.registry.mu.Lock()
+	defer b.registry.mu.Unlock()
+	b.others = e.reading != nil
+	if !b.others {
+		e.reading = b.send()
+	}
+	b.read = e.reading
+}
+
+// missed reports whether the read shows a change that the watch at the server did not notify of. The
+// server has dropped that event, and the watch with it. Then missed ends the entry: the Subscription
+// leaves it, and the others fire.
+func (b *Beginning) missed() bool {
+	r, e := b.registry, b.sub.entry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[e.key] != e || e.severed || e.key.Kind.mark(b.sub.found) == e.mark {
+		return false
+	}
+	delete(e.subscribers, b.sub)
+	delete(r.entries, e.key)
+	r.fireLocked(e, Unseen)
+	return true
+}
+
+// end releases the arming of the path once the read's outcome is recorded for other Subscriptions.
+// From then on no other Subscription shares the read.
+func (b *Beginning) end(err error) {
+	b.record(err)
+	if b.disarm != nil {
+		b.disarm()
+	}
+}
+
+// record records that the server has the watch, unless that has fired since or the read has failed.
+// It keeps the read's result if other Subscriptions may use it.
+func (b *Beginning) record(err error) {
+	r, e := b.registry, b.sub.entry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !b.others && e.reading == b.read {
+		e.reading = nil
+	}
+	if err != nil || r.entries[e.key] != e {
+		return
+	}
+	if !b.armed {
+		e.mark = e.key.Kind.mark(b.sub.found)
+	}
+	e.armed, e.reading = true, nil
+	if b.shared && e.found == nil {
+		e.found = b.sub.found
+	}
+}

@@ -1,0 +1,122 @@
+package watchreg
+
+import (
+	"sync"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A Registry has a session's Subscriptions. Its methods may be called concurrently and don't block.
+type Registry struct {
+	arm   func(Key) (disarm func())
+	spawn func(fn func())
+
+	mu      sync.Mutex // guards following; never held across a request or a callback
+	entries map[Key]*entry
+}
+
+// An entry is one watch at the server, valid or being set. It leaves the map when that watch has
+// fired or its connection is lost. Until then every new Subscription uses it, because a client can't
+// withdraw a watch.
+type entry struct {
+	key         Key
+	subscribers map[*Subscription]struct{}
+	armed       bool        // the server has the watch
+	severed     bool        // the server had it on a lost connection; FireAll follows
+	mark        mark        // the state that the arming read found
+	found       *proto.Node // the result of a shared read, never changed; may be nil
+
+	// reading is the shared read that is to set the watch. It is nil unless that read is under way
+	// and its caller keeps the path armed.
+	reading Read
+}
+
+// New returns an empty registry. arm makes the next read of the key set a watch, until disarm is
+// called. spawn runs a function of AfterFire on a goroutine of its own.
+func New(arm func(Key) (disarm func()), spawn func(fn func())) *Registry {
+	return &Registry{arm: arm, spawn: spawn, entries: make(map[Key]*entry)}
+}
+
+// Armed returns how many watches the server has.
+func (r *Registry) Armed() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		if e.armed {
+			n++
+		}
+	}
+	return n
+}
+
+// Sever records that the connection on which the server kept the watches is lost. Call it before
+// anything is sent on the next connection, and then FireAll.
+func (r *Registry) Sever() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		e.severed = true
+	}
+}
+
+// Fire notifies the Subscriptions that a server's event concerns. Call it in the order of the
+// connection.
+func (r *Registry) Fire(event Event, path string) {
+	r.fire(event, path, event.concerns())
+}
+
+// FireAt notifies the Subscriptions on path, of all kinds, if their watch at the server is gone for
+// another reason than an event.
+func (r *Registry) FireAt(path string, event Event) {
+	r.fire(event, path, []Kind{Data, Exists, Children})
+}
+
+func (r *Registry) fire(event Event, path string, kinds []Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kind := range kinds {
+		key := Key{kind, path}
+		if e := r.entries[key]; e != nil {
+			delete(r.entries, key)
+			r.fireLocked(e, event)
+		}
+	}
+}
+
+// FireAll notifies all Subscriptions when the connection on which the server kept their watches is
+// lost.
+func (r *Registry) FireAll(event Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		r.fireLocked(e, event)
+	}
+	clear(r.entries)
+}
+
+// fireLocked notifies the Subscriptions of e. It needs mu.
+func (r *Registry) fireLocked(e *entry, event Event) {
+	for sub := range e.subscribers {
+		sub.event = event
+		close(sub.fired)
+		if sub.after != nil {
+			r.spawn(sub.after)
+			sub.after = nil
+		}
+	}
+	clear(e.subscribers)
+}
+
+// join adds sub. armed reports whether the server has the watch already.
+func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[key]
+	if e == nil {
+		e = &entry{key: key, subscribers: make(map[*Subscription]struct{})}
+		r.entries[key] = e
+	}
+	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{})}
+	e.subscribers[sub] = struct{}{}
+	return e.armed
+}

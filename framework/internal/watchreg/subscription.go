@@ -1,0 +1,71 @@
+package watchreg
+
+import "github.com/docent-go/docent/internal/proto"
+
+// A Subscription fires once, when the watched state has changed or may have changed. [Registry.Begin]
+// begins it. Its methods may be called concurrently once [Beginning.Wait] has returned nil.
+type Subscription struct {
+	registry *Registry
+	entry    *entry
+	fired    chan struct{} // closed once; event is set before
+	event    Event
+	found    *proto.Node // never changed, because Subscriptions of one entry share it
+	after    func()      // of AfterFire; guarded by registry.mu
+}
+
+// Fired returns a channel that is closed when the Subscription fires.
+func (sub *Subscription) Fired() <-chan struct{} { return sub.fired }
+
+// Event returns why the Subscription fired; it is 0 before that.
+func (sub *Subscription) Event() Event {
+	select {
+	case <-sub.fired:
+		return sub.event
+	default:
+		return 0
+	}
+}
+
+// Found returns what the read of the Subscription found. Its caller must not change it.
+func (sub *Subscription) Found() *proto.Node { return sub.found }
+
+// AfterFire calls fn on a goroutine of its own once the Subscription has fired. If it has fired
+// already, fn is called at once. If stop returns true, fn is not called. stop returns false if fn was
+// started before, and from its second call on. There is one fn at a time.
+func (sub *Subscription) AfterFire(fn func()) (stop func() bool) {
+	r := sub.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if sub.Event() != 0 {
+		r.spawn(fn) // ends, and is waited for, as the caller of AfterFire decides
+		return func() bool { return false }
+	}
+	sub.after = fn
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		stopped := sub.after != nil
+		sub.after = nil
+		return stopped
+	}
+}
+
+// Valid reports whether the Subscription has neither fired nor been closed, and its connection is not
+// lost.
+func (sub *Subscription) Valid() bool {
+	sub.registry.mu.Lock()
+	defer sub.registry.mu.Unlock()
+	_, subscribed := sub.entry.subscribers[sub]
+	return subscribed && !sub.entry.severed
+}
+
+// Close ends the Subscription: it will not fire any more. It may be called several times.
+func (sub *Subscription) Close() {
+	r, e := sub.registry, sub.entry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(e.subscribers, sub)
+	if len(e.subscribers) == 0 && !e.armed && r.entries[e.key] == e {
+		delete(r.entries, e.key)
+	}
+}

@@ -1,0 +1,250 @@
+package watchreg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A server keeps the reads that were sent, and how often a key is armed. It answers the next read
+// by next, if that is set. Other reads wait for their test.
+type server struct {
+	*watchreg.Registry
+	reads []*read
+	next  func(*read)
+	armed map[watchreg.Key]int
+}
+
+func newServer() *server {
+	s := &server{armed: make(map[watchreg.Key]int)}
+	s.Registry = watchreg.New(
+		func(key watchreg.Key) func() { s.armed[key]++; return func() { s.armed[key]-- } },
+		func(fn func()) { fn() },
+	)
+	return s
+}
+
+// begin begins a Subscription of the data at /a.
+func (s *server) begin(shared bool) subscription { return s.beginAt(dataKey(), shared) }
+
+func (s *server) beginAt(key watchreg.Key, shared bool) subscription {
+	sub := new(watchreg.Subscription)
+	return subscription{sub, s.Begin(sub, key, func() watchreg.Read {
+		r := &read{done: make(chan struct{})}
+		s.reads = append(s.reads, r)
+		if s.next != nil {
+			s.next(r)
+			s.next = nil
+		}
+		return r
+	}, shared)}
+}
+
+func dataKey() watchreg.Key { return watchreg.Key{Kind: watchreg.Data, Path: "/a"} }
+
+type subscription struct {
+	*watchreg.Subscription
+	begun *watchreg.Beginning
+}
+
+func (s subscription) mustWait(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for a fault: no test waits
+	defer cancel()
+	if err := s.begun.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
+	t.Helper()
+	if s.Event() != event || s.Valid() != valid {
+		t.Errorf("event %d, valid %t; want %d, %t", s.Event(), s.Valid(), event, valid)
+	}
+}
+
+// A read is under way until it is answered.
+type read struct {
+	done chan struct{}
+	node *proto.Node
+	err  error
+}
+
+// found answers with a znode whose data the transaction changed.
+func (r *read) found(mzxid int64) {
+	r.node = &proto.Node{Exists: true, Stat: proto.Stat{Czxid: 1, Mzxid: mzxid, Pzxid: 1}}
+	close(r.done)
+}
+
+func (r *read) failed(err error) {
+	r.node, r.err = new(proto.Node), err
+	close(r.done)
+}
+
+func (r *read) Wait(ctx context.Context) (*proto.Node, error) {
+	select {
+	case <-r.done:
+		return r.node, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *server) wantReads(t *testing.T, n int) {
+	t.Helper()
+	if len(s.reads) != n {
+		t.Fatalf("%d reads, want %d", len(s.reads), n)
+	}
+}
+
+// watched returns a Subscription whose watch the server has.
+func (s *server) watched(t *testing.T) subscription {
+	t.Helper()
+	sub := s.begin(false)
+	s.reads[len(s.reads)-1].found(1)
+	sub.mustWait(t)
+	return sub
+}
+
+func TestSubscriptionsOfOneKeyShareTheWatch(t *testing.T) {
+	s := newServer()
+	first, second := s.watched(t), s.watched(t)
+	if n := s.Armed(); n != 1 {
+		t.Errorf("%d watches at the server, want 1", n)
+	}
+	if n := s.armed[dataKey()]; n != 0 {
+		t.Errorf("the key is armed %d times after the reads", n)
+	}
+	closed := s.watched(t)
+	closed.Close()
+	s.Fire(watchreg.Changed, "/a")
+	first.want(t, watchreg.Changed, false)
+	second.want(t, watchreg.Changed, false)
+	closed.want(t, 0, false)
+	s.watched(t).want(t, 0, true) // by another watch: the server has forgotten the first
+}
+
+func TestEventsConcernKindsOfWatches(t *testing.T) {
+	for _, c := range []struct {
+		event watchreg.Event
+		fires map[watchreg.Kind]bool
+	}{
+		{watchreg.Created, map[watchreg.Kind]bool{watchreg.Exists: true}},
+		{watchreg.Changed, map[watchreg.Kind]bool{watchreg.Exists: true, watchreg.Data: true}},
+		{watchreg.ChildrenChanged, map[watchreg.Kind]bool{watchreg.Children: true}},
+		{watchreg.Deleted, map[watchreg.Kind]bool{watchreg.Exists: true, watchreg.Data: true, watchreg.Children: true}},
+	} {
+		for _, kind := range []watchreg.Kind{watchreg.Data, watchreg.Exists, watchreg.Children} {
+			s := newServer()
+			sub := s.beginAt(watchreg.Key{Kind: kind, Path: "/a"}, false)
+			s.reads[0].found(1)
+			sub.mustWait(t)
+			s.Fire(c.event, "/b")
+			sub.want(t, 0, true)
+			s.Fire(c.event, "/a")
+			if fired := sub.Event() == c.event; fired != c.fires[kind] {
+				t.Errorf("event %d, kind %d: fired %t, want %t", c.event, kind, fired, c.fires[kind])
+			}
+		}
+	}
+}
+
+func TestSubscriptionIsInvalidBeforeItFiresForALostConnection(t *testing.T) {
+	s := newServer()
+	sub := s.watched(t)
+	calls := 0
+	stop := sub.AfterFire(func() { calls++ })
+	s.Sever()
+	sub.want(t, 0, false)
+	s.FireAll(watchreg.Reconnected)
+	sub.want(t, watchreg.Reconnected, false)
+	if calls != 1 || stop() || s.Armed() != 0 {
+		t.Errorf("%d calls of AfterFire's function, want 1; %d watches at the server, want 0", calls, s.Armed())
+	}
+}
+
+func TestSharedReads(t *testing.T) {
+	t.Run("are_sent_once_while_under_way", func(t *testing.T) {
+		s := newServer()
+		first, second := s.begin(true), s.begin(true)
+		s.wantReads(t, 1)
+		s.reads[0].found(1)
+		first.mustWait(t)
+		second.mustWait(t)
+		s.begin(true).mustWait(t) // the result is known
+		s.wantReads(t, 1)
+		if first.Found() != second.Found() {
+			t.Error("the Subscriptions have two copies of what was read")
+		}
+	})
+	t.Run("are_repeated_if_they_found_no_znode", func(t *testing.T) {
+		s := newServer()
+		first, second := s.begin(true), s.begin(true)
+		s.reads[0].failed(zkerr.ErrNoNode)
+		if err := first.begun.Wait(t.Context()); !errors.Is(err, zkerr.ErrNoNode) {
+			t.Errorf("got %v, want ErrNoNode", err)
+		}
+		s.next = func(r *read) { r.found(2) }
+		second.mustWait(t)
+		if second.Found().Stat.Mzxid != 2 {
+			t.Errorf("found %+v, want what the second read found", second.Found())
+		}
+		s.wantReads(t, 2)
+	})
+	t.Run("are_not_shared_once_their_caller_withdrew", func(t *testing.T) {
+		s := newServer()
+		first := s.begin(true)
+		s.begin(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := first.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+		s.begin(true)
+		s.wantReads(t, 2)
+	})
+	t.Run("are_not_used_once_the_watch_has_fired", func(t *testing.T) {
+		s := newServer()
+		first := s.begin(true)
+		s.reads[0].found(1)
+		first.mustWait(t)
+		s.Fire(watchreg.Changed, "/a")
+		s.begin(true)
+		s.wantReads(t, 2)
+	})
+}
+
+func TestReadShowsAnEventThatTheServerDropped(t *testing.T) {
+	s := newServer()
+	missed := s.watched(t)
+	late := s.begin(false)
+	s.reads[1].found(2)
+	s.next = func(r *read) { r.found(3) }
+	late.mustWait(t)
+	missed.want(t, watchreg.Unseen, false)
+	late.want(t, 0, true)
+	if late.Found().Stat.Mzxid != 3 {
+		t.Errorf("found %+v, want what the read found that set the watch again", late.Found())
+	}
+}
+
+func TestContextEndsABeginning(t *testing.T) {
+	s := newServer()
+	sub := s.begin(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := sub.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if s.armed[dataKey()] != 0 || s.Armed() != 0 {
+		t.Error("the key is still armed")
+	}
+	s.begin(true)
+	s.wantReads(t, 2) // the first is no longer shared
+	sub.want(t, 0, false)
+}
