@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // AddAuth adds a credential to those that the client presents on every connection, as [WithAuth]
@@ -40,14 +39,14 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 	t := c.credentials.begin(added)
 	defer c.credentials.withdraw(t)
 	if s := c.refusedSession(); s != nil {
-		s.renew()
+		s.Renew()
 	}
 	for {
 		c.mu.Lock()
 		state, s, changed := c.state, c.session, c.changed
 		c.mu.Unlock()
 		if state == Connected && ctx.Err() == nil && c.credentials.open(t) {
-			s.try(ctx, t)
+			c.present(ctx, s, t)
 		}
 		select {
 		case <-t.done:
@@ -62,7 +61,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 }
 
 // refusedSession returns the session that is to be connected, if a server has refused a credential.
-func (c *core) refusedSession() *session {
+func (c *core) refusedSession() *session.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != AuthFailed {
@@ -71,32 +70,15 @@ func (c *core) refusedSession() *session {
 	return c.running
 }
 
-// try presents the credential of t on the present connection. If there is no reply, the trial t
+// present presents the credential of t on the present connection. If there is no reply, the trial t
 // continues.
-func (s *session) try(ctx context.Context, t *trial) {
-	body := tap.CredentialBody(t.credential.scheme, t.credential.secret)
-	answer, err := call(ctx, s, func(*zkconn.Conn) (tap.Answer, error) {
-		answer, err := s.tap.Ask(proto.OpAuth, body, maxAuthReply)
-		return answer, askError(err)
+func (c *core) present(ctx context.Context, s *session.Session, t *trial) {
+	accepted, err := session.Call(ctx, s, func(*zkconn.Conn) (bool, error) {
+		return s.Present(t.credential.scheme, t.credential.secret)
 	})
 	if err != nil {
 		return
 	}
-	s.core.credentials.answered(t, answer.Code == 0)
-	s.core.credentials.settle(nil)
-}
-
-// maxAuthReply is more than the length of a server's reply to a credential.
-const maxAuthReply = 1 << 10
-
-// renew begins an attempt to connect at once. It ends a pause or the present attempt.
-func (s *session) renew() {
-	s.mu.Lock()
-	leave := s.leave
-	s.mu.Unlock()
-	if leave != nil {
-		leave(errRenewed)
-	}
-	s.tap.CloseConn(errRenewed)
-	s.hosts.Renew() // last: the next attempt may have begun, and this ends it
+	c.credentials.answered(t, accepted)
+	c.credentials.settle(nil)
 }

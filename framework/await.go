@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/framework/internal/session"
 )
 
 // awaitUp waits until the client is Connected, whatever states come before that,
@@ -26,20 +28,20 @@ func (c *core) awaitUp() bool {
 
 // awaitSession returns the session once the client is Connected. If that takes longer than the
 // connect timeout, it returns ErrNotConnected.
-func (c *core) awaitSession(ctx context.Context) (*session, error) {
-	var found *session
+func (c *core) awaitSession(ctx context.Context) (*session.Session, error) {
+	var found *session.Session
 	err := c.await(ctx, func() (bool, error) {
 		found = c.session
-		return c.state == Connected && found.ended() == nil, nil
+		return c.state == Connected && found.Ended() == nil, nil
 	})
 	return found, err
 }
 
 // awaitLink returns once s is the client's session and has a connection. If s has ended, it returns
 // the cause; other errors are as with awaitSession.
-func (c *core) awaitLink(ctx context.Context, s *session) error {
+func (c *core) awaitLink(ctx context.Context, s *session.Session) error {
 	return c.await(ctx, func() (bool, error) {
-		if err := s.ended(); err != nil {
+		if err := s.Ended(); err != nil {
 			return false, err
 		}
 		return c.state == Connected && c.session == s, nil

@@ -151,8 +151,7 @@ func (c *Client) Session() Session {
 	if s == nil {
 		return Session{}
 	}
-	id, _, timeout := s.tap.Session()
-	return Session{ID: id, Timeout: timeout, Deadline: s.tap.Deadline()}
+	return Session{ID: s.ID(), Timeout: s.Timeout(), Deadline: s.Deadline()}
 }
 
 // Namespace returns a view of the client whose paths all lie below "/"+ns of this view. The views

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
@@ -29,13 +30,13 @@ const (
 // see that connection.
 type sessionCloser struct {
 	core    *core
-	session *session // which has ended
+	session *session.Session // which has ended
 }
 
 // closeAbandoned closes s at the ensemble, in the background. It does nothing if the ensemble
 // itself said that s is over, or if the client's Close closes s in order. Its caller is run, after
 // run has reported the end of s.
-func (c *core) closeAbandoned(s *session, cause error) {
+func (c *core) closeAbandoned(s *session.Session, cause error) {
 	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
 		return // a session that never served has no znodes
 	}
@@ -51,8 +52,8 @@ func (c *core) closeAbandoned(s *session, cause error) {
 // timeout, and a margin, to expire the session. It also ends within zkconn.Grace of Close, which
 // waits for it. After Close it makes one attempt if there is a connection.
 func (b *sessionCloser) run() {
-	<-b.session.ctx.Done() // all holds of the session have been notified
-	b.wait(b.core.cfg.margin(b.session.timeout()))
+	<-b.session.Context().Done() // all holds of the session have been notified
+	b.wait(b.core.cfg.margin(b.session.Timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
 	defer cancel()
 	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(zkconn.Grace, cancel) })
@@ -60,7 +61,7 @@ func (b *sessionCloser) run() {
 	var limit time.Time
 	for attempt := 0; b.core.awaitUp(); attempt++ {
 		if limit.IsZero() {
-			timeout := b.session.timeout()
+			timeout := b.session.Timeout()
 			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
 		}
 		closing := b.core.ctx.Err() != nil
@@ -78,14 +79,14 @@ func (b *sessionCloser) run() {
 // reached. After that, any server and that server take turns.
 func (b *sessionCloser) server(attempt int) hosts.Target {
 	if s := b.core.current(); attempt%2 == 0 && s != nil {
-		return s.reached()
+		return s.Target()
 	}
 	return hosts.Target{Server: hosts.Shuffled(b.core.currentServers().first())[0]}
 }
 
 // attempt makes one attempt at one server. It lasts at most as long as an attempt to reconnect.
 func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
-	ctx, cancel := context.WithTimeout(ctx, b.session.attemptLimit())
+	ctx, cancel := context.WithTimeout(ctx, b.session.AttemptLimit())
 	defer cancel()
 	conn, err := b.core.cfg.connect(ctx, t)
 	if err != nil {
@@ -98,7 +99,7 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	if err != nil {
 		return err
 	}
-	id, password, _ := b.session.tap.Session()
+	id, password := b.session.Secret()
 	return tap.CloseSession(conn, exchange, b.core.credentials.all(), id, password)
 }
 

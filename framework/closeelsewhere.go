@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -17,8 +18,8 @@ const detachedLimit = time.Second
 // closeElsewhere ends s, which Close has ended, at any server that can be reached in time. It does
 // so only if s has no connection, because otherwise the wire ends s. It does not wait; Close does.
 // The client's loop calls it.
-func (c *core) closeElsewhere(s *session) {
-	if c.current() != s || s.wasServing() {
+func (c *core) closeElsewhere(s *session.Session) {
+	if c.current() != s || s.WasServing() {
 		return
 	}
 	c.wg.Go(func() {
@@ -34,11 +35,4 @@ func (c *core) closeElsewhere(s *session) {
 			c.log.Debug("cannot close the session at a server", zap.String(zktel.AttrServerAddress, server), zap.Error(err))
 		}
 	})
-}
-
-// wasServing reports whether s had a connection when it ended.
-func (s *session) wasServing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.linked
 }

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
@@ -21,9 +23,9 @@ type core struct {
 	log         *zap.Logger
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
-	unsupported unsupported
+	unsupported session.Unsupported
 	readOnly    readOnly
-	trees       trees
+	trees       watchreg.Trees
 	credentials credentials
 	telemetry   *otelzk.Telemetry
 	zxid        atomic.Int64 // the highest transaction id of all replies
@@ -46,12 +48,12 @@ type life struct {
 // A coreState is the part of a core that changes. It is guarded by core.mu.
 type coreState struct {
 	state     State
-	session   *session      // the latest that was connected; nil before the first
-	running   *session      // the latest that was begun
-	changed   chan struct{} // closed and replaced at each transition
-	up        chan struct{} // as changed, but only at Connected and ReadOnly; closed at Closed
-	lastFault error         // why there is no connection
-	outage    outage        // the attempts to connect since the client was Connected
+	session   *session.Session // the latest that was connected; nil before the first
+	running   *session.Session // the latest that was begun
+	changed   chan struct{}    // closed and replaced at each transition
+	up        chan struct{}    // as changed, but only at Connected and ReadOnly; closed at Closed
+	lastFault error            // why there is no connection
+	outage    outage           // the attempts to connect since the client was Connected
 	servers   serverList
 	refusing  bool // Close has begun: no new goroutines
 	shared    map[any]any
@@ -59,8 +61,8 @@ type coreState struct {
 
 // transition changes the state and notifies the listeners. Its callers are the client's loop and,
 // for Closed, Close when that loop has ended.
-func (c *core) transition(to State, s *session, cause error) {
-	c.transitionIf(func() (State, *session, bool) { return to, s, true }, cause)
+func (c *core) transition(to State, s *session.Session, cause error) {
+	c.transitionIf(func() (State, *session.Session, bool) { return to, s, true }, cause)
 	switch to {
 	case Connected, AuthFailed:
 		c.endReadOnly()
@@ -71,14 +73,14 @@ func (c *core) transition(to State, s *session, cause error) {
 
 // transitionIf is transition to the state that next returns, about the session that it returns, if
 // next also returns true. It calls next with mu held. It reports whether the state changed.
-func (c *core) transitionIf(next func() (State, *session, bool), cause error) bool {
+func (c *core) transitionIf(next func() (State, *session.Session, bool), cause error) bool {
 	c.mu.Lock()
 	to, s, ok := next()
 	if !ok || c.state == to {
 		c.mu.Unlock()
 		return false
 	}
-	change := StateChange{From: c.state, To: to, Session: s.idOrZero(), Cause: cause, At: time.Now()}
+	change := StateChange{From: c.state, To: to, Session: s.ID(), Cause: cause, At: time.Now()}
 	c.state = to
 	if to != Connected {
 		c.breaks.Add(1)
@@ -103,15 +105,8 @@ func (c *core) transitionIf(next func() (State, *session, bool), cause error) bo
 	if change.To == Lost {
 		c.telemetry.Expired(c.ctx, change.Cause)
 	}
-	c.logChange(change, s.heldAtEnd())
+	c.logChange(change, s.HeldAtEnd())
 	return true
-}
-
-func (s *session) idOrZero() int64 {
-	if s == nil {
-		return 0
-	}
-	return s.ID()
 }
 
 func (c *core) logChange(change StateChange, held int) {
@@ -145,24 +140,24 @@ const fieldHolds = "zookeeper.session.holds"
 func (c *core) run() {
 	for c.ctx.Err() == nil {
 		servers := c.currentServers()
-		s, err := newSession(c, servers, false)
+		s, err := c.newSession(servers, false)
 		if err != nil { // the wire client refused its arguments: a bug
 			c.log.Error("cannot start a session", zap.Error(err))
 			c.fault(err)
 			return
 		}
 		c.begin(s, servers)
-		cause := s.run()
+		cause := s.Run()
 		if c.ctx.Err() == nil && c.current() == s {
 			c.transition(Lost, s, cause)
 		}
 		c.closeAbandoned(s, cause)
 		if c.ctx.Err() != nil {
 			c.closeElsewhere(s)
-			s.retire() // Close waits for the session to be closed
+			s.Retire() // Close waits for the session to be closed
 			return
 		}
-		c.wg.Go(s.retire) // ends within seconds; Close waits for it
+		c.wg.Go(s.Retire) // ends within seconds; Close waits for it
 	}
 }
 
@@ -179,11 +174,11 @@ func (c *core) watchCount() int {
 	if s == nil {
 		return 0
 	}
-	return s.watches.Armed()
+	return s.Watches().Armed()
 }
 
 // current returns the latest session that had a connection; it is nil before the first.
-func (c *core) current() *session {
+func (c *core) current() *session.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session

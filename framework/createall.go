@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -87,7 +88,7 @@ func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
 }
 
 // attempt makes one attempt: it returns the paths of all znodes, or the error that prevents one.
-func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
+func (g *group) attempt(ctx context.Context, s *session.Session) ([]string, error) {
 	paths, err := g.find(ctx, s)
 	if err != nil || paths != nil {
 		return paths, err
@@ -107,7 +108,7 @@ func (g *group) attempt(ctx context.Context, s *session) ([]string, error) {
 
 // find looks for the znodes that an earlier attempt may have left. If some of them are missing, it
 // deletes the others and returns nil.
-func (g *group) find(ctx context.Context, s *session) ([]string, error) {
+func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) {
 	paths := make([]string, 0, len(g.creations))
 	for _, cr := range g.creations {
 		path, st, err := cr.guard.find(ctx, s, cr.path)
@@ -123,7 +124,7 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 		return paths, nil
 	}
 	for _, path := range paths {
-		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
+		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
@@ -132,12 +133,12 @@ func (g *group) find(ctx context.Context, s *session) ([]string, error) {
 }
 
 // send sends the transaction, then the requested listings, and waits for the replies.
-func (g *group) send(ctx context.Context, s *session) ([]string, error) {
+func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
 	p, listings := g.begin(ctx, s)
 	made, err := p.Wait(ctx)
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
-			cr.guard.doubt(p.session.ID(), p.done)
+			cr.guard.doubt(p.Session().ID(), p.Done())
 		}
 	}
 	results, err := made.answer.outcome(g.ops, err)
@@ -161,13 +162,13 @@ type madeGroup struct {
 	zxid   int64 // of the transaction
 }
 
-func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*listing) {
+func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], []*listing) {
 	listings := make([]*listing, len(g.creations))
-	f := s.tap.FollowTransaction(g.full[0].path) // has an id: unique
-	p := begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
+	f := s.Tap().FollowTransaction(g.full[0].path) // has an id: unique
+	p := session.Begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
 	select {
 	case <-f.Sent():
-	case <-p.done:
+	case <-p.Done():
 		return p, listings
 	case <-ctx.Done():
 		return p, listings
@@ -175,7 +176,7 @@ func (g *group) begin(ctx context.Context, s *session) (*pending[madeGroup], []*
 	for i, cr := range g.creations {
 		if cr.list != nil {
 			dir, _ := SplitPath(cr.path)
-			listings[i] = &listing{begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
+			listings[i] = &listing{session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
 		}
 	}
 	return p, listings
@@ -193,7 +194,7 @@ func (g *group) request(f *tap.Following, w *zkconn.Conn) (made madeGroup, err e
 // makeParents creates what is missing above the znodes from the n-th on: the znodes before it had
 // their parents. It looks for all parents at the same time. If the user's ACL provider panics, the
 // panic reaches the caller.
-func (g *group) makeParents(ctx context.Context, s *session, n int) error {
+func (g *group) makeParents(ctx context.Context, s *session.Session, n int) error {
 	var wg sync.WaitGroup
 	faults := make([]error, len(g.creations))
 	seen := make(map[string]bool)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -27,11 +28,11 @@ const (
 
 // stands reports whether the meant znode still exists. It reads after a sync, because the server
 // may lag behind the server of an earlier attempt.
-func (x deletion) stands(ctx context.Context, s *session) (bool, error) {
-	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(x.path) }); err != nil {
+func (x deletion) stands(ctx context.Context, s *session.Session) (bool, error) {
+	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(x.path) }); err != nil {
 		return false, err
 	}
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(x.path) })
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(x.path) })
 	if errors.Is(err, ErrNoNode) {
 		return false, nil
 	}

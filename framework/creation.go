@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -40,7 +41,7 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 }
 
 // attempt makes one attempt: it returns the path of a znode, or the error that prevents one.
-func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
+func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, error) {
 	if cr.guard != nil {
 		path, st, err := cr.findAtEpoch(ctx, s)
 		if err != nil || path != "" {
@@ -49,7 +50,7 @@ func (cr *creation) attempt(ctx context.Context, s *session) (string, error) {
 		}
 		cr.doubt = doubt{} // the znode in the way is not this call's
 	}
-	var parent *pending[string]
+	var parent *session.Pending[string]
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
 		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
@@ -81,7 +82,7 @@ const maxParentRounds = 16
 var errParentsRemoved = fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
 
 // send sends the create itself and waits for the reply.
-func (cr *creation) send(ctx context.Context, s *session) (string, error) {
+func (cr *creation) send(ctx context.Context, s *session.Session) (string, error) {
 	if cr.epoch != nil {
 		return cr.sendWithEpoch(ctx, s)
 	}
@@ -90,7 +91,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	p.list.store(ctx, &cr.createConfig, err)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.session.ID(), p.done)
+		cr.guard.doubt(p.Session().ID(), p.Done())
 	}
 	switch {
 	case err != nil || cr.stat == nil:
@@ -101,7 +102,7 @@ func (cr *creation) send(ctx context.Context, s *session) (string, error) {
 	}
 	err = cr.readStat(ctx, s, made.path)
 	if err != nil && cr.guard != nil {
-		cr.guard.doubt(s.ID(), p.done) // it exists, and the next attempt is to find it
+		cr.guard.doubt(s.ID(), p.Done()) // it exists, and the next attempt is to find it
 	}
 	return made.path, err
 }
@@ -120,8 +121,8 @@ func (cr *creation) request(f *tap.Following, w *zkconn.Conn) (made createdNode,
 }
 
 // readStat reads the Stat if the reply had none that could be read.
-func (cr *creation) readStat(ctx context.Context, s *session, path string) error {
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
+func (cr *creation) readStat(ctx context.Context, s *session.Session, path string) error {
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
 	cr.store(statOf(found.Stat))
 	return err
 }
@@ -134,8 +135,8 @@ func (cr *creation) store(st Stat) {
 
 // settle checks whether the znode that exists is as this Create would have made it, and returns
 // exists if it is not.
-func (cr *creation) settle(ctx context.Context, s *session, exists error) (string, error) {
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(cr.path) })
+func (cr *creation) settle(ctx context.Context, s *session.Session, exists error) (string, error) {
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(cr.path) })
 	if err != nil {
 		return "", err
 	}
@@ -152,10 +153,10 @@ func (cr *creation) settle(ctx context.Context, s *session, exists error) (strin
 // request for the last, the parent, as soon as that is sent. The create follows it closely, so no
 // server has time to find the parent empty. Parents hold an empty array, as Curator's do, because
 // some clients can't read a znode that holds null.
-func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pending[string], err error) {
+func (cr *creation) makeParents(ctx context.Context, s *session.Session) (parent *session.Pending[string], err error) {
 	var missing []string
 	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
-		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
+		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
@@ -169,15 +170,15 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 		if err := validateACL("ACL of "+dir, acl); err != nil {
 			return nil, err
 		}
-		f := s.tap.FollowCreate(dir)
-		p := begin(s, func(w *zkconn.Conn) (string, error) {
+		f := s.Tap().FollowCreate(dir)
+		p := session.Begin(s, func(w *zkconn.Conn) (string, error) {
 			f.Begin()
 			defer f.End()
 			return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
 		})
 		select {
 		case <-f.Sent():
-		case <-p.done:
+		case <-p.Done():
 		case <-ctx.Done():
 		}
 		if i == 0 {
@@ -192,7 +193,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session) (parent *pendin
 
 // parentMade waits for the create of a parent and returns its fault. A parent that exists is none.
 // If its own parent was reaped meanwhile, the next round creates both, from below.
-func parentMade(ctx context.Context, parent *pending[string]) error {
+func parentMade(ctx context.Context, parent *session.Pending[string]) error {
 	if parent == nil {
 		return nil
 	}

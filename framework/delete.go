@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
@@ -100,8 +101,8 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		case !errors.Is(err, ErrNotEmpty):
 			return err
 		}
-		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (proto.Node, error) {
-			return call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(full) })
+		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (proto.Node, error) {
+			return session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(full) })
 		})
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return err
@@ -128,7 +129,7 @@ func (c *Client) deletable(path string) (string, error) {
 // failure. d is the doubt that earlier attempts at the same deletion have left.
 func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
-	_, err := do(ctx, c, rq, func(ctx context.Context, s *session) (struct{}, error) {
+	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		if x.atEpoch {
 			return struct{}{}, x.deleteAtEpoch(ctx, s, d)
 		}
@@ -141,7 +142,7 @@ func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, t
 				return struct{}{}, err
 			}
 		}
-		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
+		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
 		if d.earlier && errors.Is(err, ErrNoNode) {
 			err = nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -94,7 +95,7 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 			return ctx.Err()
 		}
 	}
-	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session) (struct{}, error) {
+	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		for { // until there is none: two attempts may each have created one
 			path, _, err := x.protected.search(ctx, s, x.path)
 			if err != nil || path == "" {

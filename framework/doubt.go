@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
@@ -38,15 +39,15 @@ func (d *doubt) about(err error, suspects ...error) error {
 // if an earlier attempt had an unknown outcome and the present znode was created later. A second
 // attempt would then undo a write of another client. settle reads after a sync, because the server
 // may lag behind the server of the earlier attempt.
-func (d *doubt) settle(ctx context.Context, s *session, path string) error {
+func (d *doubt) settle(ctx context.Context, s *session.Session, path string) error {
 	if !d.earlier {
-		d.before = s.core.zxid.Load()
+		d.before = s.Zxid()
 		return nil
 	}
-	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(path) }); err != nil {
+	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(path) }); err != nil {
 		return err
 	}
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
 	switch {
 	case errors.Is(err, ErrNoNode): // the attempt itself returns it
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -23,8 +24,8 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nil, opError("ephemerals", path, err)
 	}
-	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) ([]string, error) {
-		return s.ephemerals(ctx, full)
+	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) ([]string, error) {
+		return ephemerals(ctx, s, full)
 	})
 	paths := make([]string, len(found))
 	for i, p := range found {
@@ -33,8 +34,8 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 	return paths, callError(ctx, "ephemerals", path, err)
 }
 
-func (s *session) ephemerals(ctx context.Context, path string) ([]string, error) {
-	paths, err := s.ephemeralsWith(ctx, path)
+func ephemerals(ctx context.Context, s *session.Session, path string) ([]string, error) {
+	paths, err := ephemeralsWith(ctx, s, path)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +47,11 @@ func (s *session) ephemerals(ctx context.Context, path string) ([]string, error)
 }
 
 // ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
-func (s *session) ephemeralsWith(ctx context.Context, prefix string) ([]string, error) {
-	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() }); err != nil {
+func ephemeralsWith(ctx context.Context, s *session.Session, prefix string) ([]string, error) {
+	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() }); err != nil {
 		return nil, err
 	}
-	body, err := s.ask(ctx, proto.OpGetEphemerals, proto.AppendString(nil, prefix))
+	body, err := ask(ctx, s, proto.OpGetEphemerals, proto.AppendString(nil, prefix))
 	if err != nil {
 		return nil, err
 	}

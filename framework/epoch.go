@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -66,8 +67,8 @@ func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version
 
 // read reads the epoch. If its caller then finds its znode at the path, it may delete that znode at
 // the epoch. If another znode is there by then, the epoch has another version.
-func (e *epoch) read(ctx context.Context, s *session) error {
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(e.path) })
+func (e *epoch) read(ctx context.Context, s *session.Session) error {
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(e.path) })
 	switch {
 	case errors.Is(err, ErrNoNode) || err == nil && !found.Exists:
 		e.exists = false
@@ -80,10 +81,10 @@ func (e *epoch) read(ctx context.Context, s *session) error {
 
 // delete deletes the znode at path. It returns errEpochMoved if the epoch has changed. If there was
 // no epoch, nothing identifies the znode.
-func (e *epoch) delete(ctx context.Context, s *session, path string) error {
+func (e *epoch) delete(ctx context.Context, s *session.Session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
-		err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
+		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 		return err
 	}
 	_, err := multi(ctx, s, ops, ops)
@@ -106,7 +107,7 @@ func culpritOf(err error) (int, error) {
 }
 
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
-func (x deletion) deleteAtEpoch(ctx context.Context, s *session, d *doubt) error {
+func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doubt) error {
 	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
 	for {
 		err := e.delete(ctx, s, x.path)
@@ -139,13 +140,13 @@ func (cr *creation) epochOps() []TxnOp {
 
 // sendWithEpoch sends the transaction of epochOps and waits for the reply. It returns errNoEpoch if
 // there is no epoch.
-func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, error) {
+func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (string, error) {
 	ops := cr.epochOps()
-	p := begin(s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, ops)) })
+	p := session.Begin(s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, ops)) })
 	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.session.ID(), p.done)
+		cr.guard.doubt(p.Session().ID(), p.Done())
 	}
 	n, reason := culpritOf(err)
 	switch {
@@ -166,16 +167,16 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session) (string, erro
 }
 
 // makeEpoch creates the epoch, and the parents with WithParents. An epoch that exists is no fault.
-func (cr *creation) makeEpoch(ctx context.Context, s *session) error {
+func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
 	path := EpochOf(cr.path)
 	acl := cr.aclOf(path)
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
 		return err
 	}
-	var parent *pending[string]
+	var parent *session.Pending[string]
 	for range maxParentRounds {
-		f := s.tap.FollowCreate(path)
-		_, err := call(ctx, s, func(w *zkconn.Conn) (string, error) { return createFollowed(w, f, path, acl) })
+		f := s.Tap().FollowCreate(path)
+		_, err := session.Call(ctx, s, func(w *zkconn.Conn) (string, error) { return createFollowed(w, f, path, acl) })
 		if errors.Is(err, ErrNodeExists) {
 			return nil
 		}
@@ -214,7 +215,7 @@ func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []ACL) (s
 // findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it
 // deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
 // unknown, too.
-func (cr *creation) findAtEpoch(ctx context.Context, s *session) (string, Stat, error) {
+func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string, Stat, error) {
 	for {
 		path, st, err := cr.guard.find(ctx, s, cr.path)
 		if err != nil || path == "" || cr.epoch == nil {

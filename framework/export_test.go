@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
@@ -18,12 +19,12 @@ import (
 // SessionSecret returns what it takes to resume, and so to end, the client's
 // session.
 func SessionSecret(c *Client) (id int64, password []byte) {
-	id, password, _ = c.core.current().tap.Session()
+	id, password, _ = c.core.current().Tap().Session()
 	return id, password
 }
 
 // CloseConn closes the socket in use.
-func CloseConn(c *Client) { c.core.current().tap.CloseConn(errors.New("closed by a test")) }
+func CloseConn(c *Client) { c.core.current().Tap().CloseConn(errors.New("closed by a test")) }
 
 // Track makes the client follow a configuration at another path than ZooKeeper's.
 func Track(c *Client, path string) { c.core.spawn(newTracker(c.core, path).loop) }
@@ -57,7 +58,7 @@ func CreateUnchecked(c *Client, path string) error {
 	body = binary.BigEndian.AppendUint32(body, uint32(PermAll))
 	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags
-	answer, err := c.core.current().tap.Ask(1, body, 1<<20)
+	answer, err := c.core.current().Tap().Ask(1, body, 1<<20)
 	return errors.Join(err, zkerr.OfCode(answer.Code))
 }
 
@@ -103,7 +104,7 @@ func (b *Bare) Close() { b.conn.Close(func() {}) }
 // it passes by the one place that reports to traces and metrics.
 func Attempt(ctx context.Context, c *Client, observed bool) error {
 	rq := request{op: "get", path: "/", repeat: repeatable}
-	attempt := func(context.Context, *session) (proto.Node, error) { return proto.Node{}, nil }
+	attempt := func(context.Context, *session.Session) (proto.Node, error) { return proto.Node{}, nil }
 	var err error
 	if observed {
 		_, err = do(ctx, c.core, rq, attempt)

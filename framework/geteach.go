@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -56,8 +57,8 @@ func (c *Client) readEach(
 		return nil
 	}
 	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
-	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session) ([]outcomeOfRead, error) {
-		return s.readEach(ctx, full, ask)
+	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
+		return readEach(ctx, s, full, ask)
 	})
 	for i := range paths {
 		if faults[i] = err; err == nil {
@@ -74,12 +75,12 @@ type outcomeOfRead struct {
 }
 
 // readEach returns an error only if the connection failed one of the reads, or ctx ended.
-func (s *session) readEach(
-	ctx context.Context, paths []string, ask func(w *zkconn.Conn, full string) (proto.Node, error),
+func readEach(
+	ctx context.Context, s *session.Session, paths []string, ask func(w *zkconn.Conn, full string) (proto.Node, error),
 ) ([]outcomeOfRead, error) {
-	begun := make([]*pending[proto.Node], len(paths))
+	begun := make([]*session.Pending[proto.Node], len(paths))
 	for i, path := range paths {
-		begun[i] = begin(s, func(w *zkconn.Conn) (proto.Node, error) { return ask(w, path) })
+		begun[i] = session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return ask(w, path) })
 	}
 	found := make([]outcomeOfRead, len(paths))
 	for i, p := range begun {

@@ -3,8 +3,10 @@ package framework
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
+
+	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // A SessionHold keeps one session's deadline fresh, because ephemeral znodes in that session matter
@@ -18,15 +20,8 @@ import (
 //
 // Its methods may be called concurrently.
 type SessionHold struct {
-	session *session    // immutable
-	over    atomic.Bool // err is set; written with session.mu held
-
-	// guarded by session.mu
-	lost     chan struct{} // closed once, after err is set; nil until Lost is called
-	secured  bool
-	released bool
-	err      error
-	onLost   func(cause error) // may be nil
+	core *core
+	hold session.Hold
 }
 
 // HoldSession takes a hold on the client's present session. If there is none, it waits for the next
@@ -41,23 +36,24 @@ func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 		if err != nil {
 			return nil, callError(ctx, "hold session", "", err)
 		}
-		if h, ok := s.hold(); ok {
+		h := &SessionHold{core: c.core}
+		if s.Take(&h.hold) {
 			return h, nil
 		}
 		select { // it is ending, and its holds are being notified
-		case <-s.ctx.Done():
+		case <-s.Context().Done():
 		case <-ctx.Done():
 		}
 	}
 }
 
 // Session returns the id of the session.
-func (h *SessionHold) Session() int64 { return h.session.ID() }
+func (h *SessionHold) Session() int64 { return h.hold.Session().ID() }
 
 // Deadline returns the moment until which the session is certainly valid: an ensemble that keeps
 // time does not expire it earlier. The deadline moves on while servers prove the session. It is
 // fresh only while there is a hold; [Session.Deadline] has the details.
-func (h *SessionHold) Deadline() time.Time { return h.session.tap.Deadline() }
+func (h *SessionHold) Deadline() time.Time { return h.hold.Session().Deadline() }
 
 // Secure binds the hold to the session's deadline. Once it has returned nil, [SessionHold.Lost] is
 // closed when the deadline passes, and was not closed before. If the deadline has passed or is
@@ -67,44 +63,48 @@ func (h *SessionHold) Deadline() time.Time { return h.session.tap.Deadline() }
 // wraps [ErrSessionEnded] or [ErrClosed].
 func (h *SessionHold) Secure(ctx context.Context) error {
 	for {
-		fresh, err := h.session.secure(h)
+		fresh, err := h.hold.Secure()
 		if err != nil || fresh {
 			return callError(ctx, "secure session", "", err)
 		}
-		err = h.session.prove(ctx)
+		err = h.core.prove(ctx, h.hold.Session())
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotConnected)) {
 			return callError(ctx, "secure session", "", err)
 		}
 	}
 }
 
+// prove asks the ensemble for a proof that s exists.
+func (c *core) prove(ctx context.Context, s *session.Session) error {
+	if err := c.awaitLink(ctx, s); err != nil {
+		return err
+	}
+	err := session.Effect(ctx, s, (*zkconn.Conn).Prove)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	return s.AwaitFresh(ctx)
+}
+
 // Lost returns a channel that is closed when the session is over. If the hold is secured, that is
 // when the deadline passes at the latest. The channel stays open if the hold is released first.
-func (h *SessionHold) Lost() <-chan struct{} { return h.session.lostOf(h) }
+func (h *SessionHold) Lost() <-chan struct{} { return h.hold.Lost() }
 
 // OnLost registers fn, which is called when the hold is lost, with the error that [SessionHold.Err]
 // returns from then on. The end of the session waits for fn, and so does Close before it closes the
 // session at the ensemble. So fn returns before another client can be granted what this hold
 // protects. fn is not called if the hold is lost already, or if it is released first. fn must not
 // block. It may call the client, but not Close, which waits for fn. There is one fn at a time.
-func (h *SessionHold) OnLost(fn func(cause error)) { h.session.onLost(h, fn) }
+func (h *SessionHold) OnLost(fn func(cause error)) { h.hold.OnLost(fn) }
 
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded] or [ErrClosed]. If
 // the deadline has just passed, Err itself notices that.
-func (h *SessionHold) Err() error {
-	if !h.over.Load() && h.session.tap.Stands() {
-		return nil
-	}
-	h.session.expireIfDue()
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
-	return h.err
-}
+func (h *SessionHold) Err() error { return h.hold.Err() }
 
 // Breaks returns how often the client has left the state Connected so far. If two numbers are
 // equal, the connection did not break in between; a listener that is registered in between could
 // not report that. Breaks takes no lock.
-func (h *SessionHold) Breaks() int64 { return h.session.core.breaks.Load() }
+func (h *SessionHold) Breaks() int64 { return h.core.breaks.Load() }
 
 // Release ends the hold. It may be called several times.
-func (h *SessionHold) Release() { h.session.release(h) }
+func (h *SessionHold) Release() { h.hold.Release() }

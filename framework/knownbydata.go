@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -69,13 +70,13 @@ func (cl *claims) leave(path string, own chan struct{}) {
 }
 
 // searchAt is search for a znode that is known by its data.
-func (g *protection) searchAt(ctx context.Context, s *session, path string) (string, Stat, error) {
+func (g *protection) searchAt(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	if g.epoch != nil {
 		if err := g.epoch.read(ctx, s); err != nil {
 			return "", Stat{}, err
 		}
 	}
-	found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(path) })
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(path) })
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return "", Stat{}, nil

@@ -203,7 +203,7 @@ func checkLoggedLines(t *testing.T, out output) {
 }
 
 var (
-	logCall    = regexp.MustCompile(`log\.(?:Debugf?|Info|Warn|Error|Check|Log)\((?:[\w.]+, )?"([^"]+)"`)
+	logCall    = regexp.MustCompile(`[lL]og\.(?:Debugf?|Info|Warn|Error|Check|Log)\((?:[\w.]+, )?"([^"]+)"`)
 	errtypeNew = regexp.MustCompile(`\b(Err\w+)\s+= errtype\.New(?:Of)?\((?:\w+, )?"[^"]*", "(\w+)"\)`)
 )
 

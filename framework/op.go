@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/retry"
@@ -46,14 +46,14 @@ func (rq *request) failed(err error) bool {
 // do makes attempts by the client's policy until an attempt succeeds, fails for good, or ctx ends.
 // It is the only layer that retries. A request that was never sent is always tried again. A request
 // with an unknown outcome is tried again only if that is safe.
-func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session) (T, error)) (T, error) {
+func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
 	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
 	if o == nil {
 		return try(ctx, c, rq, nil, attempt)
 	}
 	err := ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() { o.End(err, rq.failed(err)) }()
-	v, err := try(o.Context(), c, rq, o, func(ctx context.Context, s *session) (T, error) {
+	v, err := try(o.Context(), c, rq, o, func(ctx context.Context, s *session.Session) (T, error) {
 		o.Session = s
 		return attempt(ctx, s)
 	})
@@ -61,8 +61,8 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 }
 
 // try is do without telemetry.
-func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session) (T, error)) (T, error) {
-	session, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of rq
+func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
+	bound, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of rq
 	policy := c.cfg.retry
 	if rq.single {
 		policy = retry.Never()
@@ -70,7 +70,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 	unknown := false // an earlier attempt had an unknown outcome
 	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
-		s, err := c.sessionFor(ctx, session, reads)
+		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
 			if unknown && errors.Is(err, ErrReadOnly) {
 				err = fmt.Errorf("%w; an earlier attempt: %w", err, zkerr.ErrEarlierAttempt)
@@ -78,7 +78,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 			return zero, classify(repeat, err)
 		}
 		if c.cfg.oneSession {
-			session = s.ID()
+			bound = s.ID()
 		}
 		v, err := attempt(ctx, s)
 		if err == nil {
@@ -104,7 +104,7 @@ func classify(repeat repeatability, err error) error {
 
 // sessionFor returns a connected session: the session with the id, or any for 0. It may be a
 // read-only session if reads is true.
-func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, error) {
+func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session.Session, error) {
 	if id == 0 {
 		return c.awaitServer(ctx, reads)
 	}
@@ -113,63 +113,4 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session, 
 		return nil, fmt.Errorf("%w: %#x is no longer the client's session", ErrSessionEnded, id)
 	}
 	return s, c.awaitLink(ctx, s)
-}
-
-// call runs one request on the session's wire and waits for it until ctx ends. The client can't
-// withdraw the request itself: it runs to its end, at the latest when the wire ends.
-func call[T any](ctx context.Context, s *session, request func(*zkconn.Conn) (T, error)) (T, error) {
-	return begin(s, request).Wait(ctx)
-}
-
-// A pending is a request that was begun.
-type pending[T any] struct {
-	session *session
-	done    chan struct{} // closed when v and err are set
-	v       T
-	err     error
-}
-
-// begin starts a request in the background.
-func begin[T any](s *session, request func(*zkconn.Conn) (T, error)) *pending[T] {
-	p := &pending[T]{session: s, done: make(chan struct{})}
-	if s.core.enter() {
-		go p.run(request)
-	} else {
-		p.err = ErrClosed
-		close(p.done)
-	}
-	return p
-}
-
-// run makes the request. It ends with the reply or the wire; Close waits for it.
-func (p *pending[T]) run(request func(*zkconn.Conn) (T, error)) {
-	defer p.session.core.wg.Done()
-	p.v, p.err = request(p.session.wire)
-	close(p.done)
-}
-
-// Wait returns the request's outcome. If ctx ends first, the error wraps ErrUnknownOutcome and
-// ctx's error.
-func (p *pending[T]) Wait(ctx context.Context) (T, error) {
-	select {
-	case <-p.done:
-		return p.v, p.outcome()
-	case <-ctx.Done():
-	}
-	select {
-	case <-p.done: // both at once: the outcome is more precise
-		return p.v, p.outcome()
-	default:
-	}
-	var zero T
-	return zero, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
-}
-
-// outcome returns the request's error once it is done. It tells a closed client from a broken
-// connection; the wire client does not.
-func (p *pending[T]) outcome() error {
-	if p.err != nil && errors.Is(p.err, ErrUnknownOutcome) && p.session.core.ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, p.err)
-	}
-	return p.err
 }

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -36,23 +37,23 @@ func WatchTo(watch **Watch) CreateOption {
 
 // A sentCreate is a create that was sent, and the requests that were sent after it.
 type sentCreate struct {
-	*pending[createdNode]
+	*session.Pending[createdNode]
 	list  *listing
 	watch *beginning // nil if none was sent
 }
 
 // begin sends the create, and after it the listing and the watch if the options ask for them. A
 // server serves a session's requests in the order in which they are sent.
-func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
-	f := s.tap.FollowCreate(cr.path)
-	sent := sentCreate{pending: begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
+func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
+	f := s.Tap().FollowCreate(cr.path)
+	sent := sentCreate{Pending: session.Begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
 	watches := cr.watch != nil && !cr.has(withSequential)
 	if cr.list == nil && !watches {
 		return sent
 	}
 	select {
 	case <-f.Sent():
-	case <-sent.done:
+	case <-sent.Done():
 	case <-ctx.Done():
 	}
 	select {
@@ -62,11 +63,11 @@ func (cr *creation) begin(ctx context.Context, s *session) sentCreate {
 	}
 	if cr.list != nil {
 		dir, _ := SplitPath(cr.path)
-		sent.list = &listing{begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
+		sent.list = &listing{session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
 	}
 	if watches {
 		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
-		begun := s.beginWatch(key, readOf(key), false)
+		begun := cr.core.beginWatch(s, key, readOf(key), false)
 		sent.watch = &begun
 	}
 	return sent
@@ -93,7 +94,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 }
 
 // A listing is a listing that was sent after a create; nil if none was sent.
-type listing struct{ children *pending[proto.Node] }
+type listing struct{ children *session.Pending[proto.Node] }
 
 // store waits for the listing and stores it, unless the create failed with err.
 func (l *listing) store(ctx context.Context, to *createConfig, err error) {

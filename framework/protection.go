@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -57,7 +58,7 @@ func (g *protection) doubt(session int64, done <-chan struct{}) {
 // find looks for the znode that an earlier attempt may have left, and returns "" if there is none.
 // A znode of an earlier session does not count, whatever its name, because it ends with that
 // session.
-func (g *protection) find(ctx context.Context, s *session, path string) (string, Stat, error) {
+func (g *protection) find(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	if g.session == 0 || g.session != s.ID() {
 		return "", Stat{}, nil
 	}
@@ -73,9 +74,9 @@ func (g *protection) find(ctx context.Context, s *session, path string) (string,
 
 // search looks for the znode after a sync, because the server that replies now may lag behind the
 // server of the create.
-func (g *protection) search(ctx context.Context, s *session, path string) (string, Stat, error) {
+func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
-	if err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
+	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
 		return "", Stat{}, err
 	}
 	if g.byData {
@@ -86,7 +87,7 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 		return "", Stat{}, err
 	}
 	for _, full := range candidates {
-		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
+		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
 		if errors.Is(err, ErrNoNode) || err == nil && (!found.Exists || found.Stat.EphemeralOwner != s.ID()) {
 			continue
 		}
@@ -96,24 +97,24 @@ func (g *protection) search(ctx context.Context, s *session, path string) (strin
 }
 
 // delete deletes the znode that the last search has found.
-func (g *protection) delete(ctx context.Context, s *session, path string) error {
+func (g *protection) delete(ctx context.Context, s *session.Session, path string) error {
 	if g.epoch != nil {
 		return g.epoch.delete(ctx, s, path)
 	}
-	err := effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
+	err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
 	return err
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
 // of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
 // protected znode is one of them; servers from 3.6 on can list them.
-func (g *protection) candidates(ctx context.Context, s *session, dir string) ([]string, error) {
-	listed, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })
+func (g *protection) candidates(ctx context.Context, s *session.Session, dir string) ([]string, error) {
+	listed, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return nil, nil
 	case errors.Is(err, ErrTooLarge):
-		paths, asked := s.ephemeralsWith(ctx, JoinPath(dir, g.id))
+		paths, asked := ephemeralsWith(ctx, s, JoinPath(dir, g.id))
 		if errors.Is(asked, ErrUnsupported) {
 			asked = fmt.Errorf("%w, and %w", err, asked)
 		}

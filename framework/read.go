@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -21,8 +22,8 @@ func read[T any](
 		return zero, err
 	}
 	rq := request{op: op, path: full, session: c.session, repeat: repeatable, reads: op != syncOp}
-	return do(ctx, c.core, rq, func(ctx context.Context, s *session) (T, error) {
-		return call(ctx, s, func(w *zkconn.Conn) (T, error) { return ask(w, full) })
+	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (T, error) {
+		return session.Call(ctx, s, func(w *zkconn.Conn) (T, error) { return ask(w, full) })
 	})
 }
 

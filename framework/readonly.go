@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/zktel"
 )
@@ -27,12 +28,6 @@ func WithReadOnly() Option {
 	return optionFunc(func(cfg *config) { cfg.readOnly = true })
 }
 
-// Why a read-only connection ends without a fault.
-var (
-	errQuorum   = errors.New("a server with a quorum was found")
-	errLeftAway = errors.New("the read-only server closed the connection")
-)
-
 // Bounds of the time between the beginnings of two ReadOnly states. It doubles with each, so that
 // the state does not flap if a server keeps closing connections.
 const (
@@ -47,9 +42,9 @@ type readOnly struct {
 	seek chan struct{} // capacity 1: attempts at all servers have failed
 
 	// Guarded by core.mu.
-	session *session // the running session; may be nil
-	serves  bool     // it has a connection to a read-only server
-	instead State    // the state without that connection
+	session *session.Session // the running session; may be nil
+	serves  bool             // it has a connection to a read-only server
+	instead State            // the state without that connection
 
 	warned atomic.Bool
 
@@ -83,16 +78,16 @@ func (c *core) readOnlyLoop() {
 			c.log.Error("cannot start a session", zap.Error(err))
 			return
 		}
-		c.leaveReadOnly(s, s.run())
-		s.retire()
+		c.leaveReadOnly(s, s.Run())
+		s.Retire()
 	}
 }
 
 // beginReadOnly starts a session that looks for a read-only server. It ends at once if the
 // client has found a server with a quorum meanwhile.
-func (c *core) beginReadOnly() (*session, error) {
+func (c *core) beginReadOnly() (*session.Session, error) {
 	servers := c.currentServers()
-	s, err := newSession(c, servers, true)
+	s, err := c.newSession(servers, true)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +96,10 @@ func (c *core) beginReadOnly() (*session, error) {
 	wanted, now := c.wantsReadOnlyLocked(), c.servers
 	c.mu.Unlock()
 	if !wanted {
-		s.cancel(errQuorum)
+		s.Cancel(session.ErrQuorum)
 	}
 	if !servers.equal(now) {
-		s.setServers(now.first(), now.fallback())
+		s.SetServers(now.first(), now.fallback())
 	}
 	return s, nil
 }
@@ -130,24 +125,24 @@ func (c *core) enterReadOnly() {
 
 // showReadOnly makes the client ReadOnly if it has only a read-only connection.
 func (c *core) showReadOnly() bool {
-	return c.transitionIf(func() (State, *session, bool) {
+	return c.transitionIf(func() (State, *session.Session, bool) {
 		r := &c.readOnly
-		if r.session == nil || !r.serves || r.session.ended() != nil || !c.wantsReadOnlyLocked() {
+		if r.session == nil || !r.serves || r.session.Ended() != nil || !c.wantsReadOnlyLocked() {
 			return 0, nil, false
 		}
 		r.instead = Connecting
 		if c.state == Suspended {
 			r.instead = Suspended
 		}
-		return ReadOnly, c.session.unlessEnded(), true
+		return ReadOnly, c.session.UnlessEnded(), true
 	}, nil)
 }
 
 // leaveReadOnly records that s, a read-only session, has ended.
-func (c *core) leaveReadOnly(s *session, cause error) {
-	c.transitionIf(func() (State, *session, bool) {
+func (c *core) leaveReadOnly(s *session.Session, cause error) {
+	c.transitionIf(func() (State, *session.Session, bool) {
 		c.readOnly.session, c.readOnly.serves = nil, false
-		return c.readOnly.instead, c.session.unlessEnded(), c.state == ReadOnly && c.ctx.Err() == nil
+		return c.readOnly.instead, c.session.UnlessEnded(), c.state == ReadOnly && c.ctx.Err() == nil
 	}, cause)
 	c.log.Debug("read-only session ended", zap.String(zktel.AttrServerAddress, s.ServerAddr()), zap.Error(cause))
 }
@@ -158,7 +153,7 @@ func (c *core) endReadOnly() {
 	s := c.readOnly.session
 	c.mu.Unlock()
 	if s != nil {
-		s.cancel(errQuorum)
+		s.Cancel(session.ErrQuorum)
 	}
 }
 
@@ -174,18 +169,18 @@ func (c *core) readOnlyFailed(server string, err error) {
 
 // awaitServer returns a connected session. While the client is ReadOnly, that is the read-only
 // session if reads is true; if reads is false, awaitServer returns an error.
-func (c *core) awaitServer(ctx context.Context, reads bool) (*session, error) {
-	var found *session
+func (c *core) awaitServer(ctx context.Context, reads bool) (*session.Session, error) {
+	var found *session.Session
 	err := c.await(ctx, func() (bool, error) {
 		found = c.session
 		if c.state != ReadOnly {
-			return c.state == Connected && found.ended() == nil, nil
+			return c.state == Connected && found.Ended() == nil, nil
 		}
 		if !reads {
 			return false, ErrReadOnly
 		}
 		found = c.readOnly.session
-		return found.unlessEnded() != nil, nil
+		return found.UnlessEnded() != nil, nil
 	})
 	return found, err
 }

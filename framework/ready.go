@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
@@ -18,18 +19,18 @@ import (
 func (c *Client) Ready(ctx context.Context) error {
 	s, err := c.core.connected()
 	if err == nil {
-		err = effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
+		err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
 	}
 	return callError(ctx, "ready", "", err)
 }
 
 // connected returns the session if the client is Connected.
-func (c *core) connected() (*session, error) {
+func (c *core) connected() (*session.Session, error) {
 	c.mu.Lock()
 	state, s, fault := c.state, c.session, c.lastFault
 	c.mu.Unlock()
 	switch {
-	case state == Connected && s.ended() == nil:
+	case state == Connected && s.Ended() == nil:
 		return s, nil
 	case state == Closed || c.ctx.Err() != nil:
 		return nil, ErrClosed

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -26,8 +27,8 @@ const AnyConfig int64 = -1
 //   - [ErrServer] if it cannot be parsed;
 //   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
-	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session) (Config, error) {
-		found, err := call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) {
+	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (Config, error) {
+		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) {
 			if err := w.Sync(configPath); err != nil {
 				return proto.Node{}, err
 			}
@@ -120,8 +121,8 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 	if err != nil {
 		return Config{}, opError("reconfig", configPath, err)
 	}
-	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session) (Config, error) {
-		answer, err := s.ask(ctx, proto.OpReconfig, body)
+	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session.Session) (Config, error) {
+		answer, err := ask(ctx, s, proto.OpReconfig, body)
 		if err != nil {
 			return Config{}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -85,11 +86,11 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 		return Stat{}, err
 	}
 	var doubt doubt
-	return do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session) (Stat, error) {
+	return do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session.Session) (Stat, error) {
 		if err := doubt.settle(ctx, s, full); err != nil {
 			return Stat{}, err
 		}
-		st, err := call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full) })
+		st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full) })
 		if err != nil {
 			return Stat{}, doubt.about(err, ErrBadVersion)
 		}

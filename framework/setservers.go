@@ -3,6 +3,8 @@ package framework
 import (
 	"fmt"
 	"slices"
+
+	"github.com/docent-go/docent/framework/internal/session"
 )
 
 // SetServers makes the client connect to other servers of its ensemble, as a connect string names
@@ -30,11 +32,11 @@ func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers(
 func (c *core) setServers(change func(*serverList)) {
 	c.mu.Lock()
 	change(&c.servers)
-	now, running := c.servers, []*session{c.running, c.readOnly.session}
+	now, running := c.servers, []*session.Session{c.running, c.readOnly.session}
 	c.mu.Unlock()
 	for _, s := range running {
 		if s != nil {
-			s.setServers(now.first(), now.fallback())
+			s.SetServers(now.first(), now.fallback())
 		}
 	}
 }
@@ -46,12 +48,12 @@ func (c *core) currentServers() serverList {
 }
 
 // begin makes s the running session, with the servers of this moment.
-func (c *core) begin(s *session, begun serverList) {
+func (c *core) begin(s *session.Session, begun serverList) {
 	c.mu.Lock()
 	c.running = s
 	now := c.servers
 	c.mu.Unlock()
 	if !begun.equal(now) { // SetServers was called in between
-		s.setServers(now.first(), now.fallback())
+		s.SetServers(now.first(), now.fallback())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/session"
 )
 
 // WithServers sets the source of the servers' names: source returns them, each as "host:port" or
@@ -28,20 +30,20 @@ func WithServers(source func(context.Context) ([]string, error)) Option {
 
 // askForServers asks the source of servers, if there is one. A new session's wire may do so while
 // the earlier session's wire is still ending, but not while that wire dials.
-func (s *session) askForServers() {
-	if s.core.cfg.source == nil {
+func (c *core) askForServers(s *session.Session) {
+	if c.cfg.source == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.attemptLimit())
+	ctx, cancel := context.WithTimeout(s.Context(), s.AttemptLimit())
 	defer cancel()
-	servers, err := s.core.cfg.ask(ctx)
+	servers, err := c.cfg.ask(ctx)
 	if err != nil {
-		if s.ended() == nil {
-			s.core.failed("", fmt.Errorf("source of servers: %w", err))
+		if s.Ended() == nil {
+			c.failed("", fmt.Errorf("source of servers: %w", err))
 		}
 		return
 	}
-	s.core.found(s, servers)
+	c.found(s, servers)
 }
 
 // ask returns the servers that the source names.
@@ -64,7 +66,7 @@ func (cfg *config) ask(ctx context.Context) ([]string, error) {
 }
 
 // found makes s connect to the servers that the source named.
-func (c *core) found(s *session, servers []string) {
+func (c *core) found(s *session.Session, servers []string) {
 	c.mu.Lock()
 	changed := !slices.Equal(c.servers.given, servers)
 	c.servers.given = servers
@@ -72,6 +74,6 @@ func (c *core) found(s *session, servers []string) {
 	c.mu.Unlock()
 	if changed {
 		c.log.Info("the source of servers names others", zap.Strings(fieldServers, servers))
-		s.hosts.Update(now.first(), now.fallback())
+		s.UpdateServers(now.first(), now.fallback())
 	}
 }

@@ -76,12 +76,12 @@ func (t *tracker) adopt(text []byte) (settled bool) {
 // of those. Until then the present connection is better than none.
 func (t *tracker) moveTo(servers []string) (settled bool) {
 	s := t.core.current()
-	if s == nil || s.reached().Among(servers) {
+	if s == nil || s.Target().Among(servers) {
 		return true
 	}
 	for _, server := range hosts.Shuffled(servers) {
 		if t.reachable(hosts.Target{Server: server}) {
-			s.leaveUnless(servers)
+			s.LeaveUnless(servers)
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
 )
 
 // A Change is one change of one znode.
@@ -17,14 +19,7 @@ type Change struct {
 // Close.
 type TreeWatch struct {
 	client *Client
-	path   string        // as the ensemble knows it
-	ready  chan struct{} // closed when the watch is valid for the first time
-	news   chan struct{} // capacity 1: Next has something to return
-
-	// guarded by the mu of client.core.trees
-	unread []Change
-	met    bool  // ready is closed
-	err    error // why it has ended
+	tree   watchreg.Tree
 }
 
 // WatchTree watches the znode at path and everything below it, whether it exists or not, until the
@@ -41,8 +36,8 @@ func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nil, opError("watch tree", path, err)
 	}
-	w := &TreeWatch{client: c, path: full, ready: make(chan struct{}), news: make(chan struct{}, 1)}
-	c.core.trees.join(w)
+	w := &TreeWatch{client: c}
+	c.core.trees.Join(&w.tree, full)
 	c.core.wakeSession()
 	if err := w.await(ctx); err != nil {
 		w.Close()
@@ -56,10 +51,10 @@ func (w *TreeWatch) await(ctx context.Context) error {
 	core := w.client.core
 	for {
 		select {
-		case <-w.ready:
+		case <-w.tree.Ready():
 			return nil
-		case <-w.news: // it has ended
-			if _, err := core.trees.take(w); err != nil {
+		case <-w.tree.News(): // it has ended
+			if _, err := core.trees.Take(&w.tree); err != nil {
 				return err
 			}
 		case <-core.ctx.Done():
@@ -86,13 +81,13 @@ func (w *TreeWatch) await(ctx context.Context) error {
 func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 	core := w.client.core
 	for {
-		changes, err := core.trees.take(w)
+		changes, err := core.trees.Take(&w.tree)
 		if len(changes) > 0 {
-			return changes, nil
+			return w.viewed(changes), nil
 		}
 		if err == nil {
 			select {
-			case <-w.news:
+			case <-w.tree.News():
 				continue
 			case <-core.ctx.Done():
 				err = ErrClosed
@@ -100,8 +95,17 @@ func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 				err = ctx.Err()
 			}
 		}
-		return nil, callError(ctx, "next change", w.client.viewPath(w.path), err)
+		return nil, callError(ctx, "next change", w.client.viewPath(w.tree.Path()), err)
 	}
+}
+
+// viewed returns the changes as the client's view has their paths.
+func (w *TreeWatch) viewed(changes []watchreg.Change) []Change {
+	all := make([]Change, len(changes))
+	for i, change := range changes {
+		all[i] = Change{Path: w.client.viewPath(change.Path), Kind: EventKind(change.Event)}
+	}
+	return all
 }
 
 // Valid reports whether the connection that the watch is set on has not been lost, and the
@@ -109,18 +113,18 @@ func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 // request is sent on the next connection. When it is valid again, Next has a Change of kind
 // [EventUnseen]. So if Valid returns true after a reply, Next has every change that the reply can
 // show, or an EventUnseen.
-func (w *TreeWatch) Valid() bool { return w.client.core.trees.valid(w) }
+func (w *TreeWatch) Valid() bool { return w.client.core.trees.Valid(&w.tree) }
 
 // Close ends the TreeWatch. If no other TreeWatch of the client is on the path, the client removes
 // the watch from the server. Close may be called several times.
 func (w *TreeWatch) Close() {
-	w.client.core.trees.leave(w)
+	w.client.core.trees.Leave(&w.tree, ErrClosed)
 	w.client.core.wakeSession()
 }
 
 // wakeSession makes the present session check its pending work.
 func (c *core) wakeSession() {
 	if s := c.current(); s != nil {
-		s.wake()
+		s.Wake()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/errtype"
 )
@@ -115,7 +116,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return nil, opError("txn", "", err)
 	}
 	named := append(slices.Clip(ops), full[len(ops):]...)
-	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session) ([]TxnResult, error) {
+	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
 		return multi(ctx, s, full, named)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
@@ -193,8 +194,8 @@ func (op *TxnOp) size() int {
 }
 
 // multi sends the transaction.
-func multi(ctx context.Context, s *session, full, ops []TxnOp) ([]TxnResult, error) {
-	got, err := call(ctx, s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, full)) })
+func multi(ctx context.Context, s *session.Session, full, ops []TxnOp) ([]TxnResult, error) {
+	got, err := session.Call(ctx, s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, full)) })
 	return got.outcome(ops, err)
 }
 

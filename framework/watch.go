@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 )
 
@@ -45,8 +46,8 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 }
 
 func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch, error) {
-	return do(ctx, c, rq, func(ctx context.Context, s *session) (*Watch, error) {
-		return s.beginWatch(key, readOf(key), false).wait(ctx)
+	return do(ctx, c, rq, func(ctx context.Context, s *session.Session) (*Watch, error) {
+		return c.beginWatch(s, key, readOf(key), false).wait(ctx)
 	})
 }
 

@@ -3,7 +3,7 @@ package framework
 import (
 	"context"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -19,15 +19,15 @@ type beginning struct {
 type readRequest func(*zkconn.Conn) (proto.Node, error)
 
 // beginWatch begins a Watch by the read, as [watchreg.Registry.Begin] does.
-func (s *session) beginWatch(key watchreg.Key, read readRequest, shared bool) beginning {
-	w := &Watch{cfg: &s.core.cfg}
+func (c *core) beginWatch(s *session.Session, key watchreg.Key, read readRequest, shared bool) beginning {
+	w := &Watch{cfg: &c.cfg}
 	send := func() watchreg.Read {
-		return begin(s, func(conn *zkconn.Conn) (*proto.Node, error) {
+		return session.Begin(s, func(conn *zkconn.Conn) (*proto.Node, error) {
 			found, err := read(conn)
 			return &found, err
 		})
 	}
-	return beginning{watch: w, begun: s.watches.Begin(&w.sub, key, send, shared)}
+	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
 }
 
 // wait returns the Watch once its read has been answered.
@@ -50,16 +50,4 @@ func readOf(key watchreg.Key) readRequest {
 			return conn.Get(key.Path)
 		}
 	}
-}
-
-// arm makes the next read of the key set a watch, until disarm is called.
-func (s *session) arm(key watchreg.Key) (disarm func()) {
-	read := tap.ReadData
-	switch key.Kind {
-	case watchreg.Exists:
-		read = tap.ReadExists
-	case watchreg.Children:
-		read = tap.ReadChildren
-	}
-	return s.tap.Arm(read, key.Path)
 }

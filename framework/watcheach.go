@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -27,8 +28,8 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), wrapEach(ctx, "watch", paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]outcomeOfWatch, error) {
-		return s.watchEach(ctx, keys)
+	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]outcomeOfWatch, error) {
+		return c.core.watchEach(ctx, s, keys)
 	})
 	ws := make([]*Watch, len(paths))
 	for i := range paths {
@@ -56,12 +57,12 @@ type outcomeOfWatch struct {
 // watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
 // It returns as soon as it knows that, because a retry waits for the next connection. The next
 // connection may also answer a read that had not been sent yet.
-func (s *session) watchEach(ctx context.Context, keys []watchreg.Key) ([]outcomeOfWatch, error) {
+func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchreg.Key) ([]outcomeOfWatch, error) {
 	all, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	begun := make([]beginning, len(keys))
 	for i, key := range keys {
-		begun[i] = s.beginWatch(key, func(w *zkconn.Conn) (proto.Node, error) {
+		begun[i] = c.beginWatch(s, key, func(w *zkconn.Conn) (proto.Node, error) {
 			found, err := readOf(key)(w)
 			if Retryable(err) {
 				fail(err)
@@ -91,7 +92,7 @@ func (s *session) watchEach(ctx context.Context, keys []watchreg.Key) ([]outcome
 	}
 	if cause := context.Cause(all); ctx.Err() == nil && cause != nil {
 		outage = cause
-		if s.core.ctx.Err() != nil {
+		if c.ctx.Err() != nil {
 			outage = ErrClosed
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -20,8 +21,8 @@ type Identity struct {
 // [ErrUnsupported]. Finding that out costs the connection, so the client asks such a server once in
 // ten minutes. Other errors are the errors of every operation.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
-	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session) ([]Identity, error) {
-		body, err := s.ask(ctx, proto.OpWhoAmI, nil)
+	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]Identity, error) {
+		body, err := ask(ctx, s, proto.OpWhoAmI, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -1,16 +1,8 @@
 package framework
 
 import (
-	"context"
-
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
-
-// effect is call for a request that has no result.
-func effect(ctx context.Context, s *session, request func(*zkconn.Conn) error) error {
-	_, err := call(ctx, s, func(w *zkconn.Conn) (struct{}, error) { return struct{}{}, request(w) })
-	return err
-}
 
 // multiOn returns a result and an error per operation, as the server gave them, and the error of the
 // whole. There are no errors of operations if all are nil.

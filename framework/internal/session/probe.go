@@ -1,4 +1,4 @@
-package framework
+package session
 
 import (
 	"github.com/docent-go/docent/internal/proto"
@@ -7,19 +7,19 @@ import (
 // probe sends a request on a connection that has not served yet. After a refusal, it finds out
 // whether the server refuses further requests. If a server requires an identity that the client
 // does not have, it says so at the first request and closes the connection.
-func (s *session) probe() {
+func (s *Session) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sent.probe {
 		return
 	}
-	s.sent.probe = s.core.spawn(func() { // ends with the reply or the connection
+	s.sent.probe = s.spawn(func() { // ends with the reply or the connection
 		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
 		s.mu.Lock()
 		s.sent.probe, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
 		s.mu.Unlock()
 		if err == nil { // else the end of the connection wakes the loop
-			s.wake()
+			s.Wake()
 		}
 	})
 }
@@ -28,7 +28,7 @@ func (s *session) probe() {
 const probeLimit = 1 << 10
 
 // accepted reports whether the server has answered a probe.
-func (s *session) accepted() bool {
+func (s *Session) accepted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard

@@ -1,4 +1,4 @@
-package framework
+package session
 
 import (
 	"encoding/binary"
@@ -8,7 +8,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -21,50 +23,50 @@ const (
 // treePause is the pause after a server refused a recursive watch for now.
 const treePause = time.Second
 
-// tendTrees sets and removes recursive watches at the server until they match the client's
-// TreeWatches. It does so in the background, while there is a connection that serves.
-func (s *session) tendTrees() {
+// tendTrees sets and removes recursive watches at the server until they match the client's Trees. It
+// does so in the background, while there is a connection that serves.
+func (s *Session) tendTrees() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.linked || s.sent.tree {
 		return
 	}
-	job, ok := s.core.trees.next(s)
+	job, ok := s.cfg.Trees.Next(s)
 	if !ok {
 		return
 	}
-	s.sent.tree = s.core.spawn(func() { // ends with the reply or the connection, or after a pause
+	s.sent.tree = s.spawn(func() { // ends with the reply or the connection, or after a pause
 		again := s.tendTree(job)
 		s.mu.Lock()
 		s.sent.tree = false
 		s.mu.Unlock()
 		if again {
-			s.wake()
+			s.Wake()
 		}
 	})
 }
 
 // tendTree does one job, and reports whether to look for more. It returns false if the connection
 // broke, because the next connection wakes the loop.
-func (s *session) tendTree(job treeJob) (again bool) {
+func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
 	opcode, argument := proto.OpAddWatch, uint32(modeRecursive)
-	if !job.set {
+	if !job.Set {
 		opcode, argument = proto.OpRemoveWatches, typeAny
 	}
-	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.path), argument)
-	_, err := s.ask(s.ctx, opcode, body)
-	if err != nil || !job.set { // no watch of the path's reads is left
-		s.watches.FireAt(job.path, watchreg.Reconnected)
+	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), argument)
+	_, err := s.Ask(opcode, body)
+	if err != nil || !job.Set { // no watch of the path's reads is left
+		s.watches.FireAt(job.Path, watchreg.Reconnected)
 	}
 	switch {
-	case err == nil || !job.set && !Retryable(err): // there may be none to remove
-		s.core.trees.done(job)
+	case err == nil || !job.Set && !zkerr.Retryable(err): // there may be none to remove
+		s.cfg.Trees.Done(job)
 		return true
-	case errors.Is(err, ErrUnsupported):
-		s.core.trees.refuse(job.path, err)
+	case errors.Is(err, zkerr.ErrUnsupported):
+		s.cfg.Trees.Refuse(job.Path, err)
 		return true
 	}
-	s.core.log.Debug("cannot set a recursive watch", zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+	s.cfg.Log.Debug("cannot set a recursive watch", zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	timer := time.NewTimer(treePause)
 	defer timer.Stop()
 	select {

@@ -1,8 +1,10 @@
-package framework
+package session
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
 // Fractions of the session timeout T that pace a session. docs/adr/0009-committed-heartbeat.md has
@@ -15,7 +17,7 @@ const (
 )
 
 // tend does what is due, and returns when to look again, or 0.
-func (s *session) tend(now time.Time) time.Duration {
+func (s *Session) tend(now time.Time) time.Duration {
 	s.expireIfDue()
 	due := soonest{now: now}
 	s.look(&due)
@@ -26,10 +28,10 @@ func (s *session) tend(now time.Time) time.Duration {
 }
 
 // look finds the work that is due, and when to look again.
-func (s *session) look(due *soonest) {
+func (s *Session) look(due *soonest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.timeout() == 0 {
+	if s.err != nil || s.Timeout() == 0 {
 		return
 	}
 	due.at(s.deadlineLocked())
@@ -42,28 +44,28 @@ func (s *session) look(due *soonest) {
 	if len(s.holds) > 0 {
 		s.tendHoldsLocked(due)
 	}
-	s.touchLocked(due, s.tap.Presumed().Add(-s.timeout()/touchFraction))
+	s.touchLocked(due, s.tap.Presumed().Add(-s.Timeout()/touchFraction))
 }
 
 // tendProbeLocked closes a connection if a probe on it gets no reply.
-func (s *session) tendProbeLocked(due *soonest) {
-	limit := s.up.Add(s.core.cfg.connectTimeout)
+func (s *Session) tendProbeLocked(due *soonest) {
+	limit := s.up.Add(s.cfg.ConnectTimeout)
 	if limit.After(due.now) {
 		due.at(limit)
 		return
 	}
 	s.up = time.Time{}
-	due.cut = fmt.Errorf("server did not answer a probe for %v", s.core.cfg.connectTimeout)
+	due.cut = fmt.Errorf("server did not answer a probe for %v", s.cfg.ConnectTimeout)
 }
 
 // expireIfDue ends the session if its deadline has passed.
-func (s *session) expireIfDue() {
+func (s *Session) expireIfDue() {
 	s.mu.Lock()
 	due := s.deadlineLocked()
 	expired := s.err == nil && !due.IsZero() && !time.Now().Before(due)
 	s.mu.Unlock()
 	if expired {
-		_ = s.end(ErrSessionDeadline) // run returns it
+		_ = s.end(zkerr.ErrSessionDeadline) // run returns it
 	}
 }
 
@@ -71,7 +73,7 @@ func (s *session) expireIfDue() {
 // the certain deadline if a hold is secured by it, else the presumed deadline. While there is a
 // connection, the presumed deadline passes only if the process was stopped for long, or the wire is
 // stuck. It needs mu.
-func (s *session) deadlineLocked() time.Time {
+func (s *Session) deadlineLocked() time.Time {
 	if s.secured > 0 {
 		return s.tap.Deadline()
 	}

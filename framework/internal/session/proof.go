@@ -1,10 +1,11 @@
-package framework
+package session
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"go.uber.org/zap"
 )
 
 // Fractions of the session timeout T that pace proofs.
@@ -34,8 +35,8 @@ func paceOf(timeout, margin time.Duration) pace {
 }
 
 // tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
-func (s *session) tendHoldsLocked(due *soonest) {
-	stall := min(s.timeout()/stallFraction, s.core.cfg.connectTimeout)
+func (s *Session) tendHoldsLocked(due *soonest) {
+	stall := min(s.Timeout()/stallFraction, s.cfg.ConnectTimeout)
 	switch beat, touch := s.beatsLocked(); {
 	case s.sent.heartbeat:
 	case !beat.After(due.now):
@@ -47,7 +48,7 @@ func (s *session) tendHoldsLocked(due *soonest) {
 	sent, waiting := s.tap.OldestUnanswered()
 	switch {
 	case waiting && !sent.Add(stall).After(due.now):
-		s.core.log.Debug("server stopped answering")
+		s.cfg.Log.Debug("server stopped answering")
 		due.cut = fmt.Errorf("server did not answer for %v", stall)
 	case waiting:
 		due.at(sent.Add(stall))
@@ -59,9 +60,9 @@ func (s *session) tendHoldsLocked(due *soonest) {
 // beatsLocked returns when the next heartbeat and the touch ahead of it are due. After a resumption
 // nothing is proven, so a heartbeat is due at once. A write mostly follows a new hold, and proves
 // as much as a heartbeat. It needs mu.
-func (s *session) beatsLocked() (beat, touch time.Time) {
-	timeout := s.timeout()
-	p := paceOf(timeout, s.core.cfg.margin(timeout))
+func (s *Session) beatsLocked() (beat, touch time.Time) {
+	timeout := s.Timeout()
+	p := paceOf(timeout, s.cfg.Margin(timeout))
 	beat = s.tap.Proven().Add(p.beat)
 	if again := s.beaten.Add(timeout / graceFraction); again.After(beat) {
 		beat = again // the reply to the last heartbeat proved nothing
@@ -77,34 +78,34 @@ func (s *session) beatsLocked() (beat, touch time.Time) {
 }
 
 // proveLocked sends a heartbeat; its reply will move the deadline. It needs mu.
-func (s *session) proveLocked(now time.Time) {
+func (s *Session) proveLocked(now time.Time) {
 	s.beaten = now
-	s.sent.heartbeat = s.core.spawn(func() { // ends with the reply or the wire
+	s.sent.heartbeat = s.spawn(func() { // ends with the reply or the wire
 		if err := s.wire.Prove(); err != nil {
-			s.core.log.Debug("heartbeat failed", zapError(err))
+			s.cfg.Log.Debug("heartbeat failed", zap.Error(err))
 		}
 		s.mu.Lock()
 		s.sent.heartbeat = false
 		s.mu.Unlock()
-		s.wake()
+		s.Wake()
 	})
 }
 
 // touchLocked sends a request that only the connected server answers, if it is due. It needs mu.
-func (s *session) touchLocked(due *soonest, at time.Time) {
+func (s *Session) touchLocked(due *soonest, at time.Time) {
 	switch {
 	case s.sent.touch:
 	case at.After(due.now):
 		due.at(at)
 	default:
-		s.sent.touch = s.core.spawn(func() { // ends with the reply or the wire
+		s.sent.touch = s.spawn(func() { // ends with the reply or the wire
 			if err := s.wire.Touch(); err != nil {
-				s.core.log.Debug("touch failed", zapError(err))
+				s.cfg.Log.Debug("touch failed", zap.Error(err))
 			}
 			s.mu.Lock()
 			s.sent.touch = false
 			s.mu.Unlock()
-			s.wake()
+			s.Wake()
 		})
 	}
 }

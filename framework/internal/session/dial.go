@@ -1,4 +1,4 @@
-package framework
+package session
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
 // Causes for which a client leaves a server, or ends an attempt to connect, without a fault.
@@ -17,19 +18,19 @@ var (
 )
 
 // dial connects to a server for the wire client, which does not say to which.
-func (s *session) dial(string) (net.Conn, error) {
-	p := s.hosts.Pause()
-	if timeout := s.timeout(); timeout > 0 && !s.core.refused() {
+func (s *Session) dial(string) (net.Conn, error) {
+	p := s.cfg.Servers.Pause()
+	if timeout := s.Timeout(); timeout > 0 && !s.cfg.Client.Refused() {
 		p.Wait = min(p.Wait, timeout/pauseFraction) // a session could be lost
 	}
-	if p.Again && !s.readsOnly && s.core.cfg.readOnly {
-		s.core.seekReadOnly()
+	if p.Again {
+		s.cfg.Client.RoundFailed()
 	}
 	if err := s.pause(p); err != nil {
 		return nil, err
 	}
-	if p.Round && !s.readsOnly {
-		s.askForServers()
+	if p.Round {
+		s.cfg.Client.BeginRound(s)
 	}
 	t, conn, err := s.attempt()
 	if err != nil {
@@ -40,24 +41,22 @@ func (s *session) dial(string) (net.Conn, error) {
 }
 
 // undialled records that an attempt to connect failed with err.
-func (s *session) undialled(t hosts.Target, err error) {
-	// ErrNoServers follows a fault that askForServers has logged.
+func (s *Session) undialled(t hosts.Target, err error) {
+	// ErrNoServers follows a fault that BeginRound has reported.
 	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
 	switch {
-	case told || s.ended() != nil:
-	case s.readsOnly:
-		s.core.readOnlyFailed(t.Server, err)
-	case errors.Is(err, ErrAuthFailed):
+	case told || s.Ended() != nil:
+	case errors.Is(err, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly:
 		s.follows(link{event: zkconn.LinkDown, fault: err}) // the state changes
 	default:
-		s.core.failed(t.Server, err)
+		s.cfg.Client.Failed(t.Server, err)
 	}
 }
 
 // attempt makes one attempt to connect to the next target, which it also returns. SetServers ends
 // an attempt that is under way.
-func (s *session) attempt() (hosts.Target, net.Conn, error) {
-	deadline := time.Now().Add(s.attemptLimit())
+func (s *Session) attempt() (hosts.Target, net.Conn, error) {
+	deadline := time.Now().Add(s.AttemptLimit())
 	renewable, leave := context.WithCancelCause(s.ctx)
 	defer leave(nil)
 	ctx, cancel := context.WithDeadline(renewable, deadline)
@@ -65,15 +64,15 @@ func (s *session) attempt() (hosts.Target, net.Conn, error) {
 	s.mu.Lock()
 	s.leave = leave
 	s.mu.Unlock()
-	t, err := s.hosts.NextTarget(ctx)
+	t, err := s.cfg.Servers.NextTarget(ctx)
 	if err != nil {
 		return t, nil, renewedOr(renewable, err)
 	}
-	conn, err := s.core.cfg.connect(ctx, t)
+	conn, err := s.cfg.Client.Connect(ctx, t)
 	if err != nil {
 		return t, nil, renewedOr(renewable, err)
 	}
-	exchange, err := s.core.cfg.startSASL(ctx, t.Server)
+	exchange, err := s.cfg.Client.StartSASL(ctx, t.Server)
 	if err != nil {
 		return t, nil, renewedOr(renewable, errors.Join(err, conn.Close()))
 	}
@@ -84,11 +83,11 @@ func (s *session) attempt() (hosts.Target, net.Conn, error) {
 	if exchange != nil {
 		wrapped.UseSASL(exchange)
 	}
-	wrapped.UseCredentials(s.core.credentials.present())
+	wrapped.UseCredentials(s.cfg.Client.Credentials())
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()
-	if !s.hosts.Has(t) { // after the target was set; setServers is the other way round
+	if !s.cfg.Servers.Has(t) { // after the target was set; setServers is the other way round
 		s.tap.CloseConn(errRemoved)
 		return t, nil, errRenewed
 	}
@@ -103,16 +102,16 @@ func renewedOr(ctx context.Context, err error) error {
 	return err
 }
 
-// attemptLimit bounds an attempt to connect.
-func (s *session) attemptLimit() time.Duration {
-	limit := s.core.cfg.connectTimeout
-	if timeout := s.timeout(); timeout > 0 {
+// AttemptLimit returns the most that an attempt to connect may take.
+func (s *Session) AttemptLimit() time.Duration {
+	limit := s.cfg.ConnectTimeout
+	if timeout := s.Timeout(); timeout > 0 {
 		limit = min(limit, timeout/connectFraction)
 	}
 	return limit
 }
 
-func (s *session) pause(p hosts.Pause) error {
+func (s *Session) pause(p hosts.Pause) error {
 	if p.Wait == 0 {
 		return context.Cause(s.ctx)
 	}
@@ -126,24 +125,39 @@ func (s *session) pause(p hosts.Pause) error {
 	return context.Cause(s.ctx)
 }
 
-// setServers changes the servers. It ends an attempt to connect, and leaves the present server if
+// SetServers changes the servers. It ends an attempt to connect, and leaves the present server if
 // that is not among the new servers.
-func (s *session) setServers(servers, fallback []string) {
-	s.hosts.Replace(servers, fallback)
+func (s *Session) SetServers(servers, fallback []string) {
+	s.cfg.Servers.Replace(servers, fallback)
 	s.mu.Lock()
 	t, leave := s.target, s.leave
 	s.mu.Unlock()
 	if leave != nil {
 		leave(errRenewed)
 	}
-	if !s.hosts.Has(t) {
+	if !s.cfg.Servers.Has(t) {
 		s.tap.CloseConn(errRemoved)
 	}
 }
 
-// leaveUnless leaves the present server unless it is one of servers.
-func (s *session) leaveUnless(servers []string) {
-	if !s.reached().Among(servers) {
+// LeaveUnless leaves the present server unless it is one of servers.
+func (s *Session) LeaveUnless(servers []string) {
+	if !s.Target().Among(servers) {
 		s.tap.CloseConn(errRemoved)
 	}
 }
+
+// Renew begins an attempt to connect at once. It ends a pause or the present attempt.
+func (s *Session) Renew() {
+	s.mu.Lock()
+	leave := s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave(errRenewed)
+	}
+	s.tap.CloseConn(errRenewed)
+	s.cfg.Servers.Renew() // last: the next attempt may have begun, and this ends it
+}
+
+// UpdateServers changes the servers of the next attempts to connect.
+func (s *Session) UpdateServers(servers, fallback []string) { s.cfg.Servers.Update(servers, fallback) }

@@ -1,4 +1,4 @@
-package framework
+package session
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/usercall"
 
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -14,7 +15,7 @@ import (
 // end ends the session for the first given cause, and returns that cause. Before anything else
 // happens, holds are lost and OnLost's functions return. If another goroutine is ending the
 // session, end does not wait for it; finish does.
-func (s *session) end(cause error) error {
+func (s *Session) end(cause error) error {
 	s.mu.Lock()
 	if s.err != nil {
 		defer s.mu.Unlock()
@@ -37,9 +38,9 @@ func (s *session) end(cause error) error {
 	clear(s.holds)
 	s.secured = 0
 	s.mu.Unlock()
-	s.hosts.End() // first: without a context, the wire would dial without a pause
+	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	for _, tell := range told {
-		usercall.Guard(s.core.log, "SessionHold.OnLost", func() { tell(cause) })
+		usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { tell(cause) })
 	}
 	s.cancel(cause)
 	s.tap.End(cause)
@@ -47,7 +48,7 @@ func (s *session) end(cause error) error {
 		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
 	}
 	event := watchreg.SessionEnded
-	if s.readsOnly { // it is not the client's session
+	if s.cfg.ReadOnly { // it is not the client's session
 		event = watchreg.Reconnected
 	}
 	s.watches.FireAll(event)
@@ -57,14 +58,14 @@ func (s *session) end(cause error) error {
 
 // finish is end for the session's own goroutine: it also waits until the goroutine that ended the
 // session, which may be another one, has notified all holds.
-func (s *session) finish(cause error) error {
+func (s *Session) finish(cause error) error {
 	cause = s.end(cause)
 	<-s.over
 	return cause
 }
 
-// heldAtEnd returns how many holds were lost with the session.
-func (s *session) heldAtEnd() int {
+// HeldAtEnd returns how many holds were lost with the session; 0 for nil.
+func (s *Session) HeldAtEnd() int {
 	if s == nil {
 		return 0
 	}
@@ -73,28 +74,38 @@ func (s *session) heldAtEnd() int {
 	return s.held
 }
 
-// unlessEnded returns the session, or nil if it has ended or there is none.
-func (s *session) unlessEnded() *session {
-	if s == nil || s.ended() != nil {
+// UnlessEnded returns the session, or nil if it has ended or is nil.
+func (s *Session) UnlessEnded() *Session {
+	if s == nil || s.Ended() != nil {
 		return nil
 	}
 	return s
 }
 
-// ended returns the cause of the session's end, or nil. It does not take the session's lock, so it
-// may be called with the core's lock held.
-func (s *session) ended() error { return context.Cause(s.ctx) }
+// Ended returns the cause of the session's end, or nil. It does not take the session's lock, so it
+// may be called with a lock that the session's hooks take.
+func (s *Session) Ended() error { return context.Cause(s.ctx) }
 
-// retire ends the rest of the session's wire. It blocks for up to two seconds.
-func (s *session) retire() { s.wire.Close(func() { s.tap.CloseConn(s.ended()) }) }
+// Retire ends the rest of the session's wire. It blocks for up to two seconds.
+func (s *Session) Retire() { s.wire.Close(func() { s.tap.CloseConn(s.Ended()) }) }
 
 // sessionError translates the tap's error at a session's end.
 func sessionError(err error) error {
 	switch {
 	case errors.Is(err, tap.ErrExpired):
-		return ErrSessionExpired
+		return zkerr.ErrSessionExpired
 	case errors.Is(err, tap.ErrSubstituted):
-		return fmt.Errorf("%w: %s", ErrSessionReplaced, err.Error())
+		return fmt.Errorf("%w: %s", zkerr.ErrSessionReplaced, err.Error())
 	}
 	return err
+}
+
+// Cancel makes the loop end the session for the cause.
+func (s *Session) Cancel(cause error) { s.cancel(cause) }
+
+// WasServing reports whether the session had a connection that served when it ended.
+func (s *Session) WasServing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.linked
 }

@@ -1,0 +1,172 @@
+package watchreg
+
+import (
+	pathpkg "path"
+	"slices"
+	"sync"
+)
+
+// maxUnread is how many changes a Tree keeps for Take. If there are more, one Unseen
+// replaces them.
+const maxUnread = 1 << 16
+
+// Trees are the recursive watches of a client. They outlive sessions; the server forgets them when
+// the connection ends. The methods may be called concurrently and don't block.
+type Trees struct {
+	mu      sync.Mutex // guards following; never held across a request or a callback
+	entries map[string]*treeEntry
+	session any // whose connection the watches are set on
+	link    int // counts that session's connections
+}
+
+// A treeEntry has all Trees of one path.
+type treeEntry struct {
+	watches []*Tree
+	valid   bool // the server of the present connection has the watch
+}
+
+// Join adds w, for the path and everything below it.
+func (t *Trees) Join(w *Tree, path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entries == nil {
+		t.entries = make(map[string]*treeEntry)
+	}
+	*w = Tree{path: path, ready: make(chan struct{}), news: make(chan struct{}, 1)}
+	e := t.entries[path]
+	if e == nil {
+		e = &treeEntry{}
+		t.entries[path] = e
+	}
+	e.watches = append(e.watches, w)
+	if e.valid {
+		w.begins()
+	}
+}
+
+// Leave ends w with the error.
+func (t *Trees) Leave(w *Tree, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[w.path]; e != nil {
+		e.watches = slices.DeleteFunc(e.watches, func(other *Tree) bool { return other == w })
+	}
+	w.ends(err)
+}
+
+// Take removes and returns the changes that w has, and the reason why it has ended, or nil.
+func (t *Trees) Take(w *Tree) ([]Change, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	changes := w.unread
+	w.unread = nil
+	return changes, w.err
+}
+
+// Valid reports whether the server of the present connection has the watch of w.
+func (t *Trees) Valid(w *Tree) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[w.path]
+	return w.err == nil && e != nil && e.valid
+}
+
+// Fire notifies the Trees that the event concerns. Call it in the connection's order. If a Tree is on
+// the parent of path, the watches on the parent's children have to be notified, too: Fire returns the
+// parent then, else "".
+func (t *Trees) Fire(event Event, path string) (parent string) {
+	if event != Created && event != Changed && event != Deleted {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.entries) == 0 {
+		return ""
+	}
+	for at, done := path, false; !done; at = pathpkg.Dir(at) {
+		done = at == "/"
+		if e := t.entries[at]; e != nil {
+			for _, w := range e.watches {
+				w.add(Change{path, event})
+			}
+		}
+	}
+	parent = pathpkg.Dir(path)
+	if path == "/" || event == Changed || t.entries[parent] == nil {
+		return ""
+	}
+	return parent
+}
+
+// Sever records that the connection of the session is lost, and the watches with it. Sessions are
+// compared by ==.
+func (t *Trees) Sever(session any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session == session {
+		t.severLocked()
+	}
+}
+
+func (t *Trees) severLocked() {
+	t.link++
+	for _, e := range t.entries {
+		e.valid = false
+	}
+}
+
+// A TreeJob is a watch to set or to remove on a connection.
+type TreeJob struct {
+	Path string
+	Set  bool
+	link int // which connection
+}
+
+// Next returns the next job for the connection of the session, if there is one. A watch that is to be removed
+// is invalid from then on.
+func (t *Trees) Next(session any) (job TreeJob, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session != session {
+		t.session = session
+		t.severLocked()
+	}
+	for path, e := range t.entries {
+		switch wanted := len(e.watches) > 0; {
+		case !wanted:
+			delete(t.entries, path)
+			if e.valid {
+				return TreeJob{Path: path, link: t.link}, true
+			}
+		case !e.valid:
+			return TreeJob{Path: path, Set: true, link: t.link}, true
+		}
+	}
+	return TreeJob{}, false
+}
+
+// Done records that a watch is set, unless the connection that it was set on is lost.
+func (t *Trees) Done(job TreeJob) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[job.Path]
+	if !job.Set || e == nil || job.link != t.link {
+		return
+	}
+	e.valid = true
+	for _, w := range e.watches {
+		w.begins()
+	}
+}
+
+// Refuse ends the Trees on a path, because of err.
+func (t *Trees) Refuse(path string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[path]; e != nil {
+		for _, w := range e.watches {
+			w.ends(err)
+		}
+		e.watches = nil
+	}
+}

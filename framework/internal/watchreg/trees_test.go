@@ -1,0 +1,77 @@
+package watchreg_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
+)
+
+var errLeft = errors.New("left by the test")
+
+func wantChanges(t *testing.T, trees *watchreg.Trees, w *watchreg.Tree, want ...watchreg.Change) {
+	t.Helper()
+	if got, err := trees.Take(w); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestTreesOutliveConnections(t *testing.T) {
+	var trees watchreg.Trees
+	var first, second watchreg.Tree
+	trees.Join(&first, "/a")
+	trees.Join(&second, "/a")
+	job, ok := trees.Next("one session")
+	if !ok || job.Path != "/a" || !job.Set || trees.Valid(&first) {
+		t.Fatalf("job %+v, %t; want to set a watch at /a", job, ok)
+	}
+	trees.Sever("one session")
+	trees.Done(job) // of the lost connection
+	if trees.Valid(&first) {
+		t.Error("valid by a job of a lost connection")
+	}
+	for range 2 { // the second connection may have missed changes
+		job, _ = trees.Next("another session")
+		trees.Done(job)
+		<-first.Ready()
+		trees.Sever("another session")
+	}
+	wantChanges(t, &trees, &first, watchreg.Change{Path: "/a", Event: watchreg.Unseen})
+
+	trees.Leave(&first, errLeft)
+	if _, err := trees.Take(&first); !errors.Is(err, errLeft) {
+		t.Errorf("got %v, want the reason of Leave", err)
+	}
+	trees.Leave(&second, errLeft)
+	if job, ok := trees.Next("another session"); ok {
+		t.Errorf("job %+v, want none: the server has forgotten the watch", job)
+	}
+}
+
+func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
+	var trees watchreg.Trees
+	var w watchreg.Tree
+	trees.Join(&w, "/a")
+	job, _ := trees.Next("session")
+	trees.Done(job)
+	for _, c := range []struct {
+		event  watchreg.Event
+		path   string
+		parent string
+	}{
+		{watchreg.Created, "/a/b", "/a"},
+		{watchreg.Changed, "/a/b", ""},
+		{watchreg.Created, "/a/b/c", ""},
+		{watchreg.Deleted, "/ab", ""},
+		{watchreg.ChildrenChanged, "/a", ""},
+	} {
+		if parent := trees.Fire(c.event, c.path); parent != c.parent {
+			t.Errorf("event %d of %s: parent %q, want %q", c.event, c.path, parent, c.parent)
+		}
+	}
+	wantChanges(t, &trees, &w,
+		watchreg.Change{Path: "/a/b", Event: watchreg.Created},
+		watchreg.Change{Path: "/a/b", Event: watchreg.Changed},
+		watchreg.Change{Path: "/a/b/c", Event: watchreg.Created})
+}
