@@ -1,0 +1,251 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/lock/grpclock"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(4*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
+	t.Helper()
+	m, err := lock.NewMutex(c, "/calls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A service is gRPC's own health service with another method.
+type service struct {
+	healthpb.UnimplementedHealthServer
+	check func(ctx context.Context) error
+}
+
+func (s *service) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	return &healthpb.HealthCheckResponse{}, s.check(ctx)
+}
+
+func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	return s.check(stream.Context())
+}
+
+// A leak is what a call was reported to have left.
+type leak struct {
+	method string
+	paths  []string
+}
+
+// serve runs the method on a gRPC server, and returns a client of it and the leaks it reports.
+func serve(t *testing.T, check func(ctx context.Context) error, opts ...grpc.DialOption) (healthpb.HealthClient, <-chan leak) {
+	t.Helper()
+	leaks := make(chan leak, 8)
+	report := func(_ context.Context, method string, paths []string) { leaks <- leak{method, paths} }
+	s := grpc.NewServer(grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(report)),
+		grpc.StreamInterceptor(grpclock.StreamServerInterceptor(report)))
+	healthpb.RegisterHealthServer(s, &service{check: check})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(listener) }) // until it is stopped
+	conn, err := grpc.NewClient(listener.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		s.Stop()
+		serving.Wait()
+	})
+	return healthpb.NewHealthClient(conn), leaks
+}
+
+func call(ctx context.Context, c healthpb.HealthClient) error {
+	_, err := c.Check(ctx, &healthpb.HealthCheckRequest{})
+	return err
+}
+
+// stream makes the call as a stream.
+func stream(ctx context.Context, c healthpb.HealthClient) error {
+	s, err := c.Watch(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	_, err = s.Recv()
+	return err
+}
+
+func TestServer_status(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	c, other := newClient(t, server), newClient(t, server)
+	m := newMutex(t, c)
+	handlers := map[string]struct {
+		check func(ctx context.Context) error
+		want  codes.Code
+	}{
+		"held": {func(ctx context.Context) error {
+			_, err := m.TryLock(ctx)
+			return err
+		}, codes.Aborted},
+		"a bounded wait": {func(ctx context.Context) error {
+			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(10*time.Millisecond))
+		}, codes.Aborted},
+		"away":         {func(context.Context) error { return fmt.Errorf("get: %w", framework.ErrNotConnected) }, codes.Unavailable},
+		"lost":         {func(context.Context) error { return &lock.LostError{Cause: framework.ErrSessionExpired} }, codes.Internal},
+		"its own":      {func(context.Context) error { return status.Error(codes.NotFound, "no such order") }, codes.NotFound},
+		"without code": {func(context.Context) error { return errors.New("boom") }, codes.Unknown},
+		"none":         {func(context.Context) error { return nil }, codes.OK},
+	}
+	held, err := newMutex(t, other).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range handlers {
+		client, _ := serve(t, h.check)
+		if got := status.Code(call(t.Context(), client)); got != h.want {
+			t.Errorf("%s: %v, want %v", name, got, h.want)
+		}
+		if got := status.Code(stream(t.Context(), client)); got != h.want && h.want != codes.OK {
+			t.Errorf("%s, as a stream: %v, want %v", name, got, h.want)
+		}
+	}
+	ended, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	waiting, _ := serve(t, func(ctx context.Context) error {
+		_, err := m.Lock(ctx)
+		return err
+	})
+	if got := status.Code(call(ended, waiting)); got != codes.DeadlineExceeded {
+		t.Errorf("a call whose own deadline passed: %v, want DeadlineExceeded", got)
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServer_owners(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	m := newMutex(t, newClient(t, server))
+	var leases []*lock.Lease
+	client, leaks := serve(t, func(ctx context.Context) error {
+		for range 2 { // a call may re-enter
+			l, err := m.TryLock(ctx)
+			if err != nil {
+				return err
+			}
+			leases = append(leases, l)
+		}
+		return nil
+	})
+	for name, do := range map[string]func(context.Context, healthpb.HealthClient) error{"Check": call, "Watch": stream} {
+		_ = do(t.Context(), client)
+		got := <-leaks
+		if want := "/grpc.health.v1.Health/" + name; got.method != want || !slices.Equal(got.paths, []string{"/calls"}) {
+			t.Errorf("leaked %+v, want /calls by %s", got, want)
+		}
+		if code := status.Code(do(t.Context(), client)); code != codes.Aborted {
+			t.Errorf("a call while another one's lease is left: %v, want Aborted", code)
+		}
+		for _, l := range leases {
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		leases = nil
+	}
+}
+
+func TestClient_holds_the_lock_during_the_call(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	c := newClient(t, server)
+	m := newMutex(t, c)
+	fences := make(chan int64, 2)
+	client, _ := serve(t, func(ctx context.Context) error {
+		fence, ok := grpclock.FenceFromContext(ctx)
+		if !ok {
+			fence = -1
+		}
+		fences <- fence
+		if len(fences) == 2 {
+			<-ctx.Done() // until the lock is lost
+		}
+		return nil
+	}, grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(
+		func(string, any) (lock.Locker, error) { return m, nil }, lock.WaitAtMost(time.Second))))
+	if err := call(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	first := <-fences
+	fences <- first
+	lost := make(chan error, 1)
+	go func() { lost <- call(t.Context(), client) }()
+	zktest.Eventually(t, 30*time.Second, "the second call is served", func() bool { return len(fences) == 2 })
+	held, err := m.TryLock(t.Context())
+	if !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("during the call: %v, %v; want ErrHeld", held, err)
+	}
+	if err := server.Expire(c.Session().ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-lost; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("a call whose lock was lost: %v, want ErrLost", err)
+	}
+	<-fences
+	if second := <-fences; first <= 0 || second <= first {
+		t.Errorf("fences %d and %d, want them to grow", first, second)
+	}
+}
+
+func TestClient_without_a_lock(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	for _, want := range []error{nil, boom} {
+		client, _ := serve(t, func(ctx context.Context) error {
+			if _, ok := grpclock.FenceFromContext(ctx); ok {
+				t.Error("a fence was sent")
+			}
+			return nil
+		}, grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(func(string, any) (lock.Locker, error) { return nil, want })))
+		if err := call(t.Context(), client); !errors.Is(err, want) {
+			t.Errorf("call: %v, want %v", err, want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package grpclock
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// unavailable are the errors after which a later call may succeed without a change of this service.
+var unavailable = [...]error{
+	framework.ErrNotConnected, framework.ErrReadOnly, framework.ErrSessionEnded, framework.ErrClosed,
+}
+
+// Code returns the status code for an error of a lock, or of [lock.Do]: OK for nil, and
+//
+//   - Internal if the lock was lost, whatever else went wrong;
+//   - Unavailable if ZooKeeper can't be reached, also if that began during the wait, or the client is
+//     closed;
+//   - Canceled if ctx was cancelled, and DeadlineExceeded if its deadline passed: the caller has
+//     ended the call;
+//   - Aborted if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError];
+//   - Unknown for any other error that has no status of its own, and that status for one that has.
+//
+// ctx is the call's.
+func Code(ctx context.Context, err error) codes.Code {
+	var waited *lock.WaitError
+	switch {
+	case err == nil:
+		return codes.OK
+	case errors.Is(err, lock.ErrLost):
+		return codes.Internal
+	case isUnavailable(err):
+		return codes.Unavailable
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return status.FromContextError(ctx.Err()).Code()
+	case errors.Is(err, lock.ErrHeld), errors.As(err, &waited):
+		return codes.Aborted
+	}
+	return status.Code(err)
+}
+
+func isUnavailable(err error) bool {
+	for _, target := range unavailable {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// statusError returns err with its code. The text names no host and no path. An error that has a
+// status, and is none of a lock, stays as it is.
+func statusError(ctx context.Context, err error) error {
+	code := Code(ctx, err)
+	if _, ok := status.FromError(err); ok && code == status.Code(err) {
+		return err
+	}
+	switch code {
+	case codes.Internal:
+		return status.Error(code, "the lock was lost")
+	case codes.Unavailable:
+		return status.Error(code, "the lock service is unavailable")
+	case codes.Aborted:
+		return status.Error(code, "the lock is held")
+	}
+	return err
+}
