@@ -2,9 +2,9 @@ package discovery
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -75,12 +75,6 @@ func WithName(name string) Option {
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
 	var cfg config
-	for i, opt := range opts {
-		if opt == nil {
-			cfg.faults = append(cfg.faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
-	return cfg, errors.Join(cfg.faults...)
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
+	return cfg, errors.Join(append(faults, cfg.faults...)...)
 }

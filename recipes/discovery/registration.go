@@ -32,7 +32,7 @@ func (reg *Registration[T]) Instance() Instance[T] {
 // It returns [node.ErrTaken] at once if another client registered the instance, and otherwise errors
 // as [node.Node.Await] does. The Registration goes on trying all the while.
 func (reg *Registration[T]) Await(ctx context.Context) error {
-	return callError(ctx, "await", reg.path, reg.node.Await(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "await", reg.path, reg.node.Await(cause.Inside(ctx)))
 }
 
 // Update replaces the instance, now and whenever its znode is created again, and waits until the data
@@ -44,7 +44,7 @@ func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 	if err == nil {
 		err = reg.node.Set(cause.Inside(ctx), data)
 	}
-	return callError(ctx, "update", reg.path, err)
+	return recipe.CallError(ctx, "update", reg.path, err)
 }
 
 // replace makes the instance the registration's, and returns its data.
@@ -84,5 +84,5 @@ func (reg *Registration[T]) Close(ctx context.Context) error {
 		delete(r.registered, reg.path)
 	}
 	r.mu.Unlock()
-	return callError(ctx, "close", reg.path, err)
+	return recipe.CallError(ctx, "close", reg.path, err)
 }

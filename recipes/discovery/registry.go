@@ -13,8 +13,12 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/node"
 )
+
+// recipe begins the text of errors.
+const recipe = boundary.Recipe("discovery")
 
 // A Registry is the services below a base path: Curator's ServiceDiscovery. T is the type of their
 // payloads. Its methods may be called concurrently.
@@ -38,7 +42,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 	}
 	cfg, err := newConfig(opts)
 	if err = errors.Join(framework.ValidatePath(base), err); err != nil {
-		return nil, opError("new", base, err)
+		return nil, recipe.Error("new", base, err)
 	}
 	return &Registry[T]{
 		client: c, base: base, cfg: cfg,
@@ -62,7 +66,7 @@ func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 	in.Registered = in.Registered.UTC().Truncate(time.Millisecond)
 	path := framework.JoinPath(framework.JoinPath(r.base, in.Name), in.ID)
 	reg, err := r.register(in, path)
-	return reg, opError("register", path, err)
+	return reg, recipe.Error("register", path, err)
 }
 
 func (r *Registry[T]) register(in Instance[T], path string) (*Registration[T], error) {
@@ -98,7 +102,7 @@ func (r *Registry[T]) register(in Instance[T], path string) (*Registration[T], e
 // ends first, the error wraps ctx's.
 func (r *Registry[T]) Services(ctx context.Context) ([]string, error) {
 	names, err := r.children(cause.Inside(ctx), r.base)
-	return names, callError(ctx, "services of", r.base, err)
+	return names, recipe.CallError(ctx, "services of", r.base, err)
 }
 
 // Instances returns the instances of the service in the order of their znodes, as far as the client's
@@ -110,7 +114,7 @@ func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance
 	if err == nil {
 		found, err = r.instances(cause.Inside(ctx), path)
 	}
-	return found, callError(ctx, "instances of", path, err)
+	return found, recipe.CallError(ctx, "instances of", path, err)
 }
 
 func (r *Registry[T]) instances(ctx context.Context, path string) ([]Instance[T], error) {
@@ -147,16 +151,16 @@ func (r *Registry[T]) instances(ctx context.Context, path string) ([]Instance[T]
 func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	path, err := r.pathOf(service)
 	if err != nil {
-		return nil, opError("watch", path, err)
+		return nil, recipe.Error("watch", path, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, opError("watch", path, framework.ErrClosed)
+		return nil, recipe.Error("watch", path, framework.ErrClosed)
 	}
 	c, err := cache.New(r.client, path, cache.WithDepth(1), cache.WithName(r.cfg.name))
 	if err != nil {
-		return nil, opError("watch", path, err)
+		return nil, recipe.Error("watch", path, err)
 	}
 	r.watched[c] = true
 	return &Service[T]{registry: r, path: path, cache: c}, nil
@@ -177,7 +181,7 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 	for c := range watched {
 		faults = append(faults, c.Close())
 	}
-	return callError(ctx, "close", r.base, errors.Join(faults...))
+	return recipe.CallError(ctx, "close", r.base, errors.Join(faults...))
 }
 
 // children returns the names of the children in their order; none if there is no znode.
@@ -197,17 +201,4 @@ func (r *Registry[T]) pathOf(service string) (string, error) {
 		return path, fmt.Errorf("service %q: must not be empty or contain a slash", service)
 	}
 	return path, framework.ValidatePath(path)
-}
-
-// callError is opError for an exported function that was called with ctx: it joins the cause of ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("discovery: %s %s: %w", op, path, err)
 }

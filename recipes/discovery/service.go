@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/settle"
 )
 
 // A Service is the instances of one service, kept in memory. Its methods may be called concurrently.
@@ -31,7 +32,7 @@ type read[T any] struct {
 // Ready waits until the instances have been read, or ctx ends: then the error wraps ctx's. It is
 // otherwise as [cache.Cache.Ready].
 func (s *Service[T]) Ready(ctx context.Context) error {
-	return callError(ctx, "ready", s.path, s.cache.Ready(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "ready", s.path, s.cache.Ready(cause.Inside(ctx)))
 }
 
 // Instances returns the instances in the order of their znodes; disabled ones are among them. Before
@@ -46,14 +47,19 @@ func (s *Service[T]) Instances() []Instance[T] {
 // Service, its Registry or its client is closed, or when the loop over it is left.
 func (s *Service[T]) Changes(ctx context.Context) iter.Seq[[]Instance[T]] {
 	return func(yield func([]Instance[T]) bool) {
-		var last []read[T]
-		first := true
-		for snapshot := range s.cache.Snapshots(ctx) {
-			all := s.read(snapshot)
-			if !first && slices.EqualFunc(all, last, sameState) {
-				continue
+		for all := range settle.Changes(ctx, s.latest, sameStates, 0) {
+			if !yield(instancesOf(all)) {
+				return
 			}
-			if first, last = false, all; !yield(instancesOf(all)) {
+		}
+	}
+}
+
+// latest returns the instances of each snapshot.
+func (s *Service[T]) latest(ctx context.Context) iter.Seq[[]read[T]] {
+	return func(yield func([]read[T]) bool) {
+		for snapshot := range s.cache.Snapshots(ctx) {
+			if !yield(s.read(snapshot)) {
 				return
 			}
 		}
@@ -70,7 +76,7 @@ func (s *Service[T]) Close() error {
 	s.registry.mu.Lock()
 	delete(s.registry.watched, s.cache)
 	s.registry.mu.Unlock()
-	return opError("close", s.path, err)
+	return recipe.Error("close", s.path, err)
 }
 
 // read returns the instances of the snapshot. It decodes znodes that have changed since the last call.
@@ -103,7 +109,9 @@ func (s *Service[T]) decode(snapshot *cache.Snapshot) (all, unreadable []read[T]
 	return all, unreadable
 }
 
-func sameState[T any](a, b read[T]) bool { return sameNode(a.node, b.node) }
+func sameStates[T any](a, b []read[T]) bool {
+	return slices.EqualFunc(a, b, func(a, b read[T]) bool { return sameNode(a.node, b.node) })
+}
 
 // sameNode reports whether a and b are one state of one znode.
 func sameNode(a, b cache.Node) bool {

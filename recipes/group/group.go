@@ -119,18 +119,7 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 // after each change, the latest alone (see [WithSettle]). During an outage there are no changes. The
 // sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
-	return func(yield func([]Member) bool) {
-		var told []Member
-		first := true
-		for members := range settle.Values(ctx, g.latest, same, g.cfg.settle) {
-			if !first && same(members, told) {
-				continue
-			}
-			if first, told = false, members; !yield(members) {
-				return
-			}
-		}
-	}
+	return settle.Changes(ctx, g.latest, same, g.cfg.settle)
 }
 
 // Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or

@@ -6,7 +6,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
-	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -15,10 +14,9 @@ import (
 // An Election is a path whose candidates lead one after another, in the order in which they came.
 // Every call of Campaign or Run is a candidate of its own. Its methods may be called concurrently.
 type Election struct { // immutable
-	queue *waitqueue.Queue
-	path  string
-	cfg   config
-	tel   telemetry.Lock
+	queue   *waitqueue.Queue
+	path    string
+	contest contender.Contest
 }
 
 // New returns the election at path; nothing is sent yet. The path is the directory of the candidates'
@@ -30,15 +28,15 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 		return nil, recipe.Error("new election", path, err)
 	}
 	kind, refused := cfg.format.kinds()
-	return &Election{
-		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{kind}, Refused: refused, ACL: cfg.acl,
-			Predecessor: waitqueue.ExclusivePredecessor,
-		},
-		path: path,
-		cfg:  cfg,
-		tel:  telemetry.Of(c, telemetry.TypeLeader, cfg.name, c.AbsolutePath(path)),
-	}, nil
+	queue := &waitqueue.Queue{
+		Client: c, Dir: path, Kinds: []string{kind}, Refused: refused, ACL: cfg.acl,
+		Predecessor: waitqueue.ExclusivePredecessor,
+	}
+	return &Election{queue, path, contender.Contest{
+		Queue: queue, Path: path, Data: cfg.data, OpError: recipe.Error,
+		Telemetry:  telemetry.Of(c, telemetry.TypeLeader, cfg.name, c.AbsolutePath(path)),
+		LossPolicy: cfg.lossPolicy, Revoked: cfg.revoked,
+	}}, nil
 }
 
 // Campaign waits until the caller leads, and returns the lease of its term. The lease's Fence is the
@@ -49,41 +47,8 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // when it comes, it returns [ErrMixed]. Other errors are those of the client, when its policy is
 // exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
-	l, err := e.campaign(ctx)
+	l, err := e.contest.Acquire(cause.Inside(ctx))
 	return l, recipe.CallError(ctx, "campaign", e.path, err)
-}
-
-func (e *Election) campaign(ctx context.Context) (*lease.Lease, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	ctx, seen := e.tel.Begin(cause.Inside(ctx))
-	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
-		a := e.queue.NewAttempt(e.queue.Kinds[0], func() []byte { return e.cfg.data(seen) })
-		a.Observer = contender.ObserverOf(seen)
-		granted := false
-		defer func() {
-			if !granted {
-				a.Withdraw()
-			}
-		}()
-		grant, err := a.Run(ctx)
-		if err == nil && ctx.Err() != nil {
-			err = ctx.Err() // both at once: a caller that has gone gets no lease
-		}
-		if err != nil {
-			return nil, contender.WaitErrorOf(ctx, e.queue, e.path, a, 0, err)
-		}
-		granted = true
-		return contender.NewLease(hold.Options{
-			Client: grant.Client,
-			Path:   e.path,
-			Grant:  &contender.Grant{Grant: grant, Of: e.path, OpError: recipe.Error},
-			Znode:  &grant.Znode,
-			Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
-			Ended:  func(*hold.Hold, error) {},
-		}, e.cfg.lossPolicy, e.cfg.revoked), nil
-	})
 }
 
 // Path returns the election's path.

@@ -2,13 +2,9 @@ package leader
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
 )
@@ -33,56 +29,11 @@ func (e *Election) Run(
 	if lead == nil {
 		panic("leader: Run with a nil function")
 	}
-	waits := contender.Pauses.NewBackOff()
-	for {
-		term, err := e.campaign(ctx)
-		switch {
-		case err == nil:
-			waits.Reset()
-			if err := e.serve(ctx, term, lead); err != nil {
-				return err
-			}
-		case ctx.Err() != nil || !passes(err):
-			return recipe.CallError(ctx, "run", e.path, err)
-		default:
-			e.warn("campaign failed", err)
-			select { // Campaign returns ctx's error
-			case <-time.After(waits.NextBackOff()):
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-// serve calls lead and resigns. It returns an error if Run has to end.
-func (e *Election) serve(
-	ctx context.Context, term *lease.Lease, lead func(context.Context, *lease.Lease) error,
-) error {
-	var failed error
-	err := contender.Work(ctx, term, func(ctx context.Context, term *lease.Lease) error {
-		failed = unlessEnded(ctx, lead(ctx, term))
+	failed, err := e.contest.Repeat(ctx, 0, e.warn, lead)
+	if failed != nil {
 		return failed
-	})
-	switch {
-	case failed != nil:
-		return err
-	case err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrReleased):
-		e.warn("resignation is not confirmed: it goes on in the background", err)
 	}
-	return nil
-}
-
-// unlessEnded returns nil if err says no more than that ctx has ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		return nil
-	}
-	return err
-}
-
-// passes reports whether a campaign failed with err for a condition that passes.
-func passes(err error) bool {
-	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly)
+	return recipe.CallError(ctx, "run", e.path, err)
 }
 
 func (e *Election) warn(message string, err error) {

@@ -45,6 +45,24 @@ func Values[T any](
 	}
 }
 
+// Changes returns the values of [Values] that differ from the one before.
+func Changes[T any](
+	ctx context.Context, all func(context.Context) iter.Seq[T], same func(a, b T) bool, delay time.Duration,
+) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		var last T
+		first := true
+		for value := range Values(ctx, all, same, delay) {
+			if !first && same(value, last) {
+				continue
+			}
+			if first, last = false, value; !yield(value) {
+				return
+			}
+		}
+	}
+}
+
 // next waits for a change from before, and until nothing has changed for the delay. It reports false if
 // there are no more values.
 func next[T any](

@@ -1,0 +1,128 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// A Contest is a queue of one kind, in which each call contends for a lease of its own. It is
+// immutable.
+type Contest struct {
+	Queue      *waitqueue.Queue
+	Path       string // of the recipe
+	Telemetry  telemetry.Lock
+	Data       func(seen *telemetry.Acquire) []byte // of a contender's znode
+	LossPolicy lease.LossPolicy
+	Revoked    func(*lease.Lease)                     // nil to ignore requests
+	OpError    func(op, path string, err error) error // wraps the error of a release; nil stays nil
+}
+
+// Acquire waits until the caller is the first of the queue, and returns the lease. If ctx ends first,
+// the error is a [*lease.WaitError], and the znode is gone or is deleted in the background.
+func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	ctx, seen := c.Telemetry.Begin(ctx)
+	return Observed(ctx, seen, func() (*lease.Lease, error) {
+		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(seen) })
+		a.Observer = ObserverOf(seen)
+		granted := false
+		defer func() {
+			if !granted {
+				a.Withdraw()
+			}
+		}()
+		grant, err := a.Run(ctx)
+		if err == nil && ctx.Err() != nil {
+			err = ctx.Err() // both at once: a caller that has gone gets no lease
+		}
+		if err != nil {
+			return nil, WaitErrorOf(ctx, c.Queue, c.Path, a, 0, err)
+		}
+		granted = true
+		return NewLease(hold.Options{
+			Client: grant.Client,
+			Path:   c.Path,
+			Grant:  &Grant{Grant: grant, Of: c.Path, OpError: c.OpError},
+			Znode:  &grant.Znode,
+			Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+			Ended:  func(*hold.Hold, error) {},
+		}, c.LossPolicy, c.Revoked), nil
+	})
+}
+
+// Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. After
+// fn has returned while the lease was held, Repeat makes a pause. If an acquire or a release fails for
+// a condition that passes, it calls warn and goes on. If fn returns an error that is not the end
+// of its context, Repeat returns it as failed, joined with the release's error. Otherwise it returns
+// as err why it can't go on.
+func (c *Contest) Repeat(
+	ctx context.Context, pause time.Duration, warn func(message string, err error),
+	fn func(ctx context.Context, l *lease.Lease) error,
+) (failed, err error) {
+	waits := Pauses.NewBackOff()
+	for {
+		wait := pause
+		l, err := c.Acquire(cause.Inside(ctx))
+		switch {
+		case err == nil:
+			waits.Reset()
+			if err := once(ctx, l, warn, fn); err != nil {
+				return err, nil
+			}
+			if errors.Is(l.Err(), lease.ErrLost) {
+				wait = 0 // the next attempt waits for the next session
+			}
+		case ctx.Err() != nil || !passes(err):
+			return nil, err
+		default:
+			warn("the acquire failed", err)
+			wait = waits.NextBackOff()
+		}
+		select { // Acquire returns ctx's error
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// once calls fn and releases the lease. It returns an error if fn failed.
+func once(
+	ctx context.Context, l *lease.Lease, warn func(message string, err error),
+	fn func(ctx context.Context, l *lease.Lease) error,
+) error {
+	var failed error
+	err := Work(ctx, l, func(ctx context.Context, l *lease.Lease) error {
+		failed = unlessEnded(ctx, fn(ctx, l))
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return err
+	case err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrReleased):
+		warn("the release is not confirmed: it goes on in the background", err)
+	}
+	return nil
+}
+
+// unlessEnded returns nil if err says no more than that ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return nil
+	}
+	return err
+}
+
+// passes reports whether an acquire failed with err for a condition that passes.
+func passes(err error) bool {
+	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly)
+}
