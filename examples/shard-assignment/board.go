@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A board knows which worker has which shard, outside ZooKeeper and across all workers.
@@ -32,14 +32,15 @@ func newBoard(shards int) *board {
 
 // workOf returns what a worker does: it has its name on the board until it is told to leave,
 // and a little longer, to finish what it is at. It takes no such time where the lock is lost.
-func (b *board) workOf(name string) func(context.Context, string) {
-	return func(ctx context.Context, shard string) {
+func (b *board) workOf(name string) func(context.Context, string, *lease.Lease) error {
+	return func(ctx context.Context, shard string, _ *lease.Lease) error {
 		b.put(shard, "", name)
 		<-ctx.Done()
-		if !errors.Is(context.Cause(ctx), lock.ErrLost) {
+		if !errors.Is(context.Cause(ctx), lease.ErrLost) {
 			<-time.After(10 * time.Millisecond)
 		}
 		b.put(shard, name, "")
+		return ctx.Err()
 	}
 }
 
@@ -69,7 +70,7 @@ func (b *board) changedLocked() {
 	}
 }
 
-// settle waits until each shard is worked on by the member that it falls to.
+// settle waits until each shard is worked on, and all members have equal shares.
 func (b *board) settle(ctx context.Context, members []string) (string, error) {
 	for {
 		if shown, settled, err := b.show(members); settled || err != nil {
@@ -90,13 +91,19 @@ func (b *board) show(members []string) (shown string, settled bool, err error) {
 	var lines strings.Builder
 	for _, member := range members {
 		fmt.Fprintf(&lines, "  %s:", member)
+		share := 0
 		for _, shard := range b.shards {
-			if owner(shard, members) == member {
-				settled = settled && b.at[shard] == member
+			if b.at[shard] == member {
 				fmt.Fprintf(&lines, " %s", shard)
+				share++
 			}
 		}
 		lines.WriteString("\n")
+		least := len(b.shards) / len(members)
+		settled = settled && (share == least || share == least+1)
+	}
+	for _, shard := range b.shards {
+		settled = settled && b.at[shard] != ""
 	}
 	return lines.String(), settled, b.fault
 }

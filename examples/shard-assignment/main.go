@@ -1,8 +1,6 @@
-// Shard-assignment spreads shards over the workers that are alive. The workers are a group: all
-// compute the same assignment from its members, without negotiation. Two workers may see different
-// members for a moment, so each shard also has a lock, which its worker holds. There are never two
-// workers of one shard. That is in worker.go. This file lets workers come and go, and a board
-// shows which worker has which shard.
+// Shard-assignment spreads shards over the workers that are alive, by package partition: all workers
+// compute the same division, and each shard has a lease, so there are never two workers of one shard.
+// Workers come and go, and a board shows which worker has which shard.
 //
 //	go run ./examples/shard-assignment                          on a server within the program
 //	go run ./examples/shard-assignment -connect localhost:2181  on yours
@@ -14,9 +12,17 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/examples/internal/example"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/partition"
+)
+
+const (
+	root = "/examples/shards"
+	// settleTime is short, because nothing restarts here.
+	settleTime = 100 * time.Millisecond
 )
 
 // start has a worker take part, as a process of its own would, until leave is called.
@@ -25,11 +31,17 @@ func (b *board) start(ctx context.Context, zk example.ZooKeeper, name string) (l
 	if err != nil {
 		return nil, err
 	}
+	shards, err := partition.New(client, root, b.shards, partition.WithID(name), partition.WithSettle(settleTime))
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	result := make(chan error, 1)
 	go func() { // ends when leave is called, which waits for it
-		w := &worker{client, name, b.shards, b.workOf(name)}
-		err := w.run(ctx)
+		err := shards.Run(ctx, b.workOf(name))
+		if ctx.Err() != nil {
+			err = nil // it was told to leave
+		}
 		b.report(err)
 		result <- err
 	}()

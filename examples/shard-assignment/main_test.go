@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/examples/internal/example"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/partition"
 )
 
 func TestShardsFollowTheWorkers(t *testing.T) {
@@ -15,15 +15,15 @@ func TestShardsFollowTheWorkers(t *testing.T) {
 	want := `anna comes
   anna: s1 s2 s3 s4 s5 s6 s7 s8 s9
 bert comes
-  anna: s3 s4 s5 s7
-  bert: s1 s2 s6 s8 s9
+  anna: s3 s4 s5 s8
+  bert: s1 s2 s6 s7 s9
 carla comes
-  anna: s3 s4 s5
-  bert: s1 s6 s8 s9
-  carla: s2 s7
+  anna: s3 s5 s8
+  bert: s1 s6 s7
+  carla: s2 s4 s9
 anna goes
-  bert: s1 s6 s8 s9
-  carla: s2 s3 s4 s5 s7
+  bert: s1 s5 s6 s7
+  carla: s2 s3 s4 s8 s9
 `
 	if got := example.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
@@ -76,20 +76,6 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-func TestOnlyShardsOfWhoGoesMove(t *testing.T) {
-	t.Parallel()
-	all, rest := []string{"anna", "bert", "carla"}, []string{"bert", "carla"}
-	for i := range 100 {
-		shard := fmt.Sprint("shard ", i)
-		if was, is := owner(shard, all), owner(shard, rest); was != "anna" && is != was {
-			t.Errorf("%s went from %s to %s", shard, was, is)
-		}
-	}
-	if got := owner("shard", nil); got != "" {
-		t.Errorf("owner without members: %q, want none", got)
-	}
-}
-
 // A worker whose work can't go on says so, and has left.
 func TestAClosedClientEndsItsWorker(t *testing.T) {
 	t.Parallel()
@@ -104,9 +90,12 @@ func TestAClosedClientEndsItsWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := newBoard(3)
+		shards, err := partition.New(client, root, b.shards)
+		if err != nil {
+			t.Fatal(err)
+		}
 		result := make(chan error)
-		w := &worker{client, "anna", b.shards, b.workOf("anna")}
-		go func() { result <- w.run(t.Context()) }()
+		go func() { result <- shards.Run(t.Context(), b.workOf("anna")) }()
 		if _, err := b.settle(t.Context(), []string{"anna"}); err != nil {
 			t.Fatal(err)
 		}

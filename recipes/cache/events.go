@@ -28,14 +28,12 @@ const (
 
 // String returns the kind's name, as in "added".
 func (k EventKind) String() string {
-	if k < Added || k > Stale {
+	names := [...]string{"added", "changed", "removed", "ready", "stale"}
+	if k < 1 || int(k) > len(names) {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}
-	return kindNames()[k]
+	return names[k-1]
 }
-
-// kindNames returns the names of the kinds, by kind.
-func kindNames() []string { return []string{"", "added", "changed", "removed", "ready", "stale"} }
 
 // An Event is a change of what a cache has, or of how well it is known.
 type Event struct {

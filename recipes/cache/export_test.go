@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/treesource"
-)
+import "github.com/docent-go/docent/framework"
 
 // NewEach is New for a server without recursive watches, whatever server there is.
 func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
@@ -11,5 +8,5 @@ func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, treesource.WatchEach), nil
+	return start(c, path, cfg, watchEach), nil
 }

@@ -58,6 +58,7 @@ const (
 	TypeMulti          = "multi"
 	TypeLeader         = "leader"
 	TypeDouble         = "double_barrier"
+	TypePartition      = "partition"
 )
 
 // Values of [locktel.AttrOutcome].

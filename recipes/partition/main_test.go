@@ -1,4 +1,4 @@
-package counter_test
+package partition_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package treesource
+package cache
 
 import (
 	"context"
@@ -24,11 +24,10 @@ type watchKey struct {
 	kind framework.WatchKind
 }
 
-// WatchEach is the Opener for servers without recursive watches. Until its first Read the Source is not
-// valid.
-func WatchEach(_ context.Context, c *framework.Client, path string) (Source, error) {
+// watchEach is an opener. Until its first Read the source is not valid.
+func watchEach(_ context.Context, c *Cache) (source, error) {
 	return &eachSource{
-		client: c, path: path,
+		client: c.client, path: c.path,
 		fired: make(chan struct{}, 1), watches: make(map[watchKey]*framework.Watch),
 	}, nil
 }

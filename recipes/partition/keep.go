@@ -1,0 +1,63 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
+)
+
+const (
+	// again is the pause before a key is served again whose function has returned.
+	again = time.Second
+	// slowServe is after how long a function that does not return is logged.
+	slowServe = 10 * time.Second
+)
+
+// keep serves the key whenever this process has its lease, until ctx ends. It returns an error if the
+// run has to end.
+func (r *run) keep(ctx context.Context, key string) error {
+	contest := r.contest(key)
+	warn := func(message string, err error) { r.warn(message, contest.Path, err) }
+	failed, err := contest.Repeat(ctx, again, warn, func(ctx context.Context, l *lease.Lease) error {
+		defer r.watch(ctx, contest.Path)()
+		return r.serve(ctx, key, l)
+	})
+	switch {
+	case failed != nil:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.fault = errors.Join(r.fault, failed)
+		return failed
+	case ctx.Err() != nil:
+		return nil
+	}
+	return err
+}
+
+// watch logs a warning if its result has not been called ten seconds after ctx has ended.
+func (r *run) watch(ctx context.Context, path string) (returned func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		select {
+		case <-end:
+		case <-time.After(slowServe):
+			r.warn("a key is kept: its function has not returned since its context ended", path, context.Cause(ctx))
+		}
+	})
+	return func() {
+		if close(end); !stop() {
+			<-done
+		}
+	}
+}
+
+func (r *run) warn(message, path string, err error) {
+	r.client.Logger().Named("partition").Warn(message,
+		zap.String(locktel.AttrPath, r.client.AbsolutePath(path)), zap.Error(err))
+}

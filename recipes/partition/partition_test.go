@@ -1,0 +1,359 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/division"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// Members come, go, lose their sessions and their connections; the oracle counts the servers of each key.
+func TestNoKeyIsServedTwice(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o := fresh(), names("key-", 12), newOracle(t)
+		o.linger = 20 * time.Millisecond
+		routes := make(map[string]*zkenv.Route)
+		members := make(map[string]*member)
+		join := func(id string) {
+			routes[id] = env.Route(t)
+			members[id] = start(t, routes[id].Client(t, framework.WithSessionTimeout(4*time.Second)), o, path, id, keys)
+		}
+		join("a")
+		o.await(t, keys, "a")
+		join("b")
+		join("c")
+		o.await(t, keys, "a", "b", "c")
+		routes["a"].Expire(t)
+		routes["b"].Cut()
+		env.Quiesce()
+		o.await(t, keys, "a", "b", "c")
+		members["b"].leave(t)
+		o.await(t, keys, "a", "c")
+		routes["c"].Refuse() // its session ends by its time
+		routes["c"].Cut()
+		o.await(t, keys, "a")
+		routes["c"].Heal()
+		join("d")
+		o.await(t, keys, "a", "c", "d")
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		moved, lost := 0, 0
+		for _, cause := range o.causes {
+			var loss *lease.LostError
+			switch {
+			case errors.Is(cause, partition.ErrMoved):
+				moved++
+			case errors.As(cause, &loss):
+				lost++
+			}
+		}
+		if moved == 0 || lost == 0 {
+			t.Errorf("%d keys moved, %d leases lost: want both", moved, lost)
+		}
+	}, zkenv.Only("an ensemble of real servers differs in nothing here", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Standalone))
+}
+
+// After a member has died, its keys are served by the others within the session timeout and what the
+// settling takes.
+func TestEveryKeyIsServedWithinT(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const timeout = 4 * time.Second
+		path, keys, o, route := fresh(), names("key-", 10), newOracle(t), env.Route(t)
+		start(t, env.Client(t), o, path, "a", keys)
+		start(t, env.Client(t), o, path, "b", keys)
+		start(t, route.Client(t, framework.WithSessionTimeout(timeout)), o, path, "c", keys)
+		o.await(t, keys, "a", "b", "c")
+		route.Refuse()
+		route.Cut()
+		began := time.Now()
+		o.await(t, keys, "a", "b")
+		if took := time.Since(began); env.Kind().Virtual() && took > timeout+timeout/4+settle+time.Second {
+			t.Errorf("the dead member's keys are served after %v, want the session timeout %v and the settle time %v", took, timeout, settle)
+		}
+		route.Heal()
+		o.await(t, keys, "a", "b", "c")
+	}, zkenv.Only("the time is exact in virtual time", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
+// kazoo#392: members with different keys don't keep one another waiting forever.
+func TestDifferentKeysDoNotStick(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, o := fresh(), newOracle(t)
+		before, after := names("key-", 8), names("key-", 10)[1:] // key-0 goes, key-8 and key-9 come
+		a := start(t, env.Client(t), o, path, "a", before)
+		b := start(t, env.Client(t), o, path, "b", before)
+		o.await(t, before, "a", "b")
+		start(t, env.Client(t), o, path, "c", after)
+		all := names("key-", 10)
+		served := func() bool { return len(o.now()) == len(all) }
+		zktest.Eventually(t, generous, "all keys of both are served", served)
+		zktest.Never(t, time.Second, "a key that is not served", func() bool { return !served() })
+		a.leave(t)
+		start(t, env.Client(t), o, path, "d", after)
+		zktest.Eventually(t, generous, "all keys of both are served again", served)
+		b.leave(t)
+		o.await(t, after, "c", "d")
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
+
+// A short outage moves no key, and nor does a change that is over before the members settle.
+func TestShortTroubleMovesNoKey(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o, route := fresh(), names("key-", 6), newOracle(t), env.Route(t)
+		start(t, route.Client(t), o, path, "a", keys)
+		start(t, env.Client(t), o, path, "b", keys)
+		o.await(t, keys, "a", "b")
+		serves := o.count()
+		for range 3 {
+			route.Cut()
+			env.Quiesce()
+		}
+		visitor := env.Client(t)
+		if _, err := visitor.Create(t.Context(), path+"/members/c", []byte(division.Digest(keys)), framework.Ephemeral()); err != nil {
+			t.Fatal(err)
+		}
+		if err := visitor.Delete(t.Context(), path+"/members/c"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(3 * settle)
+		o.await(t, keys, "a", "b")
+		if got := o.count(); got != serves {
+			t.Errorf("%d keys were begun to be served by short trouble, want none", got-serves)
+		}
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
+// A key is given on when its server has returned, and not before.
+func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o := fresh(), names("key-", 4), newOracle(t)
+		slow := newOracle(t)
+		slow.linger = 15 * time.Second // beyond the warning
+		slow.at, slow.fences = o.at, o.fences
+		start(t, env.Client(t), slow, path, "a", keys)
+		slow.await(t, keys, "a")
+		start(t, env.Client(t), slow, path, "b", keys)
+		zktest.Never(t, 10*time.Second, "a key of the slow member moves", func() bool {
+			return !maps.Equal(slow.now(), owners(division.Divide(keys, []string{"a"})))
+		})
+		slow.await(t, keys, "a", "b")
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// Owners shows the member of each key to all, also to one that does not serve.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o := fresh(), names("key-", 70), newOracle(t)
+		looking, err := partition.New(env.Client(t), path, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(looking.ID(), "-") {
+			t.Errorf("id %q, want one made up", looking.ID())
+		}
+		if all, err := looking.Owners(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("owners %v, %v before there is a member", all, err)
+		}
+		start(t, env.Client(t), o, path, "a", keys)
+		start(t, env.Client(t), o, path, "b", keys)
+		want := owners(division.Divide(keys, []string{"a", "b"}))
+		zktest.Eventually(t, generous, "the owners", func() bool {
+			all, err := looking.Owners(t.Context())
+			return err == nil && maps.Equal(all, want)
+		})
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
+
+// An error of serve ends Run, which returns it, once all other servers have returned.
+func TestRunEndsByAnErrorOfServe(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, c := fresh(), names("key-", 4), env.Client(t)
+		p, err := partition.New(c, path, keys, partition.WithSettle(settle))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := errors.New("broken")
+		o := newOracle(t)
+		err = p.Run(t.Context(), func(ctx context.Context, key string, l *lease.Lease) error {
+			if key == "key-2" {
+				return broken
+			}
+			return o.serve("a")(ctx, key, l)
+		})
+		if !errors.Is(err, broken) || len(o.now()) != 0 {
+			t.Errorf("Run: %v, want the error of serve; %v are still served", err, o.now())
+		}
+		if left := env.Ephemerals(t, c.Session().ID); len(left) != 0 {
+			t.Errorf("znodes %v are left", left)
+		}
+		defer func() {
+			if v := recover(); !strings.Contains(fmt.Sprint(v), "a bug of key-") {
+				t.Errorf("Run panicked with %v, want the value of serve", v)
+			}
+			if left := env.Ephemerals(t, c.Session().ID); len(left) != 0 {
+				t.Errorf("znodes %v are left after the panic", left)
+			}
+		}()
+		_ = p.Run(t.Context(), func(_ context.Context, key string, _ *lease.Lease) error { panic("a bug of " + key) })
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// A function that returns nil early is called again.
+func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		p, err := partition.New(env.Client(t), fresh(), names("key-", 1), partition.WithSettle(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var fences []int64
+		began := time.Now()
+		err = p.Run(ctx, func(_ context.Context, _ string, l *lease.Lease) error {
+			if fences = append(fences, l.Fence()); len(fences) == 3 {
+				if err := p.Run(ctx, func(context.Context, string, *lease.Lease) error { return nil }); err == nil || !strings.Contains(err.Error(), "runs already") {
+					t.Errorf("a second Run: %v, want an error", err)
+				}
+				cancel()
+			}
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || !slices.IsSorted(fences) || len(fences) != 3 {
+			t.Errorf("Run: %v; fences %v, want three that grow", err, fences)
+		}
+		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
+			t.Errorf("three calls in %v, want a second between them", took)
+		}
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// An id that another process has is waited for.
+func TestAnIDThatIsTakenIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o := fresh(), names("key-", 3), newOracle(t)
+		first := start(t, env.Client(t), o, path, "a", keys)
+		o.await(t, keys, "a")
+		start(t, env.Client(t), o, path, "a", keys)
+		<-time.After(5 * settle)
+		first.leave(t)
+		o.await(t, keys, "a")
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// A permanent error ends Run.
+func TestRunEndsByWhatDoesNotPass(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), "/read-only"
+		readable := framework.ACL{Perms: framework.PermRead, Scheme: "world", ID: "anyone"}
+		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(readable)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := partition.New(c, path, names("key-", 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		never := func(context.Context, string, *lease.Lease) error { return nil }
+		if err := p.Run(t.Context(), never); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Run without permission: %v, want ErrNoAuth", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(t.Context(), never); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Run of a closed client: %v, want ErrClosed", err)
+		}
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		for want, keys := range map[string][]string{
+			"0 keys: must be from 1 to 10000":                                               nil,
+			"10001 keys: must be from 1 to 10000":                                           names("k", 10_001),
+			`key "": must not be empty or contain a slash`:                                  {""},
+			`key "a/b": must not be empty or contain a slash`:                               {"a", "a/b"},
+			`key "a": must be given once`:                                                   {"a", "b", "a"},
+			`key "..": must not be empty or contain a slash, and must be a name of a znode`: {".."},
+			"option 0: must not be nil":                                                     {"a"},
+			`id "a/b": must not be empty or contain a slash`:                                {"a"},
+			"settle -1ns: must not be negative":                                             {"a"},
+			"ACL: must have at least one entry":                                             {"a"},
+			"loss policy LossPolicy(7): must be AtDeadline or On":                           {"a"},
+		} {
+			_, err := partition.New(env.Client(t), "/x", keys, nil, partition.WithID("a/b"), partition.WithSettle(-1),
+				partition.WithACL(), partition.WithLossPolicy(7))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("New: %v, want an error with %q", err, want)
+			}
+		}
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
+}
+
+// TestRequestsOfAPartition counts, at the server's door, what the page of the recipe promises.
+func TestRequestsOfAPartition(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o, route := fresh(), names("key-", 8), newOracle(t), env.Route(t)
+		other := start(t, env.Client(t), o, path, "b", keys)
+		o.await(t, keys, "b")
+		c := route.Client(t)
+		route.ResetRequests()
+		a := start(t, c, o, path, "a", keys)
+		o.await(t, keys, "a", "b")
+		env.Quiesce()
+		count := func(dir string) (all []fault.Op) {
+			for _, rq := range route.Requests() {
+				if strings.HasPrefix(rq.Path, path+dir) {
+					all = append(all, rq.Op)
+				}
+			}
+			return all
+		}
+		for _, key := range keys {
+			got := count("/keys/" + key)
+			if owners(division.Divide(keys, []string{"a", "b"}))[key] == "b" && len(got) != 0 {
+				t.Errorf("%s, which does not move: requests %v", key, got)
+			}
+			if len(got) > 4 {
+				t.Errorf("%s, which moves: requests %v, want 4 at most", key, got)
+			}
+		}
+		route.ResetRequests()
+		<-time.After(time.Minute)
+		if got := count(""); len(got) != 0 {
+			t.Errorf("a quiet minute: requests %v, want none", got)
+		}
+		other.leave(t)
+		o.await(t, keys, "a")
+		route.ResetRequests()
+		a.leave(t)
+		env.Quiesce()
+		for _, key := range keys {
+			if got := count("/keys/" + key); !slices.Equal(got, []fault.Op{fault.Delete}) {
+				t.Errorf("%s, when its server leaves: requests %v, want one Delete", key, got)
+			}
+		}
+	}, zkenv.Only("a minute has to pass", zkenv.Embedded))
+}
