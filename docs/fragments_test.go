@@ -1,0 +1,163 @@
+package docs_test
+
+import (
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments,
+// of a program in examples, or of an Example whose output is checked. TestTheProgramOfTheREADME
+// runs the program of the READMEs from the page itself.
+func TestTheGoOfPagesIsRun(t *testing.T) {
+	t.Parallel()
+	homes := readHomes(t)
+	left := map[string]int{} // fragments without a home, by entry of the list
+	for _, entry := range pending(t) {
+		left[entry] = 0
+	}
+	fragments := 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if b.language != "go" || strings.HasPrefix(p.path, "README") {
+				continue
+			}
+			fragments++
+			if homes.run(b.text) {
+				continue
+			}
+			if entry, ok := pendingEntry(left, p.path); ok {
+				left[entry]++
+				continue
+			}
+			t.Errorf("%s:%d: no file that tests run has these lines:\n%s", p.path, b.line, b.text)
+		}
+	}
+	for entry, n := range left {
+		if n == 0 {
+			t.Errorf("docs/fragments/pending: all Go of %s is run; remove the line", entry)
+		}
+	}
+	if fragments < 20 {
+		t.Errorf("%d fragments found; the pattern has come to miss them", fragments)
+	}
+}
+
+// The check has to be able to fail.
+func TestAFragmentHasAHome(t *testing.T) {
+	t.Parallel()
+	homes := homes{squeeze("func f() {\n\tif a {\n\t\tb()\n\n\t\tc()\n\t}\n}\n")}
+	for text, want := range map[string]bool{
+		"if a {\n\tb()\n\n\tc()\n}\n":   true,
+		"\tb()\n\n\tc()\n":              true,
+		"b()\nc()\n":                    false, // not consecutive
+		"if a {\n\tb()\n\n\tc(1)\n}\n":  false,
+		"func f() {\n\t…\n\tif a {\n\n": false,
+		"c(":                            false, // not a whole line
+	} {
+		if got := homes.run(text); got != want {
+			t.Errorf("%q has a home: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// homes are the texts that tests run, without indentation.
+type homes []string
+
+// run reports whether the text occurs, up to indentation, as consecutive lines of a home.
+func (h homes) run(text string) bool {
+	for _, home := range h {
+		if strings.Contains(home, squeeze(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// squeeze removes the indentation, and begins and ends the text with an end of line.
+func squeeze(text string) string {
+	var squeezed strings.Builder
+	squeezed.WriteString("\n")
+	for line := range strings.Lines(text) {
+		squeezed.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return squeezed.String()
+}
+
+// readHomes reads the files that tests run.
+func readHomes(t *testing.T) homes {
+	t.Helper()
+	var found homes
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(name, ".") && path != root:
+			return filepath.SkipDir
+		case strings.HasPrefix(name, "example") && strings.HasSuffix(name, "_test.go"):
+			found = append(found, readExamples(t, path)...)
+		case filepath.Ext(path) == ".go" && (strings.HasPrefix(path, root+"/docs/fragments/") || strings.HasPrefix(path, root+"/examples/")):
+			found = append(found, squeeze(readText(t, path)))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// readExamples returns the bodies of a file's Examples. Go runs those that name their output.
+func readExamples(t *testing.T, path string) []string {
+	t.Helper()
+	text := readText(t, path)
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bodies []string
+	for _, example := range doc.Examples(file) {
+		if example.Output != "" || example.EmptyOutput {
+			from, to := fset.Position(example.Code.Pos()).Offset, fset.Position(example.Code.End()).Offset
+			bodies = append(bodies, squeeze(text[from:to]))
+		}
+	}
+	return bodies
+}
+
+// pending returns the pages and directories whose Go need not be run yet.
+func pending(t *testing.T) []string {
+	t.Helper()
+	var entries []string
+	for line := range strings.Lines(readText(t, "fragments/pending")) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			entries = append(entries, line)
+		}
+	}
+	return entries
+}
+
+// pendingEntry returns the entry that has the page.
+func pendingEntry(left map[string]int, page string) (entry string, ok bool) {
+	for _, entry := range []string{page, filepath.Dir(page) + "/"} {
+		if _, ok := left[entry]; ok {
+			return entry, true
+		}
+	}
+	return "", false
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
