@@ -1,0 +1,97 @@
+package fragments_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// The first fragment needs a server that is reached by TCP, as the user's is.
+func TestGettingStarted(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j job
+	succeed(t, func() error { return oneClient(t.Context(), addr+"/myservice", zap.NewNop(), j.work) })
+	j.want(t, 3)
+	if len(server.Sessions()) != 0 {
+		t.Error("the client is not closed")
+	}
+}
+
+func oneClient(ctx context.Context, servers string, logger *zap.Logger, work func(context.Context) error) error {
+	client, err := framework.NewClient(servers, // such as "zk1:2181,zk2:2181,zk3:2181/myservice"
+		framework.WithSessionTimeout(15*time.Second),
+		framework.WithLogger(logger),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return oneLock(ctx, client, work)
+}
+
+func oneLock(ctx context.Context, client *framework.Client, work func(context.Context) error) error {
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		return err
+	}
+	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
+		return work(ctx)
+	})
+	return errors.Join(err, stepByStep(ctx, mutex, work), try(ctx, mutex, work))
+}
+
+func stepByStep(ctx context.Context, mutex *lock.Mutex, work func(context.Context) error) error {
+	wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	lease, err := mutex.Lock(wait) // wait bounds the wait, and not the lease
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	held, stop := lease.Context(ctx) // ends when the lease is lost or released
+	defer stop()
+	return work(held)
+}
+
+func try(ctx context.Context, mutex *lock.Mutex, work func(context.Context) error) error {
+	lease, err := mutex.TryLock(ctx)
+	if errors.Is(err, lock.ErrHeld) {
+		return nil // another host does it
+	}
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	held, stop := lease.Context(ctx)
+	defer stop()
+	return work(held)
+}
+
+func TestGettingStarted_while_another_host_holds_the_lock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		s.hold(t, "/locks/report")
+		mutex, err := lock.NewMutex(s.client, "/locks/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var j job
+		succeed(t, func() error { return try(t.Context(), mutex, j.work) })
+		if err := stepByStep(t.Context(), mutex, j.work); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a wait of more than its bound: %v", err)
+		}
+		j.want(t, 0)
+	})
+}
