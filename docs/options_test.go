@@ -12,7 +12,7 @@ func TestTheOptionsAreListed(t *testing.T) {
 	universe := load(t)
 	listed := read(t, "docs/options.md").prose
 	found := 0
-	for _, pkg := range []string{"framework", "leader", "lock", "retry", "semaphore"} {
+	for _, pkg := range []string{"barrier", "counter", "framework", "leader", "lock", "retry", "semaphore"} {
 		imported, err := universe.importer.Import(universe.paths[pkg])
 		if err != nil {
 			t.Fatal(err)

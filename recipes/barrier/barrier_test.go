@@ -1,0 +1,150 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier {
+	t.Helper()
+	b, err := barrier.New(c, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBarrier(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
+		for range 2 {
+			if err := setter.Set(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := waiter.Set(t.Context()); err != nil { // its server has seen it
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- waiter.Wait(t.Context()) }()
+		env.Quiesce()
+		if len(done) > 0 {
+			t.Fatalf("Wait returned %v while the barrier is set", <-done)
+		}
+		route.Cut() // an outage ends no wait
+		env.Quiesce()
+		for range 2 {
+			if err := setter.Remove(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := receive(t, done, "the end of Wait"); err != nil || setter.Path() != path {
+			t.Errorf("Wait: %v", err)
+		}
+		if err := waiter.Wait(t.Context()); err != nil {
+			t.Errorf("Wait without a barrier: %v", err)
+		}
+	})
+}
+
+// TestAWaitLeavesNoWatch: CURATOR-654. After the event nothing is asked again.
+func TestAWaitLeavesNoWatch(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
+		route.ResetRequests()
+		if err := waiter.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
+			t.Errorf("Wait without a barrier: requests %v, want one read, which leaves no watch", got)
+		}
+		if err := waiter.Set(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		route.ResetRequests()
+		done := make(chan error, 1)
+		go func() { done <- waiter.Wait(t.Context()) }()
+		env.Quiesce()
+		if err := setter.Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := receive(t, done, "the end of Wait"); err != nil {
+			t.Fatal(err)
+		}
+		if got := ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
+			t.Errorf("Wait for a removal: requests %v, want one", got)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
+
+func TestWaitObeysItsContext(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		b := newBarrier(t, route.Client(t), path)
+		if err := b.Set(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, away := range []bool{false, true} {
+			if away {
+				route.Refuse()
+				route.Cut()
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- b.Wait(ctx) }()
+			env.Quiesce()
+			cancel(errStop)
+			if err := receive(t, done, "the end of Wait"); !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
+				t.Errorf("Wait: %v, want Canceled and its cause", err)
+			}
+		}
+		route.Heal()
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+var errStop = errors.New("stop")
+
+func TestArgumentsAreChecked(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		_, one := barrier.New(nil, "bad", nil, barrier.WithACL())
+		_, two := barrier.NewDouble(nil, "bad", 0, nil, barrier.WithACL())
+		for _, err := range []error{one, two} {
+			for _, want := range []string{"barrier: new", "client: must not be nil", `"bad"`, "option 0", "ACL: must have"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want an error that says %q", err, want)
+				}
+			}
+		}
+		if !strings.Contains(two.Error(), "members 0: must be at least 1") {
+			t.Errorf("%v, want an error that names the bound of members", two)
+		}
+		c := env.Client(t)
+		d, other := newDouble(t, c, "/one", 1), newDouble(t, c, "/other", 1)
+		l, err := other.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{d.Leave(t.Context(), nil), d.Leave(t.Context(), l)} {
+			if err == nil || !strings.Contains(err.Error(), "lease: must be one of this double barrier") {
+				t.Errorf("Leave with another lease: %v", err)
+			}
+		}
+		if err := other.Leave(t.Context(), l); err != nil || other.Path() != "/other" {
+			t.Error(err)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}

@@ -1,0 +1,103 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// A Double lets members begin together and end together. Its methods may be called concurrently.
+type Double struct { // immutable
+	client  *framework.Client
+	path    string
+	members int
+	cfg     config
+	tel     telemetry.Lock
+}
+
+// readyName is the znode that exists from the entry of the last member until all have left.
+const readyName = "ready"
+
+// NewDouble returns the double barrier at path, and sends nothing yet. members is how many have to
+// enter, at least 1; all processes have to give the same number. A further member is let in, and
+// counts. If arguments are faulty, NewDouble returns all faults.
+func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*Double, error) {
+	cfg, err := newConfig(c, path, opts)
+	if members < 1 {
+		err = errors.Join(err, fmt.Errorf("members %d: must be at least 1", members))
+	}
+	if err != nil {
+		return nil, opError("new double barrier", path, err)
+	}
+	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
+	return &Double{c, path, members, cfg, tel}, nil
+}
+
+// Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
+// wait only. If ctx ends first, the error is a [*lease.WaitError] that wraps ctx's error. The
+// caller's znode is then gone, or its deletion continues in the background, so it is not counted. If
+// the session ends while Enter waits, it enters again in the next session. The lease is lost with
+// its session. [Double.Leave] releases it.
+func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
+	l, err := d.enter(ctx)
+	return l, callError(ctx, "enter", d.path, err)
+}
+
+func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	ctx, seen := d.tel.Begin(cause.Inside(ctx))
+	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
+		for {
+			e := &entry{double: d, seen: seen}
+			err := e.run(ctx)
+			if err == nil && ctx.Err() != nil {
+				err = ctx.Err() // both at once: after the end of ctx there is no lease
+			}
+			if err == nil {
+				return e.lease(ctx), nil
+			}
+			e.withdraw()
+			if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, errGone) {
+				return nil, contender.WaitError(ctx, d.client, d.path, -1, nil, err)
+			}
+		}
+	})
+}
+
+// lease returns the lease of an entry that is let in.
+func (e *entry) lease(ctx context.Context) *lease.Lease {
+	d, grant := e.double, e.grant
+	return contender.NewLease(hold.Options{
+		Client: grant.Client,
+		Path:   d.path,
+		Grant:  &contender.Grant{Grant: grant, Of: d.path, OpError: opError},
+		Znode:  &grant.Znode,
+		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Ended:  func(*hold.Hold, error) {},
+	}, lease.AtDeadline, nil)
+}
+
+// Leave releases the lease of [Double.Enter], and waits until all members that were in have left. If
+// the lease is lost, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the
+// error wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release].
+func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
+	if l == nil || l.Path() != d.path {
+		return opError("leave", d.path, errors.New("lease: must be one of this double barrier"))
+	}
+	return callError(ctx, "leave", d.path, d.leave(cause.Inside(ctx), l))
+}
+
+// Path returns the double barrier's path.
+func (d *Double) Path() string { return d.path }
+
+// ready returns the path of the znode that lets members in.
+func (d *Double) ready() string { return framework.JoinPath(d.path, readyName) }

@@ -1,0 +1,236 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestNobodyEntersBeforeAll has five members use one barrier again and again. A count outside
+// ZooKeeper says how many have come and gone.
+func TestNobodyEntersBeforeAll(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const members, rounds = 5, 4
+		path := pathOf(t)
+		var came, left [rounds]atomic.Int32
+		var wg sync.WaitGroup
+		for i := range members {
+			route := env.Route(t)
+			d := newDouble(t, route.Client(t), path, members)
+			wg.Go(func() {
+				for round := range rounds {
+					if i == round {
+						route.Cut() // an outage lets no member in early
+					}
+					came[round].Add(1)
+					l, err := d.Enter(t.Context())
+					if err != nil {
+						t.Errorf("Enter: %v", err)
+						return
+					}
+					if n := came[round].Load(); n != members {
+						t.Errorf("round %d: %d of %d members had come when one was let in", round, n, members)
+					}
+					left[round].Add(1)
+					if err := d.Leave(t.Context(), l); err != nil {
+						t.Errorf("Leave: %v", err)
+						return
+					}
+					if n := left[round].Load(); n != members {
+						t.Errorf("round %d: %d of %d members had left when one was let out", round, n, members)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		awaitChildren(t, env.Client(t), path, 0)
+	})
+}
+
+// TestAReadyLeftBehindLetsNobodyPass: the last member of an earlier round died. Curator lets the
+// first of five members pass alone.
+func TestAReadyLeftBehindLetsNobodyPass(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		if _, err := c.Create(t.Context(), path+"/ready", nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		first := enterLater(t.Context(), newDouble(t, c, path, 2))
+		awaitChildren(t, c, path, 1) // ready is gone
+		env.Quiesce()
+		if len(first) > 0 {
+			t.Fatal("the first member passed alone")
+		}
+		d := newDouble(t, env.Client(t), path, 2)
+		second := enterLater(t.Context(), d)
+		one, other := entered(t, first), entered(t, second)
+		leaving := leaveLater(t.Context(), d, one)
+		left(t, leaveLater(t.Context(), d, other))
+		left(t, leaving)
+	})
+}
+
+// TestAMemberThatWithdrawsIsNotCounted: CURATOR-80, -318.
+func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		d := newDouble(t, c, path, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		impatient := enterLater(ctx, d)
+		awaitChildren(t, c, path, 1)
+		cancel()
+		var wait *lease.WaitError
+		if got := receive(t, impatient, "the end of Enter"); !errors.Is(got.err, context.Canceled) || !errors.As(got.err, &wait) {
+			t.Errorf("Enter: %v, want a WaitError with Canceled", got.err)
+		}
+		awaitChildren(t, c, path, 0)
+		first := enterLater(t.Context(), d)
+		awaitChildren(t, c, path, 1)
+		env.Quiesce()
+		if len(first) > 0 {
+			t.Error("a member that withdrew was counted")
+		}
+		second := enterLater(t.Context(), d)
+		one, other := entered(t, first), entered(t, second)
+		leaving := leaveLater(t.Context(), d, one)
+		left(t, leaveLater(t.Context(), d, other))
+		left(t, leaving)
+	})
+}
+
+// TestALostReplyIsNoFailure: Curator fails with NodeExists on its own znode, and leaves it.
+func TestALostReplyIsNoFailure(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		d := newDouble(t, route.Client(t), path, 1)
+		for range 2 {
+			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
+			l, err := d.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.DropReply})
+			if err := d.Leave(t.Context(), l); err != nil {
+				t.Errorf("Leave: %v", err)
+			}
+			awaitChildren(t, env.Client(t), path, 0)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestALostMemberKeepsNobodyIn: a member's session ends while all are in. Its lease is lost, and
+// the others leave without it.
+func TestALostMemberKeepsNobodyIn(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		d, dying := newDouble(t, env.Client(t), path, 3), newDouble(t, route.Client(t), path, 3)
+		entering := []<-chan result{enterLater(t.Context(), d), enterLater(t.Context(), d)}
+		lost := enterLater(t.Context(), dying)
+		leases := []*lease.Lease{entered(t, entering[0]), entered(t, entering[1])}
+		theirs := entered(t, lost)
+		leaving := []<-chan error{leaveLater(t.Context(), d, leases[0]), leaveLater(t.Context(), d, leases[1])}
+		env.Quiesce()
+		if len(leaving[0])+len(leaving[1]) > 0 {
+			t.Error("a member was let out before all had left")
+		}
+		route.Expire(t)
+		receive(t, theirs.Lost(), "the loss")
+		left(t, leaving[0])
+		left(t, leaving[1])
+		if err := dying.Leave(t.Context(), theirs); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("Leave with a lost lease: %v, want ErrLost", err)
+		}
+	})
+}
+
+// TestAMemberEntersAgainInItsNextSession: its session ends while it waits.
+func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path, c := env.Route(t), pathOf(t), env.Client(t)
+		d := newDouble(t, c, path, 2)
+		again := newDouble(t, route.Client(t), path, 2)
+		first := enterLater(t.Context(), again)
+		awaitChildren(t, c, path, 1)
+		route.Expire(t)
+		second := enterLater(t.Context(), d)
+		one, other := entered(t, first), entered(t, second)
+		leaving := leaveLater(t.Context(), again, one)
+		left(t, leaveLater(t.Context(), d, other))
+		left(t, leaving)
+	})
+}
+
+// TestLeaveObeysItsContext: CURATOR-233. The lease is released nevertheless.
+func TestLeaveObeysItsContext(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		d := newDouble(t, c, path, 2)
+		entering := enterLater(t.Context(), d)
+		leases := []*lease.Lease{nil, entered(t, enterLater(t.Context(), d))}
+		leases[0] = entered(t, entering)
+		slices.SortFunc(leases, func(a, b *lease.Lease) int { return slices.Compare([]byte(a.Node()), []byte(b.Node())) })
+		for _, l := range leases[:1] { // the first waits with its znode
+			ctx, cancel := context.WithCancel(t.Context())
+			leaving := leaveLater(ctx, d, l)
+			env.Quiesce()
+			cancel()
+			if err := receive(t, leaving, "the end of Leave"); !errors.Is(err, context.Canceled) {
+				t.Errorf("Leave: %v, want Canceled", err)
+			}
+			if err := l.Err(); !errors.Is(err, lease.ErrReleased) {
+				t.Errorf("lease after Leave: %v, want ErrReleased", err)
+			}
+		}
+		left(t, leaveLater(t.Context(), d, leases[1]))
+		awaitChildren(t, c, path, 0)
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// TestRequestsOfADouble counts what the page says.
+func TestRequestsOfADouble(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		first, last, path := env.Route(t), env.Route(t), pathOf(t)
+		one, other := newDouble(t, first.Client(t), path, 2), newDouble(t, last.Client(t), path, 2)
+		if _, err := env.Client(t).Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		expect := func(what string, route *zkenv.Route, want ...fault.Op) {
+			t.Helper()
+			if got := ops(route, path); !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			route.ResetRequests()
+		}
+		first.ResetRequests()
+		last.ResetRequests()
+		entering := enterLater(t.Context(), one)
+		awaitChildren(t, env.Client(t), path, 1)
+		env.Quiesce()
+		theirs := entered(t, enterLater(t.Context(), other))
+		l := entered(t, entering)
+		expect("Enter of the first", first, fault.Create, fault.GetChildren, fault.Exists)
+		expect("Enter of the last", last, fault.Create, fault.GetChildren, fault.Create)
+		leaving := leaveLater(t.Context(), one, l)
+		left(t, leaveLater(t.Context(), other, theirs))
+		left(t, leaving)
+		if n := len(ops(first, path)) + len(ops(last, path)); n > 10 {
+			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, ops(first, path), ops(last, path))
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
