@@ -27,7 +27,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	for _, opt := range opts {
 		opt.applyDelete(&cfg)
 	}
-	full, err := c.deletable(path, cfg.version)
+	full, err := c.deletable(path)
 	if err = errors.Join(err, cfg.validate()); err != nil {
 		cfg.over.tell()
 		return opError("delete", path, err)
@@ -61,7 +61,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	for _, opt := range opts {
 		opt.applyDelete(&cfg)
 	}
-	full, err := c.deletable(path, cfg.version)
+	full, err := c.deletable(path)
 	if err = errors.Join(err, cfg.validate()); err != nil {
 		cfg.over.tell()
 		c.core.deletes.logGivenUp(deletion{path: path}, err)
@@ -78,7 +78,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 // transaction: if it fails, a part is gone. Requests are retried, and fail, as requests of
 // [Client.Delete] are; [ErrNoNode] means that there was no znode.
 func (c *Client) DeleteTree(ctx context.Context, path string) error {
-	full, err := c.deletable(path, AnyVersion)
+	full, err := c.deletable(path)
 	if err == nil {
 		err = c.deleteTree(ctx, full)
 	}
@@ -116,9 +116,9 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 }
 
 // deletable returns the path in full, or all faults of a deletion of it.
-func (c *Client) deletable(path string, version int32) (string, error) {
+func (c *Client) deletable(path string) (string, error) {
 	full := c.fullPath(path)
-	err := errors.Join(ValidatePath(path), validateVersion(version), c.core.checkSize(deleteSize+len(full)))
+	err := errors.Join(ValidatePath(path), c.core.checkSize(deleteSize+len(full)))
 	if err == nil && full == "/" {
 		err = errors.New("the root can't be deleted")
 	}

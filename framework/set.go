@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/docent-go/docent/framework/internal/session"
@@ -12,7 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// AnyVersion matches every version of a znode.
+// AnyVersion matches every version of a znode. A znode's own version overflows after 2147483647, and
+// reaches this number after 4294967295 writes. A write that gives that version is not conditional.
 const AnyVersion int32 = -1
 
 // Set replaces the znode's data and returns the new Stat. The znode's version must equal the given
@@ -82,7 +82,7 @@ type change struct {
 
 func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	full := c.fullPath(ch.path)
-	if err := errors.Join(ValidatePath(ch.path), validateVersion(ch.version), c.core.checkSize(ch.size+len(full))); err != nil {
+	if err := errors.Join(ValidatePath(ch.path), c.core.checkSize(ch.size+len(full))); err != nil {
 		return Stat{}, err
 	}
 	var doubt doubt
@@ -121,11 +121,4 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 			return st, callError(ctx, "create", path, err)
 		}
 	}
-}
-
-func validateVersion(version int32) error {
-	if version < AnyVersion {
-		return fmt.Errorf("version %d: must be at least 0, or AnyVersion (-1)", version)
-	}
-	return nil
 }

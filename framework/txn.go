@@ -145,7 +145,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	var faults []error
 	size := headSize + multiOpSize
 	for i, op := range ops {
-		err := errors.Join(ValidatePath(op.path), validateVersion(op.version))
+		err := ValidatePath(op.path)
 		if op.kind == 0 {
 			err = errors.New("must come from OpCheck, OpCreate, OpSet or OpDelete")
 		}

@@ -148,6 +148,24 @@ func (s *Server) SetNextSequence(path string, next int32) error {
 	return nil
 }
 
+// SetVersion sets the version of the data of the node at path. It returns ErrNoNode if there is no
+// such node.
+func (s *Server) SetVersion(path string, version int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return fmt.Errorf("zkserver: set version of %s: %w", path, ErrNoNode)
+	}
+	n.stat.Version = version
+	for _, f := range s.frontends {
+		if behind := f.view().nodes[path]; behind != nil {
+			behind.stat.Version = version
+		}
+	}
+	return nil
+}
+
 // Paths returns the paths of all nodes, sorted, those of ZooKeeper's own among them.
 func (s *Server) Paths() []string {
 	s.mu.Lock()

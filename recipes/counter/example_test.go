@@ -1,0 +1,77 @@
+package counter_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func exampleClient() (client *framework.Client, closeAll func()) {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		_ = client.Close() // the example is over
+		_ = server.Close()
+	}
+}
+
+// Two processes number their orders. One takes a block of numbers.
+func ExampleCounter() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	orders, err := counter.New(client, "/sequences/orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	id, err := orders.Add(ctx, 1)
+	fmt.Println("one order:", id, err)
+	first, err := orders.Take(ctx, 100)
+	fmt.Println("a hundred orders from:", first, err)
+	id, err = orders.Add(ctx, 1)
+	fmt.Println("the next order:", id, err)
+	// Output:
+	// one order: 1 <nil>
+	// a hundred orders from: 2 <nil>
+	// the next order: 102 <nil>
+}
+
+// All returns a value now and whenever it changes.
+func ExampleValue() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	limits, err := counter.NewValue(client, "/settings/limits", counter.JSON[map[string]int]())
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := limits.Set(ctx, map[string]int{"exports": 1}); err != nil {
+		log.Fatal(err)
+	}
+	for value, err := range limits.All(ctx) {
+		fmt.Println(value, err)
+		if value["exports"] == 2 {
+			break
+		}
+		_, err = limits.Update(ctx, func(old map[string]int, _ bool) (map[string]int, error) {
+			old["exports"]++
+			return old, nil
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// map[exports:1] <nil>
+	// map[exports:2] <nil>
+}

@@ -1,0 +1,69 @@
+package counter_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/counter"
+)
+
+// generous bounds what has to happen at some time, on a machine as slow as it may be.
+const generous = 30 * time.Second
+
+// pathOf returns a path that is the test's own, also when it is run again.
+func pathOf(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("/counter/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())
+}
+
+func newCounter(t testing.TB, c *framework.Client, path string, opts ...counter.Option) *counter.Counter {
+	t.Helper()
+	n, err := counter.New(c, path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func newValue(t testing.TB, c *framework.Client, path string) *counter.Value[[]string] {
+	t.Helper()
+	v, err := counter.NewValue(c, path, counter.JSON[[]string]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// mustAdd adds or fails the test.
+func mustAdd(t testing.TB, n *counter.Counter, delta int64) int64 {
+	t.Helper()
+	v, err := n.Add(t.Context(), delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// mustBe fails the test unless the number is want.
+func mustBe(t testing.TB, n *counter.Counter, want int64) {
+	t.Helper()
+	if v, err := n.Get(t.Context()); err != nil || v != want {
+		t.Errorf("number %d, %v; want %d", v, err, want)
+	}
+}
+
+// receive waits for a value of ch, or fails the test.
+func receive[T any](t testing.TB, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(generous):
+		t.Fatalf("not within %v: %s", generous, what)
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,249 @@
+package counter_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestAddWithEveryReplyLost: an addition whose reply is lost is applied once, or its error says that
+// this is unknown. Curator counts 1, adds 1, stores 3 and returns 3.
+func TestAddWithEveryReplyLost(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path := pathOf(t)
+		route := env.Route(t)
+		n := newCounter(t, route.Client(t), path)
+		var sum, unknown int64
+		for i := range int64(8) {
+			op := fault.SetData
+			if i == 0 {
+				op = fault.Create
+			}
+			route.Rules().Add(fault.Rule{Op: op, Path: path, Action: fault.DropReply})
+			v, err := n.Add(t.Context(), 1)
+			switch {
+			case errors.Is(err, framework.ErrUnknownOutcome):
+				unknown++
+			case err != nil:
+				t.Fatalf("addition %d: %v", i, err)
+			default:
+				sum++
+				if v < sum || v > sum+unknown {
+					t.Errorf("addition %d returned %d, with %d known and %d unknown ones", i, v, sum, unknown)
+				}
+			}
+		}
+		v, err := newCounter(t, env.Client(t), path).Add(t.Context(), 0)
+		if err != nil || v < sum || v > sum+unknown {
+			t.Errorf("number %d, %v; want %d, or up to %d more", v, err, sum, unknown)
+		}
+		if unknown == 0 {
+			t.Error("no outcome was unknown: no reply was lost")
+		}
+	})
+}
+
+// TestCompareAndSetWithItsReplyLost: Curator returns false, and has set.
+func TestCompareAndSetWithItsReplyLost(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		n := newCounter(t, route.Client(t), path)
+		mustAdd(t, n, 1)
+		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.DropReply})
+		swapped, err := n.CompareAndSet(t.Context(), 1, 2)
+		if !swapped && !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("compare and set: %v, %v; want ErrUnknownOutcome", swapped, err)
+		}
+		mustBe(t, n, 2)
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestARequestThatWasNotAppliedIsMadeAgain cuts the connection before each write: it is made again.
+func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		n := newCounter(t, route.Client(t), path)
+		for i := range int64(4) {
+			route.Rules().Add(fault.Rule{Path: path, Action: fault.CutBefore})
+			if v := mustAdd(t, n, 1); v != i+1 {
+				t.Errorf("addition %d returned %d", i, v)
+			}
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// TestConcurrentAddsOfAClientAreOneWrite holds the reply to a first addition. All that come
+// meanwhile are one write, and each has its own result.
+func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const calls = 16
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
+		n, same := newCounter(t, c, path), newCounter(t, c, path)
+		mustAdd(t, n, 1)
+		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldReply})
+		route.ResetRequests()
+		results := make(chan int64, calls+1)
+		var wg sync.WaitGroup
+		add := func(n *counter.Counter) {
+			wg.Go(func() { results <- mustAdd(t, n, 1) })
+		}
+		add(n)
+		receive(t, held.Hit(), "the first write")
+		for range calls / 2 {
+			add(n)
+			add(same)
+		}
+		env.Quiesce()
+		held.Release()
+		wg.Wait()
+		close(results)
+		var all []int64
+		for v := range results {
+			all = append(all, v)
+		}
+		slices.Sort(all)
+		for i, v := range all {
+			if v != int64(i)+2 {
+				t.Errorf("results %v, want each of 2 to %d once", all, calls+2)
+				break
+			}
+		}
+		if sent := ops(route, path); len(sent) != 2 {
+			t.Errorf("%d requests %v, want 2: the first addition and all others", len(sent), sent)
+		}
+	}, zkenv.Only("in real time, goroutines may come too late for the batch", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
+// TestRequestsOfACounter counts what the page says.
+func TestRequestsOfACounter(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		n := newCounter(t, route.Client(t), path)
+		expect := func(what string, want ...fault.Op) {
+			t.Helper()
+			if got := ops(route, path); !slices.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			route.ResetRequests()
+		}
+		mustAdd(t, n, 1)
+		route.ResetRequests()
+		mustAdd(t, n, 1)
+		expect("an addition to the latest version seen", fault.SetData)
+		mustAdd(t, newCounter(t, env.Client(t), path), 1)
+		mustAdd(t, n, 1)
+		expect("an addition after another client's", fault.SetData, fault.GetData, fault.SetData)
+		if swapped, err := n.CompareAndSet(t.Context(), 9, 1); swapped || err != nil {
+			t.Errorf("compare and set: %v, %v", swapped, err)
+		}
+		expect("a compare and set that is refused", fault.Multi)
+		mustBe(t, n, 4)
+		expect("a get", fault.GetData)
+	})
+}
+
+// TestVersionsRunThroughMinusOne: a server takes −1 for any version. A write at −2 leaves 0.
+func TestVersionsRunThroughMinusOne(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, v *virtually) {
+		n, val := newCounter(t, v.client, "/n"), newValue(t, v.client, "/v")
+		mustAdd(t, n, 1)
+		if err := val.Set(t.Context(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/n", "/v"} {
+			v.setVersion(t, path, -3)
+		}
+		for i := range int64(4) {
+			if got := mustAdd(t, newCounter(t, v.another(t), "/n"), 1); got != i+2 {
+				t.Errorf("addition %d returned %d", i, got)
+			}
+			if _, err := val.Update(t.Context(), func(old []string, _ bool) ([]string, error) { return append(old, "b"), nil }); err != nil {
+				t.Errorf("update %d: %v", i, err)
+			}
+			for _, path := range []string{"/n", "/v"} {
+				_, st, err := v.client.Get(t.Context(), path)
+				if want := []int32{-2, 0, 1, 2}[i]; err != nil || st.Version != want {
+					t.Errorf("version %d of %s after %d changes, %v; want %d", st.Version, path, i+1, err, want)
+				}
+			}
+		}
+		v.setVersion(t, "/n", -1)
+		if _, err := newCounter(t, v.another(t), "/n").Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
+			t.Errorf("addition at version -1: %v, want ErrVersion", err)
+		}
+		mustBe(t, n, 5)
+	})
+}
+
+// TestARecreatedZnodeIsSaid: another client deletes the counter and creates it again, so that its
+// version is the one that was read.
+func TestARecreatedZnodeIsSaid(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
+		n := newCounter(t, c, path)
+		mustAdd(t, n, 5)
+		if err := c.Delete(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		mustAdd(t, newCounter(t, env.Client(t), path), 100) // its version is 0 again
+		if _, err := n.Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
+			t.Errorf("addition to a znode that was created again: %v, want ErrVersion", err)
+		}
+		if v, err := n.Add(t.Context(), 1); err != nil {
+			t.Errorf("the next addition: %d, %v", v, err)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// TestACallThatEndsLeavesTheOthers: the contexts of some of the calls of a batch end. The others get
+// their results, and the last that leaves ends the request.
+func TestACallThatEndsLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		n := newCounter(t, route.Client(t), path)
+		mustAdd(t, n, 1)
+		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
+		first, cancelFirst := context.WithCancel(t.Context())
+		waiting, cancelWaiting := context.WithCancel(t.Context())
+		defer cancelWaiting()
+		errs := make(chan error, 2)
+		go func() {
+			_, err := n.Add(first, 10)
+			errs <- err
+		}()
+		receive(t, held.Hit(), "the first write")
+		go func() {
+			_, err := n.Add(waiting, 100)
+			errs <- err
+		}()
+		env.Quiesce()
+		cancelWaiting()
+		if err := receive(t, errs, "the end of the waiting call"); !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("call that was not sent: %v, want Canceled alone", err)
+		}
+		cancelFirst()
+		if err := receive(t, errs, "the end of the first call"); !errors.Is(err, context.Canceled) || !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("call that was sent: %v, want Canceled and ErrUnknownOutcome", err)
+		}
+		held.Release()
+		if v := mustAdd(t, n, 1000); v != 1001 && v != 1011 {
+			t.Errorf("number %d, want 1001 or 1011", v)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}

@@ -1,0 +1,46 @@
+package counter_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// virtually is an embedded server in virtual time, with a client.
+type virtually struct {
+	server *zkserver.Server
+	client *framework.Client
+}
+
+func virtual(t *testing.T, body func(t *testing.T, v *virtually)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		v := &virtually{server: zkserver.Run(t)}
+		v.client = v.another(t)
+		body(t, v)
+	})
+}
+
+// another returns one more client.
+func (v *virtually) another(t testing.TB) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(v.server.Addr(), framework.WithDialer(v.server.Dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func (v *virtually) setVersion(t testing.TB, path string, version int32) {
+	t.Helper()
+	if err := v.server.SetVersion(path, version); err != nil {
+		t.Fatal(err)
+	}
+}
