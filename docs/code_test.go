@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // All Go of pages compiles. Fragments that a test runs (TestTheGoOfPagesIsRun) compile there. Of the
@@ -63,10 +65,7 @@ func TestGoThatDoesNotCompileIsFound(t *testing.T) {
 // The first program of docs/service.md is examples/service, whose tests run it.
 func TestTheServiceIsTheExample(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile("../examples/service/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.ReadFile("../examples/service/main.go"))(t)
 	for _, b := range read(t, "docs/service.md").blocks {
 		if b.language == "go" {
 			if b.text != string(program) {

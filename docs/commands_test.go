@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // commands returns the commands of a block of shell, without their comments.
@@ -28,10 +30,7 @@ func commands(b block) []string {
 // Every command of the README is run: here, or by continuous integration.
 func TestTheCommandsOfTheREADME(t *testing.T) {
 	t.Parallel()
-	ci, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ci := must.Get(os.ReadFile(filepath.Join(root, ".ci", "run")))(t)
 	checks := map[string]func(t *testing.T){
 		"go run ./examples/quickstart": func(t *testing.T) {
 			t.Helper()
@@ -82,10 +81,7 @@ var (
 // The commands of pages exist: packages of the module, targets of the Makefile.
 func TestTheCommandsOfPagesExist(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
 	found := 0
 	for _, p := range pages(t) {
 		text := strings.Join(codeSpan.FindAllString(p.prose, -1), "\n")

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)[`/]")
@@ -34,7 +36,7 @@ func testsBelow(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -48,10 +50,7 @@ func testsBelow(t *testing.T, root string) map[string]bool {
 			tests[match[1]] = true
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return tests
 }
 

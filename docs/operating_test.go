@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -12,10 +13,7 @@ import (
 func TestTheFiguresOfMntrExist(t *testing.T) {
 	t.Parallel()
 	const leadersOnly = "zk_synced_followers" // three servers for one word are too many
-	answer, err := zktest.Shared(t).FourLetter(t.Context(), "mntr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(zktest.Shared(t).FourLetter(t.Context(), "mntr"))(t)
 	named := regexp.MustCompile("`(zk_[a-z0-9_]+)`").FindAllStringSubmatch(read(t, "docs/operating.md").prose, -1)
 	if len(named) < 10 {
 		t.Errorf("%d figures named; the pattern has come to miss them", len(named))

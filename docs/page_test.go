@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A page is one Markdown file of the repository.
@@ -35,7 +37,7 @@ const root = ".."
 func pages(t *testing.T) []page {
 	t.Helper()
 	var found []page
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -45,10 +47,7 @@ func pages(t *testing.T) []page {
 			found = append(found, read(t, strings.TrimPrefix(path, root+"/")))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(found) < 10 {
 		t.Fatalf("%d Markdown files: this is not the repository", len(found))
 	}
@@ -58,10 +57,7 @@ func pages(t *testing.T) []page {
 // read returns the page at path, from the root.
 func read(t *testing.T, path string) page {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 	p := page{path: path, text: string(text)}
 	p.split(t)
 	return p

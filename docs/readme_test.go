@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -57,17 +58,12 @@ func TestTheChineseREADMESaysTheSame(t *testing.T) {
 func TestTheProgramOfTheREADME(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	holder := lockReport(t, addr)
 	program := exec.CommandContext(t.Context(), buildProgram(t, addr))
 	var out strings.Builder
 	program.Stdout, program.Stderr = &out, &out
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, program.Start())
 	awaitContenders(t, server, 2)
 	if strings.Contains(out.String(), "report") {
 		t.Error("the program writes the report while somebody else has the lock")
@@ -92,14 +88,8 @@ func buildProgram(t *testing.T, addr string) string {
 	dir := t.TempDir()
 	source, overlay, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
 	write(t, source, []byte(strings.Replace(readme.blocks[i].text, "localhost:2181", addr, 1)))
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "program", "main.go"): source}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(filepath.Abs("."))(t)
+	replace := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "program", "main.go"): source}}))(t)
 	write(t, overlay, replace)
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", binary, "./program").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -109,27 +99,16 @@ func buildProgram(t *testing.T, addr string) string {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 }
 
 // lockReport has another client hold the lock of the README's program.
 func lockReport(t *testing.T, addr string) *lock.Lease {
 	t.Helper()
-	client, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() { _ = client.Close() })
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lease, err := mutex.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mutex := must.Get(lock.NewMutex(client, "/locks/report"))(t)
+	lease := must.Get(mutex.Lock(t.Context()))(t)
 	return lease
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A universe is the packages that the documentation's Go may import, as the
@@ -79,10 +81,7 @@ func compile(files map[string]string, dir string, packages ...string) error {
 // load returns a universe of the caller's own: importers are not safe for concurrent use.
 func load(t *testing.T) *universe {
 	t.Helper()
-	files, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(build())(t)
 	lookup := func(path string) (io.ReadCloser, error) {
 		file, ok := files[path]
 		if !ok {

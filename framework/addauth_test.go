@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -64,13 +65,8 @@ func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
 	protect(t, c)
 	id := c.Session().ID
 	wantReads(t, "before", c, "/old", "/bob")
-	view, err := c.Namespace("some")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := view.AddAuth(t.Context(), "digest", digest(renewed)); err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(c.Namespace("some"))(t)
+	must.OK(t, view.AddAuth(t.Context(), "digest", digest(renewed)))
 	wantReads(t, "on the connection of AddAuth", c, "/old", "/new", "/bob")
 	for range 2 {
 		proxy.ResetRequests()
@@ -117,9 +113,7 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 			t.Errorf("the error shows the credential: %v", err)
 		}
 		zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
-		if err := c.AwaitConnected(within(t, patience)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(within(t, patience)))
 		wantReads(t, "after a refusal", c, "/old")
 	}
 	proxy.ResetRequests()
@@ -194,9 +188,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 			t.Errorf("it was tried after %v", took)
 		}
 		refusing.Remove()
-		if err := c.AddAuth(t.Context(), "digest", digest("4nother")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AddAuth(t.Context(), "digest", digest("4nother")))
 		if took := time.Since(start); took > 0 || c.State() != connected {
 			t.Errorf("%v after %v", c.State(), took)
 		}
@@ -230,9 +222,7 @@ func TestAddAuth_at_servers_that_require_a_credential(t *testing.T) {
 		_, _, _ = c.Get(within(t, patience), "/")
 		return c.State() == framework.AuthFailed
 	})
-	if err := c.AddAuth(within(t, patience), "digest", digest(secret)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AddAuth(within(t, patience), "digest", digest(secret)))
 	mustCreate(t, c, "/mine", "", framework.WithACL(framework.CreatorACL()...))
 }
 
@@ -244,9 +234,7 @@ func TestAddAuth_goes_on_where_the_answer_was_lost(t *testing.T) {
 				c, _ := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
 				protect(t, c)
 				srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: action})
-				if err := c.AddAuth(t.Context(), "digest", digest(renewed)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
 				wantReads(t, "after the cut", c, "/new")
 				srv.Cut()
 				wantReads(t, "on the next connection", c, "/new")
@@ -266,9 +254,7 @@ func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {
 		if n := proxy.Count(fault.SetAuth); n != 0 {
 			t.Errorf("%d credentials presented", n)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		wantErr(t, "a closed client", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrClosed)
 	})
 }
@@ -279,9 +265,7 @@ func TestAddAuth_of_a_token_replaces_the_earlier_one(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv, framework.WithAuth("ip", []byte("first")), framework.WithAuth("digest", digest(secret)))
 		for _, token := range []string{"second", "third"} {
-			if err := c.AddAuth(t.Context(), "ip", []byte(token)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.AddAuth(t.Context(), "ip", []byte(token)))
 		}
 		proxy.ResetRequests()
 		srv.Cut()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -18,10 +19,7 @@ func TestAfterFireCallsUnlessStopped(t *testing.T) {
 		defer c.Close()
 		mustCreate(t, c, "/after", "1")
 		watch := func() *framework.Watch {
-			w, err := c.Watch(t.Context(), "/after", framework.WatchData)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(c.Watch(t.Context(), "/after", framework.WatchData))(t)
 			return w
 		}
 		calls := make(chan string, 3)
@@ -33,9 +31,7 @@ func TestAfterFireCallsUnlessStopped(t *testing.T) {
 		if first, again := prevent(), prevent(); !first || again {
 			t.Errorf("stop returned %v, and then %v", first, again)
 		}
-		if _, err := c.Set(t.Context(), "/after", nil, framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), "/after", nil, framework.AnyVersion))(t)
 		if got := <-calls; got != "by the event" || stop() {
 			t.Errorf("called %s, or stopped after that", got)
 		}

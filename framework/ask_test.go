@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -53,10 +54,7 @@ func (c *oldConn) Write(p []byte) (int, error) {
 func TestWhoAmI(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr(), framework.WithAuth("digest", []byte(user+":"+secret)))
-	ids, err := c.WhoAmI(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(c.WhoAmI(t.Context()))(t)
 	for _, want := range []framework.Identity{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: user}} {
 		if !slices.Contains(ids, want) {
 			t.Errorf("identities %v, want %v among them", ids, want)
@@ -69,9 +67,7 @@ func TestWhoAmI_is_asked_again_after_a_cut(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
 	cut := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: fault.CutBefore})
-	if _, err := c.WhoAmI(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.WhoAmI(t.Context()))(t)
 	await(t, cut.Hit(), "the cut")
 }
 
@@ -126,9 +122,7 @@ func TestReady_asks_a_quorum(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		before := srv.Frontend(0).Zxid()
-		if err := c.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Ready(t.Context()))
 		if n := srv.Frontend(0).Zxid() - before; n != 1 {
 			t.Errorf("%d transactions, want one", n)
 		}
@@ -162,9 +156,7 @@ func TestReady_does_not_wait_for_a_connection(t *testing.T) {
 			t.Errorf("%v: no word of the state", err)
 		}
 		srv.Accept()
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		if err := c.Ready(t.Context()); err != nil {
 			t.Error(err)
 		}

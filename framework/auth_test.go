@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -166,9 +167,7 @@ func TestCredential_unanswered_at_reconnection(t *testing.T) {
 	held := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.HoldReply})
 	proxy.Cut()
 	await(t, held.Hit(), "the credential is sent again")
-	if _, _, err := c.Get(within(t, patience), "/"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(c.Get(within(t, patience), "/"))(t)
 	seen.await(t, connecting, connected, suspended, connected)
 }
 
@@ -225,10 +224,7 @@ func nettyFlags(t *testing.T) []string {
 	if os.Getenv("ZOOKEEPER_HOME") != "" {
 		return nil
 	}
-	jars, err := filepath.Glob("/usr/share/java/netty-*.jar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	jars := must.Get(filepath.Glob("/usr/share/java/netty-*.jar"))(t)
 	jars = slices.DeleteFunc(jars, func(jar string) bool {
 		return !slices.Contains([]string{"buffer", "codec", "common", "handler", "resolver", "transport"},
 			strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jar), "netty-"), ".jar"))
@@ -239,10 +235,7 @@ func nettyFlags(t *testing.T) []string {
 // freeAddr returns an address of this host where no server listens just now.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -269,18 +262,12 @@ func newAuthority(t *testing.T) *authority {
 // signed with itself.
 func (ca *authority) sign(t *testing.T, cert *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	signer := ca.key
 	if signer == nil {
 		signer = key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, ca.cert, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, cert, ca.cert, &key.PublicKey, signer))(t)
 	return key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -292,13 +279,8 @@ func (ca *authority) write(t *testing.T, file, name string) string {
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	content := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), cert...)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, content, 0o600))
 	return file
 }

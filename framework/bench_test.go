@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -49,10 +50,7 @@ func benchmark(b *testing.B, r rival) {
 	server := zktest.Shared(b)
 	c := connect(b, server.Addr(), framework.WithSessionTimeout(30*time.Second))
 	mustCreate(b, c, benchPath+"/keep", "", framework.Idempotent())
-	conn, err := framework.DialBare(server.Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(framework.DialBare(server.Addr()))(b)
 	defer conn.Close()
 	ours, bare := func() error { return r.ours(c) }, func() error { return r.bare(conn) }
 	b.Run("docent", func(b *testing.B) { alone(b, ours) })
@@ -66,9 +64,7 @@ func alone(b *testing.B, call func() error) {
 	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := call(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, call())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -18,9 +19,7 @@ func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var all, folded trail
 	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-	if _, err := framework.CircuitBreaking(c, retry.Forever(time.Second), folded.add); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(framework.CircuitBreaking(c, retry.Forever(time.Second), folded.add))(t)
 	folded.await(t, connected)
 	const flaps = 4
 	for i := range flaps {
@@ -31,9 +30,7 @@ func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
 	if n := len(all.states()); n != 2+2*flaps {
 		t.Errorf("%d changes without the circuit, want %d", n, 2+2*flaps)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	folded.await(t, connected, suspended, connected, closed)
 	for i, change := range folded.list() {
 		if i > 0 && change.From != folded.list()[i-1].To {
@@ -46,13 +43,8 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var folded, removed trail
 		c := virtual(t, srv)
-		if _, err := framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add); err != nil {
-			t.Fatal(err)
-		}
-		remove, err := framework.CircuitBreaking(c, retry.Never(), removed.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add))(t)
+		remove := must.Get(framework.CircuitBreaking(c, retry.Never(), removed.add))(t)
 		removed.await(t, connected)
 		remove()
 		srv.Refuse()
@@ -71,9 +63,7 @@ func TestCircuitBreaking_without_waits(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	var folded trail
 	c := connect(t, proxy.Addr())
-	if _, err := framework.CircuitBreaking(c, retry.Never(), folded.add); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(framework.CircuitBreaking(c, retry.Never(), folded.add))(t)
 	proxy.Cut()
 	folded.await(t, connected, suspended, connected)
 	_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
@@ -113,9 +103,7 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				var all, folded trail
 				c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-				if _, err := framework.CircuitBreaking(c, tc.policy, folded.add); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
 				const flaps = 5 // one a second, and each is over at once
 				for range flaps {
 					srv.Cut()
@@ -136,9 +124,7 @@ func TestCuratorCircuitTellsOneLoss(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var all, folded trail
 		c := virtual(t, srv, framework.WithStateListener(all.add))
-		if _, err := framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add))(t)
 		want := []framework.State{connecting, connected}
 		for range 3 {
 			srv.Cut()

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -24,9 +25,7 @@ func TestCloseEndsTheSessionAndItsEphemeralsAtOnce(t *testing.T) {
 	c := connect(t, server.Addr(), framework.WithSessionTimeout(30*time.Second))
 	observer := connect(t, server.Addr())
 	node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
 		t.Errorf("%s exists after Close (%v)", node, err)
 	}
@@ -80,9 +79,7 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 			proxy := zkproxy.Run(t, server.Addr())
 			c := newClient(t, proxy.Addr())
 			if tc.connect {
-				if err := c.AwaitConnected(within(t, patience)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(within(t, patience)))
 				mustHold(t, c)
 			}
 			tc.trouble(proxy)
@@ -114,18 +111,11 @@ func TestConnectingAndClosingOverAndOverDoesNotGrow(t *testing.T) {
 		cycles = 10000
 	}
 	cycle := func() {
-		c, err := framework.NewClient(server.Addr(), framework.WithMaxPacket(framework.MinPacket, framework.MinPacket))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(server.Addr(), framework.WithMaxPacket(framework.MinPacket, framework.MinPacket)))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if err := c.AwaitConnected(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(ctx))
+		must.OK(t, c.Close())
 	}
 	for range 50 {
 		cycle()

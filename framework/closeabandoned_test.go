@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -149,14 +150,10 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		h := mustHold(t, c)
-		if err := srv.Expire(c.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.Expire(c.Session().ID))
 		await(t, h.Lost(), "loss")
 		proxy.ResetRequests()
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		<-time.After(time.Minute)
 		for _, rq := range proxy.Requests() {
 			if rq.Op == fault.Connect && rq.Session != 0 || rq.Op == fault.CloseSession {

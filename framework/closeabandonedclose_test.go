@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -45,9 +46,7 @@ func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 				tc.rule.Session = g.id
 				g.proxy.Rules().Add(tc.rule)
 				g.heal()
-				if err := g.client.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, g.client.AwaitConnected(t.Context()))
 				<-time.After(leaseMargin + time.Millisecond) // in virtual time: as far as it gets by itself
 				if !g.exists() {
 					t.Fatal("the session has ended before Close")
@@ -67,9 +66,7 @@ func TestClose_ends_the_lease_margin(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := newAbandonedSession(t, srv)
 		g.heal()
-		if err := g.client.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.client.AwaitConnected(t.Context()))
 		if !g.exists() {
 			t.Fatal("the session has ended before Close")
 		}

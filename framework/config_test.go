@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -119,9 +120,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 			t.Errorf("namespace %q was accepted", ns)
 		}
 	}
-	if err := inner.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, inner.Close())
 	if c.State() != closed {
 		t.Errorf("the client is %v after a view of it was closed", c.State())
 	}
@@ -219,9 +218,7 @@ func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 				done <- err
 			}()
 			await(t, cut.Hit(), "the cut")
-			if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 			g.open()
 			if err := <-done; !errors.Is(err, tc.want) {
 				t.Errorf("%v, want %v", err, tc.want)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -68,9 +69,7 @@ func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
 	const rounds = 60 // a container is looked at every 300 ms
 	for i := range rounds {
 		node := mustCreate(t, c, "/reaped/deep/node-", "", framework.Ephemeral(), framework.Sequential())
-		if err := c.Delete(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), node))
 		if i == rounds/2 {
 			zktest.Eventually(t, patience, "the parent is reaped", func() bool {
 				_, ok, err := c.Exists(t.Context(), "/reaped/deep")
@@ -110,10 +109,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			dropped := proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: "**" + name, Action: fault.DropReply})
 			var st framework.Stat
 			opts := append(tc.opts, framework.Ephemeral(), framework.Protected(), framework.StatTo(&st))
-			path, err := c.Create(t.Context(), tc.base, []byte("x"), opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.Get(c.Create(t.Context(), tc.base, []byte("x"), opts...))(t)
 			await(t, dropped.Hit(), "the reply is dropped")
 			synced := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Sync })
 			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
@@ -203,9 +199,7 @@ func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 		done <- result{path, err}
 	}()
 	await(t, dropped.Hit(), "the reply is dropped")
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	g.open()
 	got := <-done
 	if got.err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -49,14 +50,8 @@ func wantOneEach(t *testing.T, c *framework.Client, dirs []string, paths []strin
 
 func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 	ensemble := zktest.SharedEnsemble(t)
-	followers, err := ensemble.Followers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	leader, err := ensemble.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	followers := must.Get(ensemble.Followers(t.Context()))(t)
+	leader := must.Get(ensemble.Leader(t.Context()))(t)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	done := make(chan struct{})
@@ -83,10 +78,7 @@ func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 			for i, dir := range dirs {
 				ops[i] = contenders([]string{dir}, framework.StatTo(&st[i]), framework.ListTo(&listed[i]))[0]
 			}
-			paths, err := c.CreateAll(t.Context(), ops...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			paths := must.Get(c.CreateAll(t.Context(), ops...))(t)
 			for i, path := range paths {
 				found, ok, err := c.Exists(t.Context(), path)
 				if err != nil || !ok {
@@ -99,9 +91,7 @@ func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 				if _, name := framework.SplitPath(path); len(listed[i]) != 1 || listed[i][0] != name {
 					t.Errorf("%s: listed %v, want %s alone", where, listed[i], name)
 				}
-				if err := c.Delete(t.Context(), path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Delete(t.Context(), path))
 			}
 		}
 	}
@@ -112,13 +102,9 @@ func TestCreateAll_makes_missing_parents(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
 	dirs := numbered(fresh(t)+"/together/deep", 5)
-	if _, err := c.CreateAll(t.Context(), contenders(dirs)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.CreateAll(t.Context(), contenders(dirs)...))(t)
 	proxy.ResetRequests()
-	if _, err := c.CreateAll(t.Context(), contenders(dirs)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.CreateAll(t.Context(), contenders(dirs)...))(t)
 	if all, multis := len(proxy.Requests()), proxy.Count(fault.Multi); all != multis || multis != 1 {
 		t.Errorf("%d requests, %d of them transactions; want one transaction", all, multis)
 	}
@@ -174,9 +160,7 @@ func TestCreateAll_recreates_when_znodes_were_deleted(t *testing.T) {
 	if len(old) != 1 {
 		t.Fatalf("%v in %s, want one znode", old, dirs[1])
 	}
-	if err := observer.Delete(t.Context(), dirs[1]+"/"+old[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, observer.Delete(t.Context(), dirs[1]+"/"+old[0]))
 	proxy.Heal()
 	wg.Wait()
 	if err != nil {
@@ -263,10 +247,7 @@ func TestCreateAllRefusesWhatItCanNotProtect(t *testing.T) {
 func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
-	view, err := c.Namespace("named")
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(c.Namespace("named"))(t)
 	node := mustCreate(t, view, "/node", "")
 	if _, ok, err := c.Root().Exists(t.Context(), view.AbsolutePath(node)); err != nil || !ok {
 		t.Errorf("%s in the root view: %v, %v", view.AbsolutePath(node), ok, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -41,9 +42,7 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 		if c.State() == connected {
 			t.Error("connected while a credential is not answered")
 		}
-		if _, _, err := c.Get(t.Context(), "/mine"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Get(t.Context(), "/mine"))(t)
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("served after %v, want the second that the credential takes", took)
 		}

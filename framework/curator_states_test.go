@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -42,9 +43,7 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 		mustCreate(t, c, "/mine", secretData)
 		_, _, err := virtual(t, srv).Get(t.Context(), "/mine")
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
-		if err := srv.Expire(c.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.Expire(c.Session().ID))
 		seen.await(t, connecting, connected, suspended, lost, connected)
 		if data, _, err := c.Get(t.Context(), "/mine"); err != nil || string(data) != secretData {
 			t.Errorf("get in the next session: %q, %v", data, err)
@@ -192,9 +191,7 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 			_, err := bound.Create(ctx, "/second", nil)
 			return err
 		}
-		if err := retry.Do(t.Context(), retry.Times(5, time.Second), work); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, retry.Do(t.Context(), retry.Times(5, time.Second), work))
 		if firsts != 2 {
 			t.Errorf("the first part was done %d times, want 2", firsts)
 		}
@@ -216,9 +213,7 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 			}
 		}
 		<-time.After(50 * time.Minute)
-		if _, err := c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)
 		<-time.After(50 * time.Minute)
 		stands("50 minutes after a change", true)
 		<-time.After(20 * time.Minute)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -27,10 +28,7 @@ func createAtEpoch(t testing.TB, c *framework.Client, path string, opts ...frame
 
 func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, framework.Stat) {
 	t.Helper()
-	version, st, err := createAtEpoch(t, c, path, framework.WithParents())
-	if err != nil {
-		t.Fatal(err)
-	}
+	version, st := must.Get2(createAtEpoch(t, c, path, framework.WithParents()))(t)
 	return version, st
 }
 
@@ -87,10 +85,7 @@ func TestEpochNeedsAParent(t *testing.T) {
 func TestEpochLiesInTheNamespace(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		root := virtual(t, srv)
-		view, err := root.Namespace("ns")
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(root.Namespace("ns"))(t)
 		version, _ := mustCreateAtEpoch(t, view, "/one")
 		wantEpoch(t, root, "/ns/one", version)
 		mustCreate(t, view, "/data", "")
@@ -119,9 +114,7 @@ func TestEpochOfAZnodeWhoseReplyWasLost(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				c := virtual(t, srv)
 				former, st := mustCreateAtEpoch(t, c, "/lost/one")
-				if err := c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
 				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
 				version, st := mustCreateAtEpoch(t, c, "/lost/one")
 				if lost.Hits() != 1 || version != former+raised {
@@ -151,9 +144,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				g := new(gate)
 				c, operator := virtual(t, srv, framework.WithDialer(g.around(srv.Dial))), virtual(t, srv)
 				former, st := mustCreateAtEpoch(t, c, "/changed/one")
-				if err := c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
 				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/changed/one", Action: fault.DropReply})
 				g.shut()
 				var version int32
@@ -165,9 +156,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				}()
 				await(t, lost.Hit(), "the create")
 				first, _, _ := operator.Exists(t.Context(), "/changed/one")
-				if err := change(t.Context(), operator, framework.EpochOf("/changed/one")); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, change(t.Context(), operator, framework.EpochOf("/changed/one")))
 				g.open()
 				if err := <-done; err != nil {
 					t.Fatal(err)

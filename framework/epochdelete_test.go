@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -28,9 +29,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 			if err != nil || len(acl) != 1 || acl[0] != usable {
 				t.Errorf("ACL %+v, %v; want %+v", acl, err, usable)
 			}
-			if err := c.Delete(t.Context(), "/acl/one", framework.CreatedBy(st.Czxid)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Delete(t.Context(), "/acl/one", framework.CreatedBy(st.Czxid)))
 		}
 		_, _, err := createAtEpoch(t, c, "/acl/two", framework.WithACL(framework.ReadOnlyACL()...))
 		if err == nil || !strings.Contains(err.Error(), "/acl/two.epoch: must permit to read and to write") {
@@ -84,14 +83,10 @@ func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, srv *zkserver.Server, operator *framework.Client){
 		"nothing happened": func(*testing.T, *zkserver.Server, *framework.Client) {},
 		"epoch written": func(t *testing.T, _ *zkserver.Server, operator *framework.Client) {
-			if _, err := operator.Set(t.Context(), epoch, nil, framework.AnyVersion); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(operator.Set(t.Context(), epoch, nil, framework.AnyVersion))(t)
 		},
 		"epoch deleted": func(t *testing.T, _ *zkserver.Server, operator *framework.Client) {
-			if err := operator.Delete(t.Context(), epoch); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, operator.Delete(t.Context(), epoch))
 		},
 		"reply lost": func(_ *testing.T, srv *zkserver.Server, _ *framework.Client) {
 			srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/found/one", Action: fault.DropReply})
@@ -141,9 +136,7 @@ func TestDeleteAtEpochLeavesTheNextZnodeAlone(t *testing.T) {
 				}
 			}()
 			await(t, stuck.Hit(), "the deletion")
-			if err := other.Delete(t.Context(), "/next/one"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, other.Delete(t.Context(), "/next/one"))
 			next, _ := mustCreateAtEpoch(t, other, "/next/one")
 			stuck.Release()
 			wantErr(t, "Delete", <-deleted, framework.ErrNoNode)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -49,10 +50,7 @@ func sleep(d time.Duration) {
 // mustTakeHold returns a hold that is not secured.
 func mustTakeHold(t *testing.T, c *framework.Client) *framework.SessionHold {
 	t.Helper()
-	h, err := c.HoldSession(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(c.HoldSession(t.Context()))(t)
 	t.Cleanup(h.Release)
 	return h
 }
@@ -109,9 +107,7 @@ func TestAHoldLeavesItsWriteTheFirstWord(t *testing.T) {
 			sleep(3 * span)
 			h := mustTakeHold(t, c)
 			mustCreate(t, c, fresh(t), "")
-			if err := h.Secure(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, h.Secure(t.Context()))
 			sleep(beat / 2)
 			h.Release()
 		}
@@ -246,9 +242,7 @@ func TestSession_is_abandoned_by(t *testing.T) {
 				proxy.Cut()
 				if tc.late {
 					sleep(time.Millisecond) // the loop has looked
-					if err := h.Secure(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, h.Secure(t.Context()))
 				}
 				want := heard[len(heard)-1].At.Add(span)
 				if !want.After(deadline.Add(span / 8)) {

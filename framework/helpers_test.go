@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -25,19 +26,14 @@ func connect(t testing.TB, servers string, opts ...framework.Option) *framework.
 	c := newClient(t, servers, opts...)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := c.AwaitConnected(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(ctx))
 	return c
 }
 
 func newClient(t testing.TB, servers string, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	opts = append([]framework.Option{framework.WithSessionTimeout(4 * time.Second)}, opts...)
-	c, err := framework.NewClient(servers, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(servers, opts...))(t)
 	t.Cleanup(func() { c.Close() }) // tests of Close look at its error themselves
 	return c
 }
@@ -45,10 +41,7 @@ func newClient(t testing.TB, servers string, opts ...framework.Option) *framewor
 // mustCreate creates a znode, with its parents, and returns its path.
 func mustCreate(t testing.TB, c *framework.Client, path, data string, opts ...framework.CreateOption) string {
 	t.Helper()
-	created, err := c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := must.Get(c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...))(t)
 	return created
 }
 
@@ -89,10 +82,7 @@ func wantErr(t testing.TB, what string, err error, targets ...error) {
 // children returns the sorted names of a znode's children.
 func children(t testing.TB, c *framework.Client, path string) []string {
 	t.Helper()
-	names, _, err := c.Children(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names, _ := must.Get2(c.Children(t.Context(), path))(t)
 	slices.Sort(names)
 	return names
 }

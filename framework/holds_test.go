@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -33,9 +34,7 @@ func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
 		if h.Session() == 0 || h.Session() != c.Session().ID {
 			t.Errorf("a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		wantErr(t, "the hold of a closed client", h.Err(), framework.ErrClosed)
 		wantErr(t, "to secure it", h.Secure(t.Context()), framework.ErrClosed)
 		_, err = c.HoldSession(t.Context())
@@ -112,9 +111,7 @@ func TestSecureAsksAtAPace(t *testing.T) {
 		const busy = 3 * time.Second
 		time.AfterFunc(busy, shed.Remove)
 		start := time.Now()
-		if err := h.Secure(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, h.Secure(t.Context()))
 		if left := time.Until(h.Deadline()); left <= 0 {
 			t.Errorf("secured with %v left", left)
 		}

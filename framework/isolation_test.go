@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -29,9 +30,7 @@ func TestHold_on_an_isolated_follower(t *testing.T) {
 	for range clients {
 		c := connect(t, followers[0].Addr())
 		node := mustCreate(t, c, "/cut-off/node-", "", framework.Ephemeral(), framework.Sequential())
-		if err := observer.Sync(t.Context(), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, observer.Sync(t.Context(), "/"))
 		expiries = append(expiries, mustWatch(t, observer, node, framework.WatchExists))
 		holds = append(holds, mustHold(t, c))
 	}
@@ -44,9 +43,7 @@ func TestHold_on_an_isolated_follower(t *testing.T) {
 		}
 		return true
 	})
-	if err := ensemble.Isolate(followers[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ensemble.Isolate(followers[0]))
 	start := time.Now()
 	type end struct{ lost, expired time.Duration }
 	ends := make(chan end)
@@ -94,7 +91,5 @@ func TestHold_on_an_isolated_follower(t *testing.T) {
 		}
 		wantErr(t, "loss", holds[i].Err(), framework.ErrSessionDeadline)
 	}
-	if err := ensemble.Heal(followers[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ensemble.Heal(followers[0]))
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -71,10 +72,7 @@ var connectedOnly = map[string]bool{"AwaitConnected": true}
 
 func TestCallsAreBoundedByTheirContext(t *testing.T) {
 	frozen := zktest.Run(t)
-	down, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	down := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := down.Addr().String()
 	down.Close()
 	hanging := zkproxy.Run(t, frozen.Addr())
@@ -94,14 +92,10 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 			before := goleak.IgnoreCurrent()
 			c := newClient(t, tc.servers, framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
 			if tc.up {
-				if err := c.AwaitConnected(within(t, patience)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(within(t, patience)))
 			}
 			if tc.trouble != nil {
-				if err := tc.trouble(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, tc.trouble())
 			}
 			var wg sync.WaitGroup
 			for name, call := range operations(c) {
@@ -123,9 +117,7 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 			}
 		})
 	}
-	if err := frozen.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, frozen.Thaw())
 }
 
 func checkBounded(t *testing.T, name string, call func(context.Context) error) {
@@ -162,9 +154,7 @@ func TestCallsUnderADeadContextFailAtOnce(t *testing.T) {
 func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr())
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	for name, call := range operations(c) {
 		wantErr(t, name, call(t.Context()), framework.ErrClosed)
 	}
@@ -194,13 +184,8 @@ func TestFrozenServer_of_three(t *testing.T) {
 func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, other *zktest.Server, cut func()) error) {
 	t.Helper()
 	const connectTimeout = time.Second
-	if err := ensemble.Repair(within(t, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	leader, err := ensemble.Leader(within(t, patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ensemble.Repair(within(t, time.Minute)))
+	leader := must.Get(ensemble.Leader(within(t, patience)))(t)
 	// The leader comes last and stays well: an election would take longer than this.
 	order := slices.DeleteFunc(slices.Clone(ensemble.Servers), func(s *zktest.Server) bool { return s == leader })
 	order = append(order, leader)
@@ -209,13 +194,9 @@ func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, othe
 	defer c.Close()
 	id := c.Session().ID
 	hold := mustHold(t, c)
-	if err := begin(order[0], order[1], d.cut); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, begin(order[0], order[1], d.cut))
 	start := time.Now()
-	if _, _, err := c.Children(within(t, patience), "/"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(c.Children(within(t, patience), "/"))(t)
 	t.Logf("usable again after %v", time.Since(start).Round(time.Millisecond))
 	if err := hold.Err(); err != nil || c.Session().ID != id {
 		t.Errorf("session %#x, hold %v: want to keep session %#x", c.Session().ID, err, id)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -35,9 +36,7 @@ func TestLog_of_state_changes(t *testing.T) {
 			ended := c.Session().ID
 			way.Expire(t)
 			states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Close())
 			lines := logs.FilterMessage("connection state changed").All()
 			want := []struct {
 				state string
@@ -75,9 +74,7 @@ func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Get(tr.caller(t), "/"))(t)
 		lines := logs.FilterMessage("attempt failed, there will be another").All()
 		if len(lines) != 1 {
 			t.Fatalf("lines %v, want one", lines)
@@ -120,9 +117,7 @@ func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
 		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithSlog(slog.New(handler)), framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-		if _, _, err := c.Get(tr.caller(t), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Get(tr.caller(t), "/"))(t)
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
 		if got, want := handler.spans["attempt failed, there will be another"], tr.spans.GetSpans()[0].SpanContext.SpanID(); got != want {

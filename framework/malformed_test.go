@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -94,9 +95,7 @@ func TestAMalformedReply(t *testing.T) {
 					return tc.frame(xid)
 				}}
 				c := raw(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 				err := ask(t.Context(), c, tc.opcode)
 				wantErr(t, "the request", err, framework.ErrUnknownOutcome)
 				if errors.Is(err, framework.ErrTooLarge) {
@@ -133,9 +132,7 @@ func TestAMalformedHandshake(t *testing.T) {
 					return frameOf(goodGreeting(4 * time.Second))
 				}}
 				c := raw(t, srv)
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 				if err := ask(t.Context(), c, 3); err != nil || srv.connections() != 2 {
 					t.Errorf("%v, after %d connections, want the second to serve", err, srv.connections())
 				}
@@ -162,9 +159,7 @@ func TestAServersEventOfNoZnodeIsDropped(t *testing.T) {
 			return append(replies, goodReply(xid, opcode))
 		}}
 		c := raw(t, srv, framework.WithStateListener(seen.add))
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		if err := ask(t.Context(), c, 3); err != nil {
 			t.Error(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -69,16 +70,12 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 		c := way.Client(t, framework.WithMeterProvider(ms.provider), framework.WithNamespace("app"))
 		host, _, _ := net.SplitHostPort(c.Servers()[0])
 		for range 2 {
-			if err := c.Sync(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Sync(t.Context(), "/"))
 		}
 		_, _, err := c.Get(t.Context(), "/none")
 		wantErr(t, "get", err, framework.ErrNoNode)
 		way.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
-		if err := c.Sync(t.Context(), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Sync(t.Context(), "/"))
 
 		operation := func(name string, more ...attribute.KeyValue) []attribute.KeyValue {
 			return append(more, attribute.String(zktel.AttrDBOperation, name),
@@ -107,9 +104,7 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 		ms, way := newMeters(), w.Route(t)
 		c := way.Client(t, framework.WithMeterProvider(ms.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
-		if _, _, err := c.Get(t.Context(), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Get(t.Context(), "/"))(t)
 		point := metricdata.DataPoint[int64]{Value: 2, Attributes: attribute.NewSet(
 			attribute.String(zktel.AttrDBSystem, "zookeeper"), attribute.String(zktel.AttrDBOperation, "getData"),
 			attribute.String(zktel.AttrErrorType, "connection_loss"))}
@@ -151,9 +146,7 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
 		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
 
-		if err := errors.Join(first.Close(), second.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(first.Close(), second.Close()))
 		all = ms.collect(t)
 		if _, ok := all[zktel.MetricConnectionState]; ok {
 			t.Error("closed clients go on to report a state")

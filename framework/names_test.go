@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -119,9 +120,7 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 			z.mu.Lock()
 			z.names["zk.test"] = []string{c}
 			z.mu.Unlock()
-			if _, _, err := client.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(client.Children(t.Context(), "/"))(t)
 		})
 	})
 	t.Run("that does not resolve leaves the others in peace", func(t *testing.T) {
@@ -198,9 +197,7 @@ func TestSetServersIsObeyed(t *testing.T) {
 				if name == "during a pause" {
 					g.open() // the old server is back, and must not be gone to
 				}
-				if err := c.SetServers("new.test"); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.SetServers("new.test"))
 				synctest.Wait()
 				if name != "during a pause" {
 					g.open()

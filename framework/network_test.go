@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -99,15 +100,11 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	if err := c.SetServers(first.Addr() + "," + second.Addr() + "/moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.SetServers(first.Addr()+","+second.Addr()+"/moved"))
 	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
 		t.Errorf("a server more cost the connection: %v, %v", seen.list(), err)
 	}
-	if err := c.SetServers(second.Addr() + "/moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.SetServers(second.Addr()+"/moved"))
 	seen.await(t, connecting, connected, suspended, connected)
 	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
 		t.Errorf("sessions at the new server: %v, want %#x", got, id)
@@ -125,9 +122,7 @@ func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("%v does not say why", err)
 	}
-	if err := c.SetServers(zktest.Shared(t).Addr()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
 	if err := c.AwaitConnected(within(t, patience)); err != nil {
 		t.Error(err)
 	}
@@ -145,9 +140,7 @@ func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
 		"server.1=127.0.0.1:1:2:participant;0.0.0.0:" + port + "\nversion=1",
 		"server.1=127.0.0.1:1:2:participant\nversion=2", // names no client's address
 	} {
-		if _, err := c.Set(t.Context(), config, []byte(configuration), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), config, []byte(configuration), -1))(t)
 		zktest.Eventually(t, patience, "the client goes to the server", func() bool {
 			return slices.Equal(c.Servers(), []string{other.Addr()})
 		})

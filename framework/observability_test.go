@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -27,10 +28,7 @@ const observability = "../docs/observability.md"
 // documented returns a table's rows by the code in their first column.
 func documented(t testing.TB, first string) map[string]doctable.Row {
 	t.Helper()
-	rows, err := doctable.Read(observability, "Client", first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(doctable.Read(observability, "Client", first))(t)
 	all := make(map[string]doctable.Row)
 	for _, row := range rows {
 		for _, key := range doctable.Code(row[first]) {
@@ -216,10 +214,7 @@ func source(t testing.TB, dir string) string {
 	}
 	var all strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if !strings.HasSuffix(file, "_test.go") {
 			all.Write(text)
 		}
@@ -273,10 +268,7 @@ func TestTheConstantsAreDocumented(t *testing.T) {
 			onMetrics[key] = true
 		}
 	}
-	text, err := os.ReadFile("zktel/names.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("zktel/names.go"))(t)
 	all := constant.FindAllStringSubmatch(string(text), -1)
 	for _, match := range all {
 		_, ok := tables[match[1]][match[2]]

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -33,9 +34,7 @@ func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 		c := way.Client(t, framework.WithTracerProvider(tr.provider))
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 		ctx := tr.caller(t)
-		if _, _, err := c.Get(ctx, "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Get(ctx, "/"))(t)
 		wantSpans(t, tr.take(t, ctx, c), "getData (caller, unset) zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
 	})
 }
@@ -112,9 +111,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 					ctx  context.Context
 					want string
 				}{{sampled, tc.inTrace}, {unsampled, tc.unsampled}, {t.Context(), tc.elsewhere}} {
-					if err := c.Sync(of.ctx, "/"); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, c.Sync(of.ctx, "/"))
 					wantSpans(t, tr.take(t, of.ctx, c), of.want)
 				}
 			})
@@ -143,9 +140,7 @@ func TestAnOperationOfAClosedClientHasASpan(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		tr := newTraces()
 		c := w.Client(t, framework.WithTracerProvider(tr.provider))
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		ctx := tr.caller(t)
 		wantErr(t, "sync", c.Sync(ctx, "/"), framework.ErrClosed)
 		wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: client closed) error.type=client_closed server.address=none zookeeper.node.path=/\n")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -35,9 +36,7 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 		})
 		released.OnLost(func(error) { t.Error("a hold that was released is told of a loss") })
 		released.Release()
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if !ended.Load() || early.Load() {
 			t.Errorf("the session has ended at the server: %v, before the hold's owner was told: %v", ended.Load(), early.Load())
 		}

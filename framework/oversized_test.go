@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -106,10 +107,7 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			c := small(t, srv)
 			lost := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
 			var st framework.Stat
-			path, err := c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.StatTo(&st))
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.Get(c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.StatTo(&st)))(t)
 			await(t, lost.Hit(), "the reply that is lost")
 			if st.EphemeralOwner != c.Session().ID {
 				t.Errorf("%s is of session %#x", path, st.EphemeralOwner)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -127,9 +128,7 @@ func TestWatchToTakesOneRoundTrip(t *testing.T) {
 	if seen, exists := watch.Stat(); !exists || seen.Czxid != st.Czxid {
 		t.Errorf("a watch of the znode %#x, want that of %#x, which was created", seen.Czxid, st.Czxid)
 	}
-	if err := c.Delete(t.Context(), dir+"/n"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), dir+"/n"))
 	await(t, watch.Fired(), "the event of the deletion")
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -28,9 +29,7 @@ func TestCloseTakesASecondAtTheMost(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
 				if trouble != nil {
-					if err := c.AwaitConnected(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, c.AwaitConnected(t.Context()))
 					mustHold(t, c)
 					trouble(srv)
 				}
@@ -73,9 +72,7 @@ func TestFrozenFrontEnd_costs_the_connect_timeout(t *testing.T) {
 				id, held := c.Session().ID, mustHold(t, c)
 				trouble(srv, order[0], order[1])
 				start := time.Now()
-				if _, _, err := c.Children(t.Context(), "/"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get2(c.Children(t.Context(), "/"))(t)
 				if took := time.Since(start); took > connectTimeout+time.Second {
 					t.Errorf("usable again after %v, want at most the connect timeout (%v) and a second", took, connectTimeout)
 				}

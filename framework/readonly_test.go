@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -61,9 +62,7 @@ func TestReadOnly(t *testing.T) {
 	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c := readOnlyClient(t, srv, framework.WithStateListener(seen.add))
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		id := c.Session().ID
 		mustCreate(t, c, "/node", "data")
 		stopQuorum(srv)
@@ -114,9 +113,7 @@ func TestReadOnlyProvesNothing(t *testing.T) {
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
 		for h.Err() == nil && time.Since(began) < 2*timeout {
-			if _, _, err := c.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(c.Children(t.Context(), "/"))(t)
 			sleep(100 * time.Millisecond)
 		}
 		wantErr(t, "hold", h.Err(), framework.ErrSessionDeadline)
@@ -158,9 +155,7 @@ func TestReadOnlyFromTheStart(t *testing.T) {
 		}
 		wantErr(t, "await", c.AwaitConnected(within(t, time.Minute)), context.DeadlineExceeded)
 		resumeQuorum(srv)
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		seen.await(t, connecting, framework.ReadOnly, connecting, connected)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -61,9 +62,7 @@ func TestReadOnlyIsNotTheSession(t *testing.T) {
 	t.Parallel()
 	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
 		c := readOnlyClient(t, srv)
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		bound := c.InSession(c.Session().ID)
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
@@ -82,9 +81,7 @@ func TestReadOnlyLeavesNoSession(t *testing.T) {
 	var began, ended atomic.Int64
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := readOnlyClient(t, srv)
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		refused := srv.Rules().Add(fault.Rule{
 			Op: fault.Connect, Session: c.Session().ID, Action: fault.CutBefore, Times: fault.Forever,
 		})

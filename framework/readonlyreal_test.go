@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -19,9 +20,7 @@ func TestReadOnlyOfARealServer(t *testing.T) {
 	h := mustHold(t, c)
 	id := c.Session().ID
 	for _, s := range e.Servers[:2] {
-		if err := s.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Kill())
 	}
 	awaitState(t, c, framework.ReadOnly)
 	if got, st, err := c.Get(t.Context(), path); err != nil || string(got) != "data" || st.EphemeralOwner != id {
@@ -29,9 +28,7 @@ func TestReadOnlyOfARealServer(t *testing.T) {
 	}
 	wantErr(t, "delete", c.Delete(t.Context(), path), framework.ErrReadOnly)
 	wantErr(t, "sync", c.Sync(t.Context(), "/"), framework.ErrReadOnly)
-	if err := e.Servers[0].Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Servers[0].Restart(t.Context()))
 	awaitState(t, c, connected)
 	if err := h.Err(); err == nil { // a machine that is slow may have taken longer than the session timeout
 		if err := c.Delete(t.Context(), path); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -25,9 +26,7 @@ func saslServer(t *testing.T, opts ...zktest.Option) string {
 	t.Helper()
 	jaas := filepath.Join(t.TempDir(), "jaas.conf")
 	text := fmt.Sprintf("Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_%s=%q user_bob=\"of-bob\"; };\n", user, secret)
-	if err := os.WriteFile(jaas, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(jaas, []byte(text), 0o600))
 	return zktest.Run(t, append([]zktest.Option{
 		zktest.WithSetting("authProvider.1", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
 		zktest.WithJVMFlags("-Djava.security.auth.login.config=" + jaas),
@@ -152,9 +151,7 @@ func TestSASL_is_bounded_by_the_handshakes_deadline(t *testing.T) {
 	start := time.Now()
 	c := newClient(t, proxy.Addr(), framework.WithSASL(framework.DigestMD5(user, secret)), framework.WithConnectTimeout(attempt))
 	await(t, held.Hit(), "the first token")
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(within(t, patience)))
 	if took := time.Since(start); took > patience/2 {
 		t.Errorf("connected after %v", took)
 	}

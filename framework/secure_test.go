@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -24,10 +25,7 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 			framework.WithLeaseMargin(margin), framework.WithConnectTimeout(time.Second))
 		defer c.Close()
 		time.Sleep(session) //nolint:forbidigo // virtual: the handshake is old by then
-		h, err := c.HoldSession(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(c.HoldSession(t.Context()))(t)
 		defer h.Release()
 		time.Sleep(time.Second) //nolint:forbidigo // virtual: the heartbeat has been answered
 		srv.Refuse()
@@ -61,10 +59,7 @@ func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
 		c := virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithLeaseMargin(10*time.Second), framework.WithLogger(zap.New(core)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		h, err := c.HoldSession(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(c.HoldSession(ctx))(t)
 		for range 3 {
 			srv.Cut()
 			sleep(20 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -17,9 +18,7 @@ func TestSession_has_timeout_and_deadline(t *testing.T) {
 	server := zktest.Shared(t)
 	before := time.Now()
 	c := newClient(t, server.Addr(), framework.WithSessionTimeout(framework.MinSessionTimeout))
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(within(t, patience)))
 	got := c.Session()
 	if got.ID == 0 || got.Timeout != zktest.DefaultMinSessionTimeout {
 		t.Errorf("session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
@@ -43,9 +42,7 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	}
 	start := time.Now()
 	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
-		if err := h.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, h.Err())
 		return h.Deadline().Sub(start) > 7*time.Second
 	})
 	released := mustHold(t, c)
@@ -64,13 +61,9 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	}
 	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
 	proxy.Heal()
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(within(t, patience)))
 	next := mustHold(t, c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	await(t, next.Lost(), "loss by Close")
 	wantErr(t, "hold of a closed client", next.Err(), framework.ErrClosed)
 }
@@ -103,14 +96,10 @@ func TestExpiriesLeaveNoSockets(t *testing.T) {
 		h := mustHold(t, c)
 		id, password := framework.SessionSecret(c)
 		g.shut()
-		if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 		g.open()
 		await(t, h.Lost(), "loss")
-		if err := c.AwaitConnected(within(t, patience)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(within(t, patience)))
 	}
 	zktest.Eventually(t, patience, "as many sockets as before", func() bool { return sockets(t) <= open })
 }
@@ -132,9 +121,7 @@ func TestASlowHandshakeIsFollowedByAProof(t *testing.T) {
 				srv.Freeze()
 				sleep(9500 * time.Millisecond)
 				srv.Thaw()
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 				sleep(time.Millisecond) // the listener is called
 				before := len(seen.list())
 				sleep(5 * timeout)
@@ -155,9 +142,7 @@ func TestAResumedSessionIsProvenAtOnce(t *testing.T) {
 		sleep(8 * time.Second)
 		before := h.Deadline()
 		srv.Cut()
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		sleep(time.Millisecond)
 		if moved := h.Deadline(); !moved.After(before) || time.Until(moved) < 15*time.Second {
 			t.Errorf("the deadline is %v away", time.Until(moved))

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -22,9 +23,7 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 		text string
 	}{
 		"the ensemble expired it": {func(t *testing.T, srv *zkserver.Server, _ *zkproxy.Proxy, id int64) {
-			if err := srv.Expire(id); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, srv.Expire(id))
 		}, framework.ErrSessionExpired, "expired"},
 		"a server answered with another": {func(_ *testing.T, _ *zkserver.Server, proxy *zkproxy.Proxy, _ int64) {
 			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
@@ -52,9 +51,7 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 					t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
 				}
 				proxy.Heal()
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 				seen.await(t, connecting, connected, suspended, lost, connected)
 				wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
 				if got := seen.last(lost).Session; got != h.Session() {
@@ -96,14 +93,10 @@ func TestSetServers_with_the_present_server(t *testing.T) {
 		var seen trail
 		c := connect(t, "a.test,b.test", framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))
 		id := c.Session().ID
-		if err := c.SetServers("b.test,c.test,a.test"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.SetServers("b.test,c.test,a.test"))
 		sleep(time.Second)
 		seen.await(t, connecting, connected)
-		if err := c.SetServers("d.test,e.test"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.SetServers("d.test,e.test"))
 		sleep(time.Second)
 		seen.await(t, connecting, connected, suspended, connected)
 		if c.Session().ID != id {

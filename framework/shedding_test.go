@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -24,9 +25,7 @@ func TestLease_is_lost_in_time_on_a_throttled_server(t *testing.T) {
 		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
 		sleep(2 * span)
 		h := mustTakeHold(t, c)
-		if err := h.Secure(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, h.Secure(t.Context()))
 		shed := srv.Rules().Add(throttled(0))
 		deadline := h.Deadline()
 		lost := false

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -84,9 +85,7 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 				t.Errorf("%d lines in outage %d, want one in each", n, outage)
 			}
 			proxy.Heal()
-			if _, _, err := c.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(c.Children(t.Context(), "/"))(t)
 		}
 	})
 }
@@ -102,9 +101,7 @@ func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 			proxy.Blackhole(zkproxy.Both)
 		}, "server did not answer for 4s"},
 		"its server was removed": {func(t *testing.T, c *framework.Client, _ *zkproxy.Proxy) {
-			if err := c.SetServers("other.test"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.SetServers("other.test"))
 		}, "the server is no longer among those that the client goes to"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -47,9 +48,7 @@ func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 				c := newClient(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
 					framework.WithConnectTimeout(time.Minute))
 				if before {
-					if err := c.AwaitConnected(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, c.AwaitConnected(t.Context()))
 				}
 				held := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.HoldReply})
 				srv.Cut()
@@ -82,17 +81,13 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 			srv.Cut()
 			await(t, h.Lost(), "loss")
-			if err := c.AwaitConnected(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.AwaitConnected(t.Context()))
 		}
 		sleep(time.Minute) // the sessions that were replaced are closed by then
 		if n := open.Load(); n != 1 {
 			t.Errorf("%d connections, want the one that is in use", n)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if n := open.Load(); n != 0 {
 			t.Errorf("%d connections of a closed client", n)
 		}

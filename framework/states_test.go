@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -42,9 +43,7 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 	}
 	proxy.Heal()
 	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected, closed)
 
 	changes := seen.list()
@@ -73,9 +72,7 @@ func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr())
 	var seen trail
 	c.OnState(seen.add)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	seen.await(t, connected, closed)
 	if first := seen.list()[0]; first.From != 0 || first.Session == 0 {
 		t.Errorf("the first change is %v, want From to be 0 and the session", first)
@@ -93,9 +90,7 @@ func TestARemovedListenerHearsNoMore(t *testing.T) {
 	remove := c.OnState(gone.add)
 	gone.await(t, connected)
 	remove()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	stays.await(t, connected, closed)
 	if got := gone.states(); !slices.Equal(got, []framework.State{connected}) {
 		t.Errorf("the removed listener saw %v", got)
@@ -129,10 +124,7 @@ func TestLost_comes_before_the_servers_expiry(t *testing.T) {
 	for range clients {
 		c := connect(t, proxy.Addr(), framework.WithSessionTimeout(6*time.Second)) // a margin that a busy machine's pauses fit in
 		node := mustCreate(t, c, "/lost-before-expired/node-", "", framework.Ephemeral(), framework.Sequential())
-		watch, err := observer.Watch(t.Context(), node, framework.WatchData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		watch := must.Get(observer.Watch(t.Context(), node, framework.WatchData))(t)
 		h := mustHold(t, c)
 		wg.Go(func() {
 			await(t, h.Lost(), "loss")
@@ -201,9 +193,7 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	for range 20 {
 		wg.Go(create)
 	}
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	g.open()
 	wg.Wait()
 	await(t, hold.Lost(), "loss")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // traces keeps the spans that end.
@@ -141,9 +142,7 @@ func newMeters() *meters {
 func (m *meters) collect(t testing.TB) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := m.reader.Collect(context.WithoutCancel(t.Context()), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.reader.Collect(context.WithoutCancel(t.Context()), &all))
 	found := make(map[string]metricdata.Metrics)
 	for _, scope := range all.ScopeMetrics {
 		if scope.Scope.Name != zktel.ScopeName || scope.Scope.Version == "" || scope.Scope.SchemaURL == "" {

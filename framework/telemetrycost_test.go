@@ -7,6 +7,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -49,9 +50,7 @@ func BenchmarkTelemetry(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/observed=%v", name, observed), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := framework.Attempt(b.Context(), c, observed); err != nil {
-						b.Fatal(err)
-					}
+					must.OK(b, framework.Attempt(b.Context(), c, observed))
 				}
 			})
 		}

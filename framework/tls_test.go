@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -26,10 +27,7 @@ func secured(t *testing.T, srv *zkserver.Server, ca *authority, shown map[string
 	hosts := make(map[string]*zkproxy.Proxy)
 	for host, name := range shown {
 		file := ca.write(t, filepath.Join(t.TempDir(), "server.pem"), name)
-		pair, err := tls.LoadX509KeyPair(file, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := must.Get(tls.LoadX509KeyPair(file, file))(t)
 		// The proxy takes in what is sent, as TCP does and a bare pipe does not.
 		hosts[host] = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			upstream, err := srv.Dial(ctx, "tcp", srv.Addr())
@@ -73,12 +71,8 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 		}
 		c := client("a.test", &tls.Config{RootCAs: roots})
 		for _, servers := range []string{"b.test", "a.test"} { // the session moves from one name to another
-			if err := c.AwaitConnected(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.SetServers(servers); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.AwaitConnected(t.Context()))
+			must.OK(t, c.SetServers(servers))
 			sleep(time.Second)
 			if _, _, err := c.Children(t.Context(), "/"); err != nil {
 				t.Errorf("at %s: %v", servers, err)
@@ -195,10 +189,7 @@ func TestCertificatesAndRootsAreReloaded(t *testing.T) {
 		dir := t.TempDir()
 		pair := func(ca *authority, name string) tls.Certificate {
 			file := ca.write(t, filepath.Join(dir, name+".pem"), name)
-			pair, err := tls.LoadX509KeyPair(file, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pair := must.Get(tls.LoadX509KeyPair(file, file))(t)
 			return pair
 		}
 		pool := func(ca *authority) *x509.CertPool {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -23,10 +24,7 @@ import (
 func secureServer(t *testing.T, keyStore, trustStore string) (*zktest.Server, framework.Option) {
 	t.Helper()
 	addr := freeAddr(t)
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Get2(net.SplitHostPort(addr))(t)
 	server := zktest.Run(t,
 		zktest.WithSetting("secureClientPort", port),
 		zktest.WithSetting("serverCnxnFactory", "org.apache.zookeeper.server.NettyServerCnxnFactory"),
@@ -47,9 +45,7 @@ func trust(t *testing.T, file string, authorities ...*authority) {
 	for _, ca := range authorities {
 		all.Write(ca.pem)
 	}
-	if err := os.WriteFile(file, all.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, all.Bytes(), 0o600))
 }
 
 // roots returns the certificates of an authority as a client trusts them.
@@ -63,10 +59,7 @@ func (ca *authority) roots() *x509.CertPool {
 func (ca *authority) pair(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	file := ca.write(t, filepath.Join(t.TempDir(), name+".pem"), name)
-	pair, err := tls.LoadX509KeyPair(file, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(file, file))(t)
 	return pair
 }
 
@@ -89,9 +82,7 @@ func TestTLS_reloads_a_real_servers_certificates(t *testing.T) {
 
 	after.write(t, keyStore, "zk.test")
 	trust(t, trustStore, after)
-	if err := server.Restart(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Restart(within(t, patience)))
 	for _, tc := range []struct {
 		what  string
 		roots *x509.CertPool

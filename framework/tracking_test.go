@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -69,9 +70,7 @@ func (tr *tracked) lastDialled() string {
 // says writes a configuration, and waits until the client has read it.
 func (tr *tracked) says(t *testing.T, configuration string) {
 	t.Helper()
-	if _, err := tr.Set(t.Context(), tr.config, []byte(configuration), framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tr.Set(t.Context(), tr.config, []byte(configuration), framework.AnyVersion))(t)
 	sleep(time.Second)
 }
 
@@ -119,9 +118,7 @@ func TestEnsembleTracking(t *testing.T) {
 			tr.set(true, "b.test")
 			srv.Cut()
 			sleep(time.Second)
-			if _, _, err := tr.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(tr.Children(t.Context(), "/"))(t)
 			if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
 				t.Errorf("servers %v", got)
 			}

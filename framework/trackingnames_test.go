@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -18,18 +19,13 @@ func TestTracking_of_a_configuration_without_addresses(t *testing.T) {
 		c := connect(t, first, framework.WithDialer(srv.Dial))
 		config := mustCreate(t, c, "/config", "")
 		framework.Track(c, config)
-		host, port, err := net.SplitHostPort(second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host, port := must.Get2(net.SplitHostPort(second))(t)
 		for _, tc := range []struct{ configuration, want string }{
 			{"server.1=127.0.0.1:1:2:participant\nversion=1", first},
 			{"server.1=" + host + ":1:2:participant;0.0.0.0:" + port + "\nversion=2", second},
 			{"server.1=127.0.0.1:1:2:participant\nversion=3", second},
 		} {
-			if _, err := c.Set(t.Context(), config, []byte(tc.configuration), framework.AnyVersion); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Set(t.Context(), config, []byte(tc.configuration), framework.AnyVersion))(t)
 			synctest.Wait()
 			if got := c.Servers(); !slices.Equal(got, []string{tc.want}) {
 				t.Errorf("servers %v after %q, want %s", got, tc.configuration, tc.want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -16,10 +17,7 @@ import (
 
 func watchTree(t *testing.T, c *framework.Client, path string) *framework.TreeWatch {
 	t.Helper()
-	w, err := c.WatchTree(within(t, patience), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(c.WatchTree(within(t, patience), path))(t)
 	t.Cleanup(w.Close)
 	return w
 }
@@ -51,16 +49,12 @@ func wantNoChange(t *testing.T, w *framework.TreeWatch) {
 
 func mustSet(t *testing.T, c *framework.Client, path, data string) {
 	t.Helper()
-	if _, err := c.Set(t.Context(), path, []byte(data), framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), path, []byte(data), framework.AnyVersion))(t)
 }
 
 func mustDelete(t *testing.T, c *framework.Client, path string) {
 	t.Helper()
-	if err := c.Delete(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), path))
 }
 
 // each runs fn with a client on a server in virtual time, and on a real one.
@@ -109,10 +103,7 @@ func TestWatchTree_is_not_ended_by_other_watches_on_its_path(t *testing.T) {
 		mustCreate(t, c, "/a", "")
 		kinds := []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren}
 		watch := func(kind framework.WatchKind) *framework.Watch {
-			w, err := c.Watch(t.Context(), "/a", kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(c.Watch(t.Context(), "/a", kind))(t)
 			t.Cleanup(w.Close)
 			return w
 		}
@@ -245,9 +236,7 @@ func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 		wantValid(false)
 		wantNoChange(t, w)
 		srv.Accept()
-		if _, _, err := c.Exists(within(t, patience), "/a"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(c.Exists(within(t, patience), "/a"))(t)
 		for !w.Valid() {
 			wantNoChange(t, w) // the change is there before it is valid again
 			<-time.After(time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,9 +24,7 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 		"SessionHold.OnLost": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
 			c := virtual(t, srv, opts...)
 			mustHold(t, c).OnLost(func(error) { panic("by the test") })
-			if err := srv.Expire(c.Session().ID); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, srv.Expire(c.Session().ID))
 			synctest.Wait()
 			mustCreate(t, c, "/after", "")
 		},
@@ -38,9 +37,7 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 			observed := framework.WithRetryObserver(func(framework.Retry) { panic("by the test") })
 			c := virtual(t, srv, append(opts, observed)...)
 			srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
-			if _, _, err := c.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(c.Children(t.Context(), "/"))(t)
 		},
 		"WithDialer": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
 			var dials atomic.Int32

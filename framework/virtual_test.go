@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -33,9 +34,7 @@ func TestAReconnectionIsNotMadeToWait(t *testing.T) {
 		for range 20 {
 			srv.Cut()
 			start := time.Now()
-			if _, _, err := c.Children(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(c.Children(t.Context(), "/"))(t)
 			if took := time.Since(start); took > 500*time.Millisecond { // the wire client by itself pauses for a second
 				t.Errorf("usable again after %v", took)
 			}
@@ -82,9 +81,7 @@ func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 					t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
 				}
 				srv.Thaw()
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 			})
 		})
 	}

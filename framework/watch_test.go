@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -16,10 +17,7 @@ import (
 
 func mustWatch(t testing.TB, c *framework.Client, path string, kind framework.WatchKind) *framework.Watch {
 	t.Helper()
-	w, err := c.Watch(t.Context(), path, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(c.Watch(t.Context(), path, kind))(t)
 	t.Cleanup(w.Close)
 	return w
 }
@@ -63,9 +61,7 @@ func TestAWatchTellsWhatChanged(t *testing.T) {
 			if w.Event() != 0 {
 				t.Errorf("event %v before there was one", w.Event())
 			}
-			if err := tc.change(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tc.change())
 			wantEvent(t, w, tc.want)
 		})
 	}
@@ -119,9 +115,7 @@ func TestAbandonedWatchesLeaveOneAtTheServer(t *testing.T) {
 		t.Errorf("the heap grew by %d bytes over 5000 abandoned watches", growth)
 	}
 	w := mustWatch(t, c, "/watched", framework.WatchData)
-	if _, err := c.Set(t.Context(), "/watched", nil, framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), "/watched", nil, framework.AnyVersion))(t)
 	wantEvent(t, w, framework.EventChanged)
 }
 
@@ -148,9 +142,7 @@ func TestWatches_of_one_path_share_one(t *testing.T) {
 	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d watches at the server (%v), want 1", n, err)
 	}
-	if _, err := c.Set(t.Context(), "/shared", nil, framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), "/shared", nil, framework.AnyVersion))(t)
 	for _, w := range watches {
 		wantEvent(t, w, framework.EventChanged)
 	}
@@ -179,9 +171,7 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	g.shut()
 	proxy.Cut()
 	for i := range n {
-		if _, err := other.Set(t.Context(), fmt.Sprintf("%s/%d", dir, i), []byte("new"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Set(t.Context(), fmt.Sprintf("%s/%d", dir, i), []byte("new"), framework.AnyVersion))(t)
 	}
 	var wg sync.WaitGroup // requests that wait for the connection: they must not hide the change
 	for range 20 {
@@ -214,18 +204,12 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 	w := mustWatch(t, c, dir, framework.WatchChildren)
 	id, password := framework.SessionSecret(c)
 	g.shut()
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	g.open()
 	wantEvent(t, w, framework.EventSessionEnded)
 
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	w = mustWatch(t, c, dir, framework.WatchChildren)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
 	wantEvent(t, w, framework.EventSessionEnded)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -35,9 +36,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 		if string(ws[0].Data()) != "1" || string(ws[2].Data()) != "2" {
 			t.Errorf("data %q and %q", ws[0].Data(), ws[2].Data())
 		}
-		if err := c.Delete(t.Context(), "/each/b"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), "/each/b"))
 		<-ws[2].Fired()
 		if got := ws[2].Event(); got != framework.EventDeleted || ws[0].Event() != 0 {
 			t.Errorf("events %v and %v, want deleted alone", got, ws[0].Event())
@@ -112,9 +111,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 			t.Errorf("took %v, want one read's second", took)
 		}
 		watches[0].Data()[0] = 'x' // belongs to this watch alone
-		if _, err := c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion))(t)
 		for i, w := range watches {
 			<-w.Fired()
 			if st, ok := w.Stat(); !ok || st.Version != 0 || w.Event() != framework.EventChanged || i > 0 && string(w.Data()) != "1" {
@@ -153,9 +150,7 @@ func TestWatchEach_continues_where_another_ends(t *testing.T) {
 		defer other.Close()
 		mustCreate(t, other, "/each/a", "1")
 		both.Wait()
-		if err := other.Delete(t.Context(), "/each/a"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), "/each/a"))
 		<-ws[0].Fired()
 		if got := ws[0].Event(); got != framework.EventDeleted {
 			t.Errorf("event %v, want deleted", got)

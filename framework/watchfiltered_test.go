@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,9 +24,7 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 	do := func(op func(t *testing.T, c *framework.Client) error) func(*testing.T, *framework.Client) {
 		return func(t *testing.T, c *framework.Client) {
 			t.Helper()
-			if err := op(t, c); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, op(t, c))
 		}
 	}
 	set := do(func(t *testing.T, c *framework.Client) error {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -39,9 +40,7 @@ func TestWatchIsValid(t *testing.T) {
 			t.Parallel()
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				c := virtual(t, srv)
-				if _, err := c.Create(t.Context(), "/watched", nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.Create(t.Context(), "/watched", nil))(t)
 				w := mustWatch(t, c, "/watched", framework.WatchData)
 				tc.then(t, srv, c, w)
 				if w.Valid() != tc.valid {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -244,9 +245,7 @@ func TestCompressedDataIsCurators(t *testing.T) {
 			t.Errorf("watch of %s: %d bytes, want %d", path, len(w.Data()), len(want))
 		}
 	}
-	if _, err := c.Txn(t.Context(), framework.OpSet("/text", []byte("again"), -1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Txn(t.Context(), framework.OpSet("/text", []byte("again"), -1)))(t)
 	if data, _, err := c.Get(t.Context(), "/text"); err != nil || string(data) != "again" {
 		t.Errorf("%q, %v after a transaction", data, err)
 	}

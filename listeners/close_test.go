@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -22,9 +23,7 @@ func TestCloseDeliversWhatIsQueued(t *testing.T) {
 		q.Notify("lost")
 		q.Notify("closed")
 		start := time.Now()
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Close(t.Context()))
 		if got := time.Since(start); got != 3*time.Second {
 			t.Errorf("Close took %v, want 3s", got)
 		}
@@ -40,9 +39,7 @@ func TestCloseEndsTheAcceptanceOfEvents(t *testing.T) {
 		var a, b, c record[int]
 		remove := q.Add(a.add)
 		for range 2 {
-			if err := q.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, q.Close(t.Context()))
 		}
 		q.Notify(1)
 		q.Add(b.add)()
@@ -61,15 +58,11 @@ func TestClose_again_waits_for_late_listeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := listeners.NewQueued[int](noPanic(t))
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Close(t.Context()))
 		var a record[int]
 		for e := range 3 {
 			q.AddWith(e, func(e int) { <-time.After(time.Second); a.add(e) })
-			if err := q.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, q.Close(t.Context()))
 		}
 		a.check(t, "they", 0, 1, 2)
 	})
@@ -174,9 +167,7 @@ func TestClose_when_its_context_ends_with_the_listeners(t *testing.T) {
 			q.Add(func(int) { <-release })
 			q.Notify(1)
 			ctx := dying{t.Context(), func() { close(release); synctest.Wait() }}
-			if err := q.Close(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, q.Close(ctx))
 		}
 	})
 }
@@ -286,9 +277,7 @@ func TestCloseWaitsForAListenerThatEndsItsGoroutine(t *testing.T) {
 		})
 		q.Notify(1)
 		q.Notify(2)
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Close(t.Context()))
 		a.check(t, "the listener", 1, 2)
 	})
 }

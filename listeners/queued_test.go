@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -46,9 +47,7 @@ func TestQueued_shows_all_listeners_one_order(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := q.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Close(t.Context()))
 
 	want := records[0].events()
 	latest := make(map[int]int)
@@ -152,9 +151,7 @@ func TestQueuedGoesOnWhenAListenerEndsItsGoroutine(t *testing.T) {
 		for e := range 5 {
 			q.Notify(e)
 		}
-		if err := q.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Close(t.Context()))
 		a.check(t, "the listener", 0, 1, 2, 3)
 	})
 }
@@ -221,9 +218,7 @@ func TestQueuedAddWith_under_the_states_lock(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	if err := q.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Close(t.Context()))
 	for i := range records {
 		seen := records[i].events()
 		if len(seen) == 0 || seen[len(seen)-1] != 1000 {
@@ -251,9 +246,7 @@ func TestQueuedFirstEventPrecedesConcurrentOnes(t *testing.T) {
 		q.AddWith(-1, records[i].add)
 	}
 	wg.Wait()
-	if err := q.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Close(t.Context()))
 	for i := range records {
 		seen := records[i].events()
 		if len(seen) == 0 || slices.Index(seen, -1) != 0 || slices.Contains(seen[1:], -1) {

@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestTheDrawingsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	for _, d := range drawings() {
 		path := filepath.Join("..", "img", d.name)
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(os.ReadFile(path))(t)
 		if string(got) != d.draw() {
 			t.Errorf("%s is not what this program draws: run make drawings", path)
 		}

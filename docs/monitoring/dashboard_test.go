@@ -6,6 +6,8 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A dashboard is what is checked of one.
@@ -31,14 +33,9 @@ var values = regexp.MustCompile(`^label_values\(([a-z_]+), ([a-z_]+)\)$`)
 
 func TestTheDashboardUsesDocumentedMetrics(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("dashboard.json"))(t)
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &d))
 	labels, metricOf := documented(t)
 	used := make(map[string]bool)
 	use := func(where, series string, with []string) {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // Prometheus' own tool checks the rules, and runs their tests. On a build server it must be there.
@@ -61,9 +63,6 @@ func TestTheRulesUseDocumentedMetrics(t *testing.T) {
 
 func text(t *testing.T, file string) string {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(file))(t)
 	return string(content)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // prometheusName returns the name that OpenTelemetry's exporters give a metric, without
@@ -27,10 +28,7 @@ func documented(t *testing.T) (labels map[string]map[string]bool, metricOf map[s
 	t.Helper()
 	labels, metricOf = make(map[string]map[string]bool), make(map[string]string)
 	for _, section := range []string{"Client", "Locks", "Kept nodes"} {
-		rows, err := doctable.Read("../observability.md", section, "metric")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(doctable.Read("../observability.md", section, "metric"))(t)
 		for _, row := range rows {
 			metric, unit := doctable.Code(row["metric"])[0], doctable.Code(row["unit"])[0]
 			series := []string{""}

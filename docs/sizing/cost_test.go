@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -63,14 +64,9 @@ func costClients(b *testing.B, e *zktest.Ensemble) []*framework.Client {
 	b.Helper()
 	var clients []*framework.Client
 	for range costSessions {
-		c, err := framework.NewClient(e.Addr())
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(e.Addr()))(b)
 		b.Cleanup(func() { _ = c.Close() })
-		if err := c.AwaitConnected(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, c.AwaitConnected(b.Context()))
 		clients = append(clients, c)
 	}
 	return clients

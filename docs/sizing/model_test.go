@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -21,10 +22,7 @@ import (
 // The page shows what the program prints.
 func TestThePageShowsTheTable(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../sizing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../sizing.md"))(t)
 	var printed bytes.Buffer
 	table(&printed, reference, examples())
 	if !strings.Contains(string(page), "\n"+printed.String()) {
@@ -72,21 +70,13 @@ func links(t *testing.T, n int) []*link {
 			return server.Dial(ctx, "tcp", server.Addr())
 		})
 		proxy.SetLatency(time.Millisecond)
-		c, err := framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(reference.timeout))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(reference.timeout)))(t)
 		t.Cleanup(func() { _ = c.Close() })
-		mutex, err := lock.NewMutex(c, "/sizing/lock")
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutex := must.Get(lock.NewMutex(c, "/sizing/lock"))(t)
 		all = append(all, &link{proxy, mutex})
 	}
 	// The directory is made once; it is not part of what a lock costs.
-	if err := all[0].lock(t).Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, all[0].lock(t).Release(t.Context()))
 	for _, l := range all {
 		l.proxy.ResetRequests()
 	}
@@ -107,9 +97,7 @@ func TestTheModelKnowsWhatAFreeLockCosts(t *testing.T) {
 		const rounds = 100
 		l := links(t, 1)[0]
 		for range rounds {
-			if err := l.lock(t).Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, l.lock(t).Release(t.Context()))
 		}
 		holds(t, "writes of a free lock", l.writes()/rounds, writesPerLock)
 		holds(t, "reads of a free lock", l.reads()/rounds, readsPerLock)
@@ -117,9 +105,7 @@ func TestTheModelKnowsWhatAFreeLockCosts(t *testing.T) {
 		for range rounds {
 			lease := l.lock(t)
 			<-time.After(2 * holdNoticed)
-			if err := lease.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lease.Release(t.Context()))
 		}
 		holds(t, "reads of a lock that is held for a while", l.reads()/rounds, readsPerLock+readsPerHold)
 	})
@@ -143,9 +129,7 @@ func TestTheModelKnowsWhatWaitingCosts(t *testing.T) {
 			}()
 			<-time.After(10 * time.Millisecond) // in line, one after the other
 		}
-		if err := first.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, first.Release(t.Context()))
 		var writes, reads float64
 		for range waiters {
 			<-done
@@ -172,9 +156,7 @@ func TestTheModelKnowsWhatHoldingCosts(t *testing.T) {
 			t.Errorf("%d syncs", n)
 		}
 		holds(t, "pings per session timeout", float64(l.proxy.Count(fault.Ping))/periods, pingsPerT)
-		if err := lease.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lease.Release(t.Context()))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -16,13 +17,8 @@ func TestProbes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t)
-		client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := client.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		client := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
+		must.OK(t, client.AwaitConnected(t.Context()))
 		ready, live := health.Ready(client, time.Second), health.Live(client)
 		want := func(when string, readyCode int, readyText string, liveCode int) {
 			t.Helper()
@@ -50,23 +46,16 @@ func TestProbes(t *testing.T) {
 		synctest.Wait()
 		want("cut", 503, "zookeeper: Suspended: not_connected\n", 200)
 		server.Accept()
-		if err := client.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.AwaitConnected(t.Context()))
 		want("connected again", 200, "zookeeper: Connected\n", 200)
-		if err := client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.Close())
 		want("closed", 503, "zookeeper: Closed: client_closed\n", 503)
 	})
 }
 
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
-	client, err := framework.NewClient("zookeeper.test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(framework.NewClient("zookeeper.test"))(t)
 	defer client.Close()
 	for name, fn := range map[string]func(){
 		"Ready without a client": func() { health.Ready(nil, time.Second) },

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/internal/must"
 )
 
 const page = "# Page\n\n## One\n\n| name | what |\n|---|---|\n| `a` | other |\n\n## Two\n\n| name | what |\n|:--|--:|\n" +
@@ -15,9 +16,7 @@ const page = "# Page\n\n## One\n\n| name | what |\n|---|---|\n| `a` | other |\n\
 func TestReadFindsTheRowsOfOneTable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(page), 0o600))
 	rows, err := doctable.Read(file, "Two", "name")
 	want := []doctable.Row{{"name": "`x`, `y`", "what": "first"}, {"name": "z", "what": "second"}}
 	if err != nil || !reflect.DeepEqual(rows, want) {

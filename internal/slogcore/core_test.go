@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/zapctx"
 )
@@ -76,9 +77,7 @@ func lines(t *testing.T, out *bytes.Buffer) (all []map[string]any) {
 	t.Helper()
 	for line := range bytes.Lines(out.Bytes()) {
 		var one map[string]any
-		if err := json.Unmarshal(line, &one); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &one))
 		all = append(all, one)
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -155,9 +156,7 @@ func TestEndedContext_with_any_cause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		if _, err := c.Create(t.Context(), "/there", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), "/there", nil))(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(framework.ErrNoNode)
 		check := func(what string, err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -23,9 +24,7 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 			c := virtualClient(t, srv, slow)
 			srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.CutBefore})
 			began := time.Now()
-			if _, _, err := c.Exists(t.Context(), "/"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(c.Exists(t.Context(), "/"))(t)
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("took %v, want less than 5 s: the connection was away for a moment", took)
 			}

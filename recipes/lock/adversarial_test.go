@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
@@ -193,9 +194,7 @@ func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
 		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
 		const n = 8
 		for range n {
-			if _, err := m.Lock(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Lock(ctx))(t)
 		}
 		start := make(chan struct{})
 		var all sync.WaitGroup
@@ -227,9 +226,7 @@ func TestTryLock_takes_over_its_owners_attempt(t *testing.T) {
 		m := newMutex(t, c, path)
 		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
 		// The directory exists, so it is listed once before the znode is created and once behind it.
-		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		slow := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply, Skip: 1})
 		first, cancel := context.WithCancel(owner)
 		var all sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -26,13 +27,9 @@ func TestWipedServer_is_listed(t *testing.T) {
 			c := newClient(t, before.Addr(), framework.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 				return serves.Load().Dial(ctx, network, address)
 			}))
-			if _, err := c.Create(t.Context(), path, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), path, nil))(t)
 			for range prior {
-				if _, err := c.Set(t.Context(), path, nil, framework.AnyVersion); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.Set(t.Context(), path, nil, framework.AnyVersion))(t)
 			}
 			m := newMutex(t, c, path)
 			mustRelease(t, mustLock(t, m))

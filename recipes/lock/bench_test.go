@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -22,19 +23,11 @@ func BenchmarkReentry(b *testing.B) {
 	}
 	for name, ctx := range owners {
 		b.Run(name, func(b *testing.B) {
-			lease, err := m.Lock(ctx)
-			if err != nil {
-				b.Fatal(err)
-			}
+			lease := must.Get(m.Lock(ctx))(b)
 			b.ReportAllocs()
 			for b.Loop() {
-				again, err := m.Lock(ctx)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := again.Release(ctx); err != nil {
-					b.Fatal(err)
-				}
+				again := must.Get(m.Lock(ctx))(b)
+				must.OK(b, again.Release(ctx))
 			}
 			mustRelease(b, lease)
 		})
@@ -55,9 +48,7 @@ func BenchmarkUncontendedInSteps(b *testing.B) {
 	ctx := b.Context()
 	m := newMutex(b, c, "/bench/steps")
 	const dir, inARow = "/bench/steps-bare", 200 // as a lock without contention is used
-	if _, err := c.Create(ctx, dir, nil, framework.WithParents()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(c.Create(ctx, dir, nil, framework.WithParents()))(b)
 	node := []framework.CreateOption{framework.Ephemeral(), framework.Sequential(), framework.Protected()}
 	var names []string
 	steps := []struct {
@@ -82,9 +73,7 @@ func BenchmarkUncontendedInSteps(b *testing.B) {
 		for i, step := range steps {
 			for range inARow {
 				start := time.Now()
-				if err := step.do(); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, step.do())
 				took[i] = append(took[i], time.Since(start))
 			}
 		}
@@ -113,24 +102,14 @@ func BenchmarkUncontended(b *testing.B) {
 	b.Run("mutex", func(b *testing.B) {
 		m := newMutex(b, c, "/bench/uncontended")
 		for b.Loop() {
-			lease, err := m.Lock(ctx)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := lease.Release(ctx); err != nil {
-				b.Fatal(err)
-			}
+			lease := must.Get(m.Lock(ctx))(b)
+			must.OK(b, lease.Release(ctx))
 		}
 	})
 	b.Run("create+delete", func(b *testing.B) {
 		for b.Loop() {
-			path, err := c.Create(ctx, "/bench-bare", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := c.Delete(ctx, path); err != nil {
-				b.Fatal(err)
-			}
+			path := must.Get(c.Create(ctx, "/bench-bare", nil))(b)
+			must.OK(b, c.Delete(ctx, path))
 		}
 	})
 }

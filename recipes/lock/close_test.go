@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -42,9 +43,7 @@ func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
 					c := virtualClient(t, srv)
 					held.Store(mustLock(t, k.lock(t, c, path)))
 					await(time.Second)
-					if err := c.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, c.Close())
 					if gone.Load() != 1 {
 						t.Errorf("the znode went %d times, want once", gone.Load())
 					}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -21,16 +22,10 @@ func nearTheEnd(t *testing.T, path string, before int32, opts ...zkserver.Option
 	t.Helper()
 	srv := virtualServer(t, opts...)
 	operator := virtualClient(t, srv)
-	if _, err := operator.Create(t.Context(), path, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Create(t.Context(), path, nil))(t)
 	// A child keeps the directory, and with that the counter.
-	if _, err := operator.Create(t.Context(), path+"/keep", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := srv.SetNextSequence(path, math.MaxInt32-before); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Create(t.Context(), path+"/keep", nil))(t)
+	must.OK(t, srv.SetNextSequence(path, math.MaxInt32-before))
 	return srv
 }
 

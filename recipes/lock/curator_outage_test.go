@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -38,9 +39,7 @@ func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
 			t.Fatalf("state %v without a server", state)
 		}
 		srv.Accept()
-		if err := c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.AwaitConnected(t.Context()))
 		mustWait(t, "whoever waits for the holder", done)
 		if err := held.Err(); err != nil {
 			t.Errorf("the holder's lease: %v", err)
@@ -103,9 +102,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv, framework.WithRetry(retry.Never()))
 		blind := framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}
-		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
 		failing := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
 		lease, err := newMutex(t, c, path, lock.WithACL(framework.OpenACL()...)).Lock(t.Context())
 		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
@@ -139,9 +136,7 @@ func TestCuratorEnsembleIsReplaced(t *testing.T) {
 		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
 			t.Errorf("TryLock without an ensemble: %v, %v", lease, err)
 		}
-		if err := c.SetServers(latter); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.SetServers(latter))
 		again := mustLock(t, m)
 		if found := znodesBelow(servers[latter], path); len(found) != 1 || found[0] != again.Node() {
 			t.Errorf("the other ensemble has %q, want %s", found, again.Node())
@@ -240,10 +235,7 @@ func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
 		var clients [2]*framework.Client
 		var waiting [2]<-chan result
 		for i := range clients {
-			c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second))))(t)
 			defer c.Close()
 			clients[i], waiting[i] = c, lockLater(t.Context(), newMutex(t, c, "/curator/early"))
 		}

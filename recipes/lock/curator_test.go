@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -54,10 +55,7 @@ func TestCuratorNamespace(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
-		spaced, err := c.Namespace("curator-namespace")
-		if err != nil {
-			t.Fatal(err)
-		}
+		spaced := must.Get(c.Namespace("curator-namespace"))(t)
 		held := mustLock(t, newMutex(t, spaced, "/a/lock"))
 		if n := len(contenders(t, c, "/curator-namespace/a/lock")); n != 1 {
 			t.Errorf("%d contenders below the namespace, want 1", n)
@@ -98,10 +96,7 @@ func TestCuratorACLs(t *testing.T) {
 		check(lease, map[string][]framework.ACL{
 			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
 		})
-		rw, err := lock.NewRWMutex(c, "/curator-acl-given/lock", lock.WithACL(some...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rw := must.Get(lock.NewRWMutex(c, "/curator-acl-given/lock", lock.WithACL(some...)))(t)
 		lease = mustLock(t, rw.Write())
 		check(lease, map[string][]framework.ACL{
 			"/curator-acl-given": some, "/curator-acl-given/lock": some, lease.Node(): some,
@@ -140,10 +135,7 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(blind)); err != nil && !errors.Is(err, framework.ErrNodeExists) {
 			t.Fatal(err)
 		}
-		before, _, err := c.Exists(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before, _ := must.Get2(c.Exists(t.Context(), path))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
 		m := newMutex(t, c, path, lock.WithACL(framework.OpenACL()...))
@@ -169,10 +161,7 @@ func TestCuratorDataIsCopied(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		data := []byte("first")
-		rw, err := lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata())
-		if err != nil {
-			t.Fatal(err)
-		}
+		rw := must.Get(lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata()))(t)
 		copy(data, "later")
 		for _, side := range []lock.Locker{rw.Write(), rw.Read()} {
 			lease := mustLock(t, side)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -112,9 +113,7 @@ func TestAnOperatorDeletesThePredecessor(t *testing.T) {
 		middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
 		last := lockLater(t.Context(), newMutex(t, c, path))
 		synctest.Wait()
-		if err := operator.Delete(t.Context(), middle); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, operator.Delete(t.Context(), middle))
 		synctest.Wait()
 		for name, done := range map[string]<-chan result{"first": first, "last": last} {
 			select {

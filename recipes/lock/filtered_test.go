@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -22,9 +23,7 @@ func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower
 // closeTo takes every permission on the znode from all but the operator.
 func closeTo(t *testing.T, operator *framework.Client, path string) {
 	t.Helper()
-	if _, err := operator.SetACL(t.Context(), path, []framework.ACL{digest("operator", "secret", framework.PermAll)}, framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.SetACL(t.Context(), path, []framework.ACL{digest("operator", "secret", framework.PermAll)}, framework.AnyVersion))(t)
 }
 
 func newOperator(t *testing.T, w *zkenv.Env) *framework.Client {
@@ -133,12 +132,8 @@ func TestChangeOfTheLeasesUnseen(t *testing.T) {
 		closeTo(t, operator, path+"/leases")
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
-		if err := held.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := operator.SetACL(t.Context(), path+"/leases", framework.OpenACL(), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, held.Release(ctx))
+		must.Get(operator.SetACL(t.Context(), path+"/leases", framework.OpenACL(), framework.AnyVersion))(t)
 		mustRelease(t, receive(t, done, "the grant").lease)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -230,9 +231,7 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 			t.Fatal(found, err)
 		}
 		srv.Frontend(2).LagBy(200 * time.Millisecond)
-		if err := operator.Delete(t.Context(), found[1].Path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, operator.Delete(t.Context(), found[1].Path))
 		mustRelease(t, held)
 		next := mustLock(t, newMutex(t, holder, path))
 		select {
@@ -253,12 +252,8 @@ func TestHandOffWhereTheCounterWraps(t *testing.T) {
 		const path = "/handoff/wraps"
 		srv := virtualServer(t, zkserver.WithSequenceWrap())
 		c := virtualClient(t, srv)
-		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		if err := srv.SetNextSequence(path, math.MaxInt32-2); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		must.OK(t, srv.SetNextSequence(path, math.MaxInt32-2))
 		held := mustLock(t, newMutex(t, c, path))
 		var queued []<-chan result
 		for range 6 {
@@ -287,11 +282,8 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		curator := virtualClient(t, srv)
 		create := func(name string, more ...framework.CreateOption) string {
 			t.Helper()
-			node, err := curator.Create(t.Context(), path+"/"+name, nil,
-				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must.Get(curator.Create(t.Context(), path+"/"+name, nil,
+				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...))(t)
 			return node
 		}
 		writing := create("__WRIT__", framework.Sequential())
@@ -305,9 +297,7 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		_ = first
 		synctest.Wait()
 		reading := create("__READ__" + digits(writing))
-		if err := curator.Delete(t.Context(), writing); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, curator.Delete(t.Context(), writing))
 		mustRelease(t, receive(t, reader, "the reader behind").lease)
 		synctest.Wait()
 		select {
@@ -315,9 +305,7 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 			t.Fatalf("a writer is granted beside a reader: %+v", got)
 		default:
 		}
-		if err := curator.Delete(t.Context(), reading); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, curator.Delete(t.Context(), reading))
 		mustRelease(t, receive(t, writer, "the writer").lease)
 		mustRelease(t, receive(t, first, "the next writer").lease)
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,27 +26,19 @@ const generous = 30 * time.Second
 func newClient(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	opts = append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)
-	c, err := framework.NewClient(connect, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(connect, opts...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 
 func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Mutex {
 	t.Helper()
-	m, err := lock.NewMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, path, opts...))(t)
 	return m
 }
 
@@ -68,26 +61,19 @@ func mustLock(t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
 	defer cancel()
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(l.Lock(ctx))(t)
 	return lease
 }
 
 func mustRelease(t testing.TB, l *lock.Lease) {
 	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Release(t.Context()))
 }
 
 // contenders returns the names in the lock's directory, as c sees them after a sync.
 func contenders(t testing.TB, c *framework.Client, path string) []string {
 	t.Helper()
-	if err := c.Sync(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(t.Context(), path))
 	if _, ok, err := c.Exists(t.Context(), path); err != nil || !ok {
 		return nil
 	}
@@ -135,10 +121,7 @@ func receive[T any](t testing.TB, ch <-chan T, what string) T {
 
 func newLocal(t testing.TB, m *lock.Mutex, max int) *lock.Local {
 	t.Helper()
-	l, err := lock.NewLocal(m, max)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(lock.NewLocal(m, max))(t)
 	return l
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -98,9 +99,7 @@ func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 		lease := receive(t, waiter, "the lock").lease
 		for range 3 {
 			count := asked(srv)
-			if _, err := operator.Set(t.Context(), lease.Node(), []byte("something"), framework.AnyVersion); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(operator.Set(t.Context(), lease.Node(), []byte("something"), framework.AnyVersion))(t)
 			<-time.After(time.Hour)
 			if n := count(); n != 2 {
 				t.Errorf("%d requests, want the write and one look", n)

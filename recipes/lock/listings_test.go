@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -142,9 +143,7 @@ func TestSharedListingInALostSession(t *testing.T) {
 		if held.Hits() == 0 {
 			t.Error("no listing was held up")
 		}
-		if err := srv.Expire(c.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.Expire(c.Session().ID))
 		held.Release()
 		synctest.Wait()
 		mustRelease(t, holder)
@@ -159,12 +158,9 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
-		_, err := operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
+		must.Get(operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
 			digest("operator", "secret", framework.PermAll),
-			framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+			framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"})))(t)
 		m := newMutex(t, virtualClient(t, srv), path)
 		for range attempts {
 			done := lockLater(t.Context(), m)

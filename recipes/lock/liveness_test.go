@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -111,19 +112,14 @@ func TestOtherLibrariesContend(t *testing.T) {
 		c := w.Client(t)
 		for i, prefix := range []string{"lock-", "_c_0123456789abcdef0123456789abcdef-lock-"} {
 			path := fmt.Sprint(path, i)
-			node, err := c.Create(t.Context(), path+"/"+prefix, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents())
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must.Get(c.Create(t.Context(), path+"/"+prefix, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 			m := newMutex(t, c, path)
 			if _, err := m.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 				t.Errorf("TryLock behind %s: %v, want ErrHeld", node, err)
 			}
 			done := lockLater(t.Context(), m)
 			awaitContenders(t, c, path, 2)
-			if err := c.Delete(t.Context(), node); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Delete(t.Context(), node))
 			mustRelease(t, granted(t, done, "the lock"))
 		}
 	})

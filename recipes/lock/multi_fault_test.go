@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -153,10 +154,7 @@ func TestMultiUndoesInReverse(t *testing.T) {
 		var told []string
 		var locks []lock.Locker
 		for _, path := range slices.Backward(paths) {
-			exclusive, err := lock.NewUnfairMutex(c, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exclusive := must.Get(lock.NewUnfairMutex(c, path))(t)
 			locks = append(locks, &foreign{Locker: exclusive, path: path, told: func(what string) {
 				mu.Lock()
 				defer mu.Unlock()

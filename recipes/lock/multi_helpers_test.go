@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 func newMulti(t testing.TB, locks ...lock.Locker) *lock.Multi {
 	t.Helper()
-	m, err := lock.NewMulti(locks...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMulti(locks...))(t)
 	return m
 }
 
@@ -42,10 +40,7 @@ func numbered(dir string, n int) []string {
 func keepDirectories(t testing.TB, c *framework.Client, paths []string) {
 	t.Helper()
 	for _, path := range paths {
-		_, err := c.Create(t.Context(), path+"/kept", nil, framework.WithParents(), framework.Idempotent())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path+"/kept", nil, framework.WithParents(), framework.Idempotent()))(t)
 	}
 }
 

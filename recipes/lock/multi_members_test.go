@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -41,18 +42,9 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		one, two := w.Client(t), w.Client(t)
-		view, err := one.Namespace("kinds")
-		if err != nil {
-			t.Fatal(err)
-		}
-		semaphore, err := lock.NewSemaphoreMutex(one, "/kinds/semaphore")
-		if err != nil {
-			t.Fatal(err)
-		}
-		exclusive, err := lock.NewUnfairMutex(two, "/kinds/exclusive")
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(one.Namespace("kinds"))(t)
+		semaphore := must.Get(lock.NewSemaphoreMutex(one, "/kinds/semaphore"))(t)
+		exclusive := must.Get(lock.NewUnfairMutex(two, "/kinds/exclusive"))(t)
 		both := newReadWrite(t, one, "/kinds/both")
 		m := newMulti(t, exclusive, both.Read(), newReadWrite(t, two, "/kinds/read").Read(), semaphore,
 			newMutex(t, view, "/view"), newMutex(t, two, "/kinds/two"), both.Write(), newMutex(t, one, "/kinds/one"),
@@ -65,10 +57,7 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 			mustBeHeld(asOwner(t, "stranger"), t, m)
 			mustRelease(t, lease)
 		}
-		lease, err := m.TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(m.TryLock(t.Context()))(t)
 		mustRelease(t, lease)
 		for _, path := range []string{"/both", "/read", "/semaphore/locks", "/semaphore/leases", "/view", "/two", "/one", "/foreign"} {
 			awaitContenders(t, one, "/kinds"+path, 0)

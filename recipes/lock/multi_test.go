@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -54,10 +55,7 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
-		view, err := c.Namespace("b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(c.Namespace("b"))(t)
 		rw := newReadWrite(t, c, "/c")
 		m := newMulti(t, rw.Read(), newMutex(t, c, "/d"), newMulti(t, newMutex(t, c, "/c0"), newMutex(t, c, "/a")),
 			&foreign{path: "/b/1"}, newMutex(t, view, "/2"), rw.Write())

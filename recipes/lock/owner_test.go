@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -105,10 +106,7 @@ func TestExplicitOwnerTravels(t *testing.T) {
 		if o, ok := lock.OwnerFromContext(ctx); !ok || o.String() != "workers" {
 			t.Errorf("owner %v, %v; want workers", o, ok)
 		}
-		lease, err := m.Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(m.Lock(ctx))(t)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			again, err := m.Lock(ctx)
@@ -228,9 +226,7 @@ func TestUnlock(t *testing.T) {
 		mustLock(t, m)
 		mustLock(t, m)
 		for want := 1; want >= 0; want-- {
-			if err := m.Unlock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, m.Unlock(t.Context()))
 			if n := m.Held(t.Context()); n != want {
 				t.Errorf("held %d times, want %d", n, want)
 			}

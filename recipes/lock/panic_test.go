@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -152,9 +153,7 @@ func TestAPanicOfARevocationIsLogged(t *testing.T) {
 			}
 		})))
 		for range 2 {
-			if err := lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()))
 			await(time.Second)
 		}
 		if n := calls.Load(); n != 2 {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -60,11 +61,8 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 	t.Helper()
 	server := zkserver.Run(t)
 	connect := func(user, password string) *framework.Client {
-		c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
-			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
+			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password))))(t)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
@@ -78,10 +76,7 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 		t.Fatal(err)
 	}
 	mutex := func() *lock.Mutex {
-		m, err := lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(framework.CreatorACL()...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(framework.CreatorACL()...)))(t)
 		return m
 	}
 	return mutex(), mutex()

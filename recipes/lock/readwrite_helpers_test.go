@@ -8,16 +8,14 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func newReadWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw, err := lock.NewRWMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rw := must.Get(lock.NewRWMutex(c, path, opts...))(t)
 	return rw
 }
 
@@ -32,10 +30,7 @@ func mustLockAs(ctx context.Context, t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, generous)
 	defer cancel()
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(l.Lock(ctx))(t)
 	return lease
 }
 
@@ -87,16 +82,11 @@ func digits(node string) string { return node[strings.LastIndex(node, "_")+1:] }
 // createNode creates a znode as another process would, and returns its path.
 func createNode(t testing.TB, c *framework.Client, path string, opts ...framework.CreateOption) string {
 	t.Helper()
-	node, err := c.Create(t.Context(), path, nil, append(opts, framework.Ephemeral(), framework.WithParents())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must.Get(c.Create(t.Context(), path, nil, append(opts, framework.Ephemeral(), framework.WithParents())...))(t)
 	return node
 }
 
 func deleteNode(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
-	if err := c.Delete(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), path))
 }

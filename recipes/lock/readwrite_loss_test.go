@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
@@ -130,9 +131,7 @@ func TestADowngradeInTheNextSessionQueuesAsOthersDo(t *testing.T) {
 	zktest.Eventually(t, generous, "the loss of the connection", func() bool { return c.State() == framework.Suspended })
 	reader := lockLater(one, rw.Read())
 	mustWait(t, "the reader without a connection", reader)
-	if err := zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
 	proxy.ResetRequests()
 	proxy.Heal()
 	reading := granted(t, reader, "the read side in the next session")

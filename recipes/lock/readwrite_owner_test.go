@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
@@ -110,9 +111,7 @@ func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 	session := sessionOf(t, proxy, dying.Session().ID)
 	proxy.Refuse()
 	proxy.Cut()
-	if err := zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
 	mustRelease(t, granted(t, reader, "the reader behind the dead"))
 	mustRelease(t, held)
 	if err := dying.Close(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -35,10 +36,7 @@ func TestReadWriteParticipants(t *testing.T) {
 	rw := newReadWrite(t, c, path, lock.WithData([]byte("of the test")))
 	check := func(what string, want ...shown) {
 		t.Helper()
-		found, err := rw.Participants(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(rw.Participants(t.Context()))(t)
 		if got := show(found); !slices.Equal(got, want) {
 			t.Errorf("%s: participants %v, want %v", what, got, want)
 		}

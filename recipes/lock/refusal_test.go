@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -30,18 +31,14 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 		if !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
 			t.Errorf("behind another: %v, want ErrHeld and nothing else", err)
 		}
-		if err := other.Delete(t.Context(), ahead); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), ahead))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := m.TryLock(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		// No client may create in the queue.
-		if _, err := other.SetACL(t.Context(), path+"/locks", framework.ReadOnlyACL(), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.SetACL(t.Context(), path+"/locks", framework.ReadOnlyACL(), framework.AnyVersion))(t)
 		if _, err := m.TryLock(t.Context()); !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("without the right to queue: %v, want ErrNoAuth", err)
 		}
@@ -64,9 +61,7 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 			refused <- err
 		}()
 		<-entering.Hit() // it has listed, and found no other contender
-		if _, err := other.Create(t.Context(), path+"/leases/another", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Create(t.Context(), path+"/leases/another", nil, framework.WithParents()))(t)
 		entering.Release()
 		if err := <-refused; !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
 			t.Errorf("refused with %v, want ErrHeld and nothing else", err)

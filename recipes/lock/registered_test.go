@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -37,9 +38,7 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 				if n := lock.Registered(c); n == 0 && name == "Multi" {
 					t.Error("the registry is empty while the locks are held")
 				}
-				if err := srv.Expire(c.Session().ID); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, srv.Expire(c.Session().ID))
 				for _, lease := range held {
 					receive(t, lease.Lost(), "the loss")
 				}

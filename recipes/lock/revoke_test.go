@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -27,28 +28,21 @@ func mustNotCall(t testing.TB, calls <-chan *lock.Lease, why string) {
 
 func mustRevoke(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
-	if err := lock.Revoke(t.Context(), c, path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Revoke(t.Context(), c, path))
 }
 
 // setData does what a process without this package does.
 func setData(t testing.TB, c *framework.Client, path string, data []byte) {
 	t.Helper()
-	if _, err := c.Set(t.Context(), path, data, framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), path, data, framework.AnyVersion))(t)
 }
 
 // participantsOf returns l's participants.
 func participantsOf(t testing.TB, l lock.Locker) []lock.Participant {
 	t.Helper()
-	found, err := l.(interface {
+	found := must.Get(l.(interface {
 		Participants(ctx context.Context) ([]lock.Participant, error)
-	}).Participants(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	}).Participants(t.Context()))(t)
 	return found
 }
 
@@ -81,10 +75,7 @@ func TestRevokeWritesCuratorsRequest(t *testing.T) {
 	server := zktest.Shared(t)
 	curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
 	node := createNode(t, curator, "/revoke/curators/_c_00000000-0000-4000-8000-000000000000-lock-", framework.Sequential())
-	asked, err := curator.Watch(t.Context(), node, framework.WatchData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(curator.Watch(t.Context(), node, framework.WatchData))(t)
 	defer asked.Close()
 	mustRevoke(t, c, node)
 	receive(t, asked.Fired(), "the watch of Curator's holder")
@@ -110,12 +101,8 @@ func TestCuratorsRequestsAreHeeded(t *testing.T) {
 	m := newMutex(t, c, "/revoke/heeded", option)
 	var compressed bytes.Buffer
 	w := gzip.NewWriter(&compressed)
-	if _, err := w.Write([]byte("__REVOKE__")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write([]byte("__REVOKE__")))(t)
+	must.OK(t, w.Close())
 	for name, data := range map[string][]byte{"plain": []byte("__REVOKE__"), "compressed": compressed.Bytes()} {
 		lease := mustLock(t, m)
 		setData(t, curator, lease.Node(), data)
@@ -164,9 +151,7 @@ func TestEachRequestIsReportedOnce(t *testing.T) {
 		receive(t, calls, "the call for the first request")
 		proxy.Cut()
 		zktest.Eventually(t, generous, "the reconnection", func() bool { return len(proxy.Sessions()) == 1 })
-		if err := c.Sync(t.Context(), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Sync(t.Context(), "/"))
 		mustNotCall(t, calls, "nobody has asked again")
 		mustRevoke(t, other, lease.Node())
 		receive(t, calls, "the call for the second request")
@@ -198,10 +183,7 @@ func TestAnOwnersOldestLeaseIsTold(t *testing.T) {
 func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
-	c, err := framework.NewClient(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(server.Addr()))(t)
 	called, released, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	m := newMutex(t, c, "/revoke/blocking", lock.WithRevocation(func(*lock.Lease) {
 		close(called)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -110,15 +111,10 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 		curator := w.Client(t)
 		create := func(name string) (node string, remove func()) {
 			t.Helper()
-			node, err := curator.Create(t.Context(), path+name, []byte("10.1.2.3"), framework.Ephemeral(), framework.Sequential(), framework.WithParents())
-			if err != nil {
-				t.Fatal(err)
-			}
+			node = must.Get(curator.Create(t.Context(), path+name, []byte("10.1.2.3"), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 			return node, func() {
 				t.Helper()
-				if err := curator.Delete(t.Context(), node); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, curator.Delete(t.Context(), node))
 			}
 		}
 		m := newSemaphoreMutex(t, w.Client(t), path)
@@ -154,17 +150,13 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 		path := anyPath("/semaphore/foreign")
 		c := w.Client(t)
 		for _, node := range []string{"/locks/foreign", "/leases/foreign"} {
-			if _, err := c.Create(t.Context(), path+node, nil, framework.WithParents()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), path+node, nil, framework.WithParents()))(t)
 		}
 		m := newSemaphoreMutex(t, c, path)
 		mustRefuse(t, m)
 		done := lockLater(t.Context(), m)
 		awaitContenders(t, c, path+"/leases", 2)
-		if err := c.Delete(t.Context(), path+"/leases/foreign"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), path+"/leases/foreign"))
 		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
@@ -183,9 +175,7 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 		awaitContenders(t, operator, path+"/leases", 2)
 		for _, name := range contenders(t, operator, path+"/leases") {
 			if node := path + "/leases/" + name; node != held.Node() {
-				if err := operator.Delete(t.Context(), node); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, operator.Delete(t.Context(), node))
 			}
 		}
 		awaitContenders(t, operator, path+"/leases", 2)
@@ -193,9 +183,7 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 		awaitQueued(t, operator, path, 2)
 		queued := contenders(t, operator, path+"/locks")
 		slices.SortFunc(queued, func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
-		if err := operator.Delete(t.Context(), path+"/locks/"+queued[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, operator.Delete(t.Context(), path+"/locks/"+queued[0]))
 		awaitQueued(t, operator, path, 2)
 		mustRelease(t, held)
 		mustRelease(t, granted(t, second, "the lock for the second"))

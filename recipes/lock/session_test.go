@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -50,9 +51,7 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 		receive(t, cut.Hit(), "the create")
 		receive(t, hang.Hit(), "the search for its node")
 		name := createdName(t, way.Proxy)
-		if _, err := other.Create(t.Context(), name+"0000000000", nil, framework.Ephemeral(), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Create(t.Context(), name+"0000000000", nil, framework.Ephemeral(), framework.WithParents()))(t)
 		hang.Release()
 		awaitContenders(t, other, path, 2)
 		if names := contenders(t, other, path); !strings.HasPrefix(names[0], name[len(path)+1:]) {
@@ -63,9 +62,7 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 			t.Fatalf("granted %v (%v) behind a foreign node", got.lease, got.err)
 		default:
 		}
-		if err := other.Delete(t.Context(), name+"0000000000"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), name+"0000000000"))
 		got := receive(t, done, "the lock once the other node is gone")
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -110,9 +107,7 @@ func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framew
 	session := sessionOf(t, proxy, c.Session().ID)
 	proxy.Refuse()
 	proxy.Cut()
-	if err := zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
 	proxy.Heal()
 }
 
@@ -156,9 +151,7 @@ func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 		awaitWait(t, nextWay, path)
 		for range 5 {
 			way.Cut()
-			if err := c.AwaitConnected(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.AwaitConnected(t.Context()))
 			if n := len(ephemerals(t, holder, path)); k.queue && n != 3 {
 				t.Fatalf("%d contenders after an outage, want 3", n)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -19,14 +20,9 @@ func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))
 			client := func(i int, timeout time.Duration) *framework.Client {
-				c, err := framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
-					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
+					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime)))(t)
+				must.OK(t, c.AwaitConnected(t.Context()))
 				return c
 			}
 			holder, next := client(leader, sessionAtStake), client(0, 10*time.Second)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -34,18 +35,10 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 			"goroutine": t.Context(),
 			"owner":     lock.ContextWithOwner(t.Context(), lock.NewOwner("cost")),
 		} {
-			lease, err := m.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lease := must.Get(m.Lock(ctx))(t)
 			allocs := testing.AllocsPerRun(1000, func() {
-				again, err := m.Lock(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := again.Release(ctx); err != nil {
-					t.Fatal(err)
-				}
+				again := must.Get(m.Lock(ctx))(t)
+				must.OK(t, again.Release(ctx))
 			})
 			if allocs > 1 {
 				t.Errorf("%s, by %s: %v allocations per re-entry, want the lease's alone", name, kind, allocs)
@@ -65,13 +58,8 @@ func BenchmarkTelemetry(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
-				lease, err := m.Lock(ctx)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.Release(ctx); err != nil {
-					b.Fatal(err)
-				}
+				lease := must.Get(m.Lock(ctx))(b)
+				must.OK(b, lease.Release(ctx))
 				cancel()
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/doctable"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,10 +26,7 @@ const observability = "../../docs/observability.md"
 // their first column.
 func documented(t testing.TB, first string) map[string]doctable.Row {
 	t.Helper()
-	rows, err := doctable.Read(observability, "Locks", first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(doctable.Read(observability, "Locks", first))(t)
 	all := make(map[string]doctable.Row)
 	for _, row := range rows {
 		for _, key := range doctable.Code(row[first]) {
@@ -94,10 +92,7 @@ func (s *service) upgradeInVain(t *testing.T) {
 	t.Helper()
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("reader"))
 	rw := newReadWrite(t, s.client, "/upgrade")
-	lease, err := rw.Read().Lock(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(rw.Read().Lock(owner))(t)
 	if _, err := rw.Write().Lock(owner); err == nil {
 		t.Error("upgraded a read lock")
 	}
@@ -211,10 +206,7 @@ func checkLogTable(t *testing.T, services []*service) {
 // fromSource returns the first and second group of each match in a file.
 func fromSource(t testing.TB, file, pattern string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	found := make(map[string]string)
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 		found[match[1]] = match[2]
@@ -254,10 +246,7 @@ func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
 			t.Errorf("%s: documented for %q, is for %q", reason, got, name)
 		}
 	}
-	text, err := os.ReadFile(observability)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(observability))(t)
 	constants := fromSource(t, "../locktel/locktel.go", `\t((?:Attr|Metric)\w+) += "([^"]+)"`)
 	for name, value := range constants {
 		if !strings.Contains(string(text), "`"+value+"`") {

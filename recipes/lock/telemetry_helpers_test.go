@@ -19,6 +19,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -67,9 +68,7 @@ func (s *service) work(ctx context.Context) {
 func (s *service) measured(t testing.TB) metricdata.ScopeMetrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := s.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.reader.Collect(t.Context(), &all))
 	for _, scope := range all.ScopeMetrics {
 		if scope.Scope.Name == locktel.ScopeName {
 			slices.SortFunc(scope.Metrics, func(a, b metricdata.Metrics) int { return cmp.Compare(a.Name, b.Name) })

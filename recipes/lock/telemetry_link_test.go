@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -79,10 +80,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
 			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
 			ctx, request := a.request(t.Context())
-			theirs, err := newMutex(t, b.client, "/requests", opts...).Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			theirs := must.Get(newMutex(t, b.client, "/requests", opts...).Lock(t.Context()))(t)
 			w.Quiesce() // so that the holder's own watch is set
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
 			w.Quiesce()
@@ -124,9 +122,7 @@ func TestOperationsNestInTheirStep(t *testing.T) {
 
 func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
 	t.Helper()
-	if err := lock.Do(ctx, l, func(context.Context, *lock.Lease) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Do(ctx, l, func(context.Context, *lock.Lease) error { return nil }))
 }
 
 // TestContextStaysInItsTrace derives contexts from a lease: those of the acquire's
@@ -136,10 +132,7 @@ func TestContextStaysInItsTrace(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a := serviceIn(t, w, "a")
 		acquiring, first := a.request(t.Context())
-		lease, err := newMutex(t, a.client, "/context").Lock(acquiring)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(newMutex(t, a.client, "/context").Lock(acquiring))(t)
 		later, second := a.request(t.Context())
 		spanIn := func(parent context.Context) trace.SpanContext {
 			ctx, cancel := lease.Context(parent)
@@ -206,10 +199,7 @@ func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 		a := serviceIn(t, w, "a")
 		e := newUnfairMutex(t, a.client, "/one-process")
 		holding, request := a.request(t.Context())
-		lease, err := e.Lock(holding)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(e.Lock(holding))(t)
 		waiting := lockLater(t.Context(), e)
 		w.Quiesce()
 		mustRelease(t, lease)

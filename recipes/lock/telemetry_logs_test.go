@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -125,19 +126,11 @@ func everythingToldBy(t testing.TB, s *service) string {
 		fmt.Fprintf(&out, "%s %v %v %v %v\n", span.Name, span.Attributes, span.Status, span.Links, span.Events)
 	}
 	var metrics metricdata.ResourceMetrics
-	if err := s.reader.Collect(t.Context(), &metrics); err != nil {
-		t.Fatal(err)
-	}
-	measured, err := json.Marshal(metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.reader.Collect(t.Context(), &metrics))
+	measured := must.Get(json.Marshal(metrics))(t)
 	out.Write(measured)
 	for _, e := range s.logs.All() {
-		fields, err := json.Marshal(e.ContextMap())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fields := must.Get(json.Marshal(e.ContextMap()))(t)
 		fmt.Fprintf(&out, "%s %s %s\n", e.LoggerName, e.Message, fields)
 	}
 	return out.String()

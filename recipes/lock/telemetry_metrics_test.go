@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -72,9 +73,7 @@ func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 		checkMetrics(t, "before a loss", []metricdata.Metrics{wantLosses(k, 0)}, losses(measuredOf(t, a, k.name)))
 	}
 	<-time.After(long)
-	if err := b.client.Delete(t.Context(), firstOf(got.lease).Node()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.client.Delete(t.Context(), firstOf(got.lease).Node()))
 	receive(t, got.lease.Lost(), "the loss")
 	w.Quiesce()
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -44,13 +45,9 @@ func TestCloseWaitsForARevocationAtWork(t *testing.T) {
 			<-time.After(2 * time.Second)
 			done.Store(true)
 		})))
-		if err := lock.Revoke(t.Context(), virtualClient(t, srv), firstOf(lease).Node()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), firstOf(lease).Node()))
 		<-begun
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if !done.Load() {
 			t.Error("the client is closed, and the function is at work")
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -63,15 +64,10 @@ func TestSpans(t *testing.T) {
 func checkGolden(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)))
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if got != string(want) {
 		t.Errorf("%s (go test -run %s -update writes it anew):\n%s\nwant:\n%s", file, t.Name(), got, want)
 	}
@@ -97,10 +93,7 @@ func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 func queued(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	holding, theirs := b.request(t.Context())
-	blocker, err := k.block(t, b.client).Lock(holding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocker := must.Get(k.block(t, b.client).Lock(holding))(t)
 	w.Quiesce() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
@@ -164,14 +157,9 @@ func refused(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 func lost(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	lease, err := k.newLocker(t, a.client, named(k)).Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(k.newLocker(t, a.client, named(k)).Lock(ctx))(t)
 	w.Quiesce() // the watch on the znode is set after a while
-	if err := b.client.Delete(t.Context(), firstOf(lease).Node()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	receive(t, lease.Lost(), "the loss")
 	w.Quiesce()
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
@@ -184,13 +172,8 @@ func lost(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 func lostUnnoticed(t *testing.T, _ *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	lease, err := k.newLocker(t, a.client).Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.client.Delete(t.Context(), firstOf(lease).Node()); err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(k.newLocker(t, a.client).Lock(ctx))(t)
+	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
@@ -225,14 +208,9 @@ func revoked(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	released := make(chan error, 1)
 	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
 	ctx, request := a.request(t.Context())
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(l.Lock(ctx))(t)
 	w.Quiesce()
-	if err := lock.Revoke(t.Context(), b.client, firstOf(lease).Node()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Revoke(t.Context(), b.client, firstOf(lease).Node()))
 	if err := receive(t, released, "the release"); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,10 +26,7 @@ func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 		c, way := onRoute(t, w)
 		m := newMutex(t, c, "/try/free")
 		way.ResetRequests()
-		lease, err := m.TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(m.TryLock(t.Context()))(t)
 		for _, rq := range way.Requests() {
 			if rq.Op == fault.Sync {
 				t.Errorf("%v of %s to try a free lock", rq.Op, rq.Path)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -32,9 +33,7 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 		case <-stuck[1].Hit():
 		}
 		other := w.Client(t)
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {
 			rule.Release()
@@ -81,9 +80,7 @@ func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 		case <-stuck[1].Hit():
 		}
 		other := w.Client(t)
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {
 			rule.Release()
@@ -114,9 +111,7 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 				c := w.Client(t)
 				e := newUnfairMutex(t, c, path)
 				lease := mustLock(t, e)
-				if err := change(t, c, framework.EpochOf(path)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, change(t, c, framework.EpochOf(path)))
 				mustRelease(t, lease)
 				if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
 					t.Errorf("the znode after the release: %v, %v", ok, err)
@@ -154,9 +149,7 @@ func TestUnfairMutexGuard(t *testing.T) {
 		if err := write(); err != nil {
 			t.Errorf("guarded write of the holder: %v", err)
 		}
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		refused("after an operator's deletion", framework.ErrNoNode)
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		refused("under the next holder", framework.ErrBadVersion)
@@ -175,9 +168,7 @@ func TestUnfairMutexGuardInAMulti(t *testing.T) {
 		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
 			t.Errorf("guarded transaction of the holder: %v", err)
 		}
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
 			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)

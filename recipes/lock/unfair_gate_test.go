@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -70,17 +71,13 @@ func TestUnfairMutexGateOutlastsARefusedDeletion(t *testing.T) {
 		srv := virtualServer(t)
 		operator, c := virtualClient(t, srv), virtualClient(t, srv)
 		noDelete := framework.WithACL(framework.ACL{Perms: framework.PermAll &^ framework.PermDelete, Scheme: "world", ID: "anyone"})
-		if _, err := operator.Create(t.Context(), dir, nil, noDelete); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.Create(t.Context(), dir, nil, noDelete))(t)
 		e := newUnfairMutex(t, c, dir+"/lock")
 		if err := mustLock(t, e).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
 			t.Fatalf("Release: %v, want ErrNoAuth", err)
 		}
 		mustRefuse(t, e)
-		if _, err := operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion))(t)
 		mustRelease(t, mustLock(t, e)) // the deletion is repeated until it is allowed
 	})
 }
@@ -102,9 +99,7 @@ func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 		}
 		waiting := lockLater(t.Context(), e)
 		synctest.Wait()
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if got := receive(t, waiting, "the end of Lock"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("Lock: %+v, want ErrClosed", got)
 		}
@@ -135,9 +130,7 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 	})
 }
 

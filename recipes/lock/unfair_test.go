@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -234,9 +235,7 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 		lease := mustLock(t, newUnfairMutex(t, c, path))
 		other := w.Client(t)
 		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		got := receive(t, waiting, "the lock")
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -290,9 +289,7 @@ func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/foreign"
 		c := w.Client(t)
-		if _, err := c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()))(t)
 		e := newUnfairMutex(t, c, path)
 		mustRefuse(t, e)
 		found, err := e.Participants(t.Context())
@@ -300,9 +297,7 @@ func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 			t.Errorf("participants %+v, %v; want the znode that is in the way, of no session", found, err)
 		}
 		done := lockLater(t.Context(), e)
-		if err := c.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), path))
 		mustRelease(t, granted(t, done, "the lock"))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -17,9 +18,7 @@ func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {
 		srv := virtualServer(t)
 		c, operator := virtualClient(t, srv), virtualClient(t, srv)
 		lease := mustLock(t, newMulti(t, newMutexes(t, c, "/unknown/a", "/unknown/b", "/unknown/c")...))
-		if err := operator.Delete(t.Context(), lease.Members()[1].Node()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, operator.Delete(t.Context(), lease.Members()[1].Node()))
 		cut := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/unknown/a/*", Action: fault.CutBefore})
 		var lost *lock.LostError
 		if err := lease.Release(t.Context()); !errors.As(err, &lost) || lost.Path != "/unknown/b" || !errors.Is(err, lock.ErrNodeDeleted) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -34,29 +35,20 @@ func createDirs(t testing.TB, c *framework.Client, paths ...string) {
 
 func newUnfairMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
 	t.Helper()
-	e, err := lock.NewUnfairMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(lock.NewUnfairMutex(c, path, opts...))(t)
 	return e
 }
 
 func newSemaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.SemaphoreMutex {
 	t.Helper()
-	m, err := lock.NewSemaphoreMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
 	return m
 }
 
 // mustTry locks without waiting or fails the test.
 func mustTry(t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
-	lease, err := l.TryLock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(l.TryLock(t.Context()))(t)
 	return lease
 }
 
@@ -71,9 +63,7 @@ func mustRefuse(t testing.TB, l lock.Locker) {
 // mustSync has c's server catch up with the leader.
 func mustSync(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
-	if err := c.Sync(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(t.Context(), path))
 }
 
 // ephemerals returns the lock's znodes that belong to a session: holders, waiters and orphans.

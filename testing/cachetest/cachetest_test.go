@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,10 +26,7 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 		holder := follower.Client(t, framework.WithSessionTimeout(4*time.Second))
 		next := leader.Client(t)
 		mutex := func(c *framework.Client) *lock.Mutex {
-			m, err := lock.NewMutex(c, path+"/lock")
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(lock.NewMutex(c, path+"/lock"))(t)
 			return m
 		}
 		lease, err := mutex(holder).Lock(t.Context())

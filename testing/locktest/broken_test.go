@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/locktest"
@@ -50,10 +51,7 @@ func breaches() []breach {
 	var serial atomic.Int64
 	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker {
 		t.Helper()
-		m, err := lock.NewMutex(c, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(c, path))(t)
 		return m
 	}
 	with := func(b broken) locktest.NewLocker {
@@ -103,10 +101,7 @@ func breaches() []breach {
 		}}), nil, []string{"If_ctx_ends_first,_Lock's", "Nothing_of_an_attempt", "A_call_that_has_ended_leaves_no_goroutine", "Whichever_reply_is_lost"}},
 		{"is not reentrant", func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			t.Helper()
-			m, err := lock.NewSemaphoreMutex(c, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(lock.NewSemaphoreMutex(c, path))(t)
 			return m
 		}, []locktest.Option{locktest.Reentrant()}, []string{"An_owner_that_has_the_lock", "A_lost_lock_is_lost"}},
 		{"has a permit more", permit(3, 1), []locktest.Option{locktest.Permits(2, permit(3, 2))}, []string{"All_permits_are_held"}},
@@ -118,10 +113,7 @@ func breaches() []breach {
 func permit(permits, n int) locktest.NewLocker {
 	return func(t testing.TB, c *framework.Client, path string) lock.Locker {
 		t.Helper()
-		s, err := semaphore.New(c, path, permits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(semaphore.New(c, path, permits))(t)
 		return permitsLock{s, n}
 	}
 }
@@ -149,10 +141,7 @@ func TestBreach(t *testing.T) {
 
 func TestBreachesAreFound(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	for _, b := range breaches() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()

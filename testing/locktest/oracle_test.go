@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -26,14 +27,8 @@ func (r *record) Errorf(format string, args ...any) {
 
 func mustLock(t testing.TB, c *framework.Client, path string) *lock.Lease {
 	t.Helper()
-	m, err := lock.NewMutex(c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lease, err := m.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, path))(t)
+	lease := must.Get(m.Lock(t.Context()))(t)
 	return lease
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -32,10 +33,7 @@ func TestMisuse(t *testing.T) {
 
 func TestMisuseIsRefused(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	for misuse, want := range map[string][]string{
 		"options": {
 			"option 0: must not be nil", "the reason must not be empty",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -21,12 +22,8 @@ func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		a, b := w.Client(t), w.Client(t, framework.WithNamespace("seen"))
-		if _, err := a.Create(t.Context(), "/seen/node", []byte("x"), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Sync(t.Context(), "/node"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.Create(t.Context(), "/seen/node", []byte("x"), framework.WithParents()))(t)
+		must.OK(t, b.Sync(t.Context(), "/node"))
 		if data, _, err := b.Get(t.Context(), "/node"); err != nil || string(data) != "x" {
 			t.Errorf("data %q, %v; want x", data, err)
 		}
@@ -89,10 +86,7 @@ func TestExpireEndsTheSessionsOfAWay(t *testing.T) {
 		way := w.Route(t)
 		c := way.Client(t)
 		before := c.Session().ID
-		node, err := c.Create(t.Context(), "/expired-", nil, framework.Ephemeral(), framework.Sequential())
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := must.Get(c.Create(t.Context(), "/expired-", nil, framework.Ephemeral(), framework.Sequential()))(t)
 		zktest.Eventually(t, generous, "the node is listed", func() bool { return slices.Equal(w.Ephemerals(t, before), []string{node}) })
 		way.Expire(t)
 		zktest.Eventually(t, generous, "the next session", func() bool {
@@ -132,23 +126,15 @@ func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
 		members := w.Members()
 		follower, other := members[0], members[len(members)-1].Client(t)
 		c := follower.Client(t)
-		if _, err := other.Create(t.Context(), "/node", []byte("old"), framework.Idempotent()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Sync(t.Context(), "/node"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Create(t.Context(), "/node", []byte("old"), framework.Idempotent()))(t)
+		must.OK(t, c.Sync(t.Context(), "/node"))
 		follower.Isolate(t)
-		if _, err := other.Set(t.Context(), "/node", []byte("new"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Set(t.Context(), "/node", []byte("new"), framework.AnyVersion))(t)
 		if data, _, err := c.Get(t.Context(), "/node"); err != nil || string(data) != "old" {
 			t.Errorf("data %q, %v; want old", data, err)
 		}
 		follower.Heal()
-		if err := c.Sync(t.Context(), "/node"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Sync(t.Context(), "/node"))
 		if data, _, err := c.Get(t.Context(), "/node"); err != nil || string(data) != "new" {
 			t.Errorf("data %q, %v; want new", data, err)
 		}

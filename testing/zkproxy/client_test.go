@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -20,10 +21,7 @@ func (quietLogger) Printf(string, ...any) {}
 // client connects a client of the common library, and returns when it has a session.
 func client(t *testing.T, addr string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quietLogger{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, events := must.Get2(zk.Connect([]string{addr}, timeout, zk.WithLogger(quietLogger{})))(t)
 	t.Cleanup(conn.Close)
 	wantState(t, events, zk.StateHasSession)
 	return conn, events
@@ -69,9 +67,7 @@ func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	conn, events := client(t, proxy.Addr(), timeout)
 	id := conn.SessionID()
-	if _, _, err := conn.Exists("/"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(conn.Exists("/"))(t)
 	proxy.Blackhole(zkproxy.Both)
 	// The client closes the connection 2/3 of its timeout after the last frame that it got. The
 	// session ends a whole timeout after the last that the server got. The exact times are checked
@@ -95,9 +91,7 @@ func TestClientWatchesThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := proxy.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.HoldReply})
-	if _, err := direct.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(direct.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	wantHit(t, held.Hit())
 	select {
 	case event := <-watch:

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -75,9 +76,7 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 		t.Parallel()
 		s := newScene(t)
 		s.proxy.Blackhole(zkproxy.ToClient)
-		if err := zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), s.client.id, s.client.password); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), s.client.id, s.client.password))
 		s.client.wantSilence()
 		s.proxy.Heal()
 		s.client.wantEnd()
@@ -87,9 +86,7 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 		s := newScene(t)
 		s.proxy.Blackhole(zkproxy.ToServer)
 		s.client.send(opCreate, s.create(s.node))
-		if err := s.client.conn.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.client.conn.Close())
 		s.direct.exists("/")
 		if s.direct.exists(s.node) {
 			t.Error("the create has been applied")
@@ -101,15 +98,10 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 
 func TestBlackholeKeepsTheServerFromBeingDialled(t *testing.T) {
 	t.Parallel()
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	defer listener.Close()
 	accept := func(within time.Duration) error {
-		if err := listener.SetDeadline(time.Now().Add(within)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, listener.SetDeadline(time.Now().Add(within)))
 		conn, err := listener.Accept()
 		if err == nil {
 			_ = conn.Close() // it was only to be seen
@@ -180,13 +172,8 @@ func TestHealLeavesRulesAndLatency(t *testing.T) {
 
 func TestServerDown(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	must.OK(t, listener.Close())
 	proxy := zkproxy.Run(t, listener.Addr().String())
 	p := dial(t, proxy.Addr())
 	p.sendHandshake()
@@ -204,12 +191,8 @@ func TestOtherProtocolsPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := dial(t, proxy.Addr())
-			if _, err := io.WriteString(p.conn, "ruok"); err != nil {
-				t.Fatal(err)
-			}
-			if err := finish(p.conn); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(p.conn, "ruok"))(t)
+			must.OK(t, finish(p.conn))
 			_ = p.conn.SetReadDeadline(time.Now().Add(soon))
 			if answer, err := io.ReadAll(p.conn); err != nil || string(answer) != "imok" {
 				t.Errorf("received %q, %v; want imok", answer, err)
@@ -224,10 +207,7 @@ func TestOtherProtocolsPass(t *testing.T) {
 // silent is a server that accepts connections and does nothing else.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }
@@ -252,10 +232,7 @@ func TestCloseEndsWhateverIsUnderWay(t *testing.T) {
 	for name, prepare := range cases {
 		t.Run(name, func(t *testing.T) {
 			leak := goleak.IgnoreCurrent()
-			proxy, err := zkproxy.Start(silent(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			proxy := must.Get(zkproxy.Start(silent(t)))(t)
 			prepare(proxy)
 			speaking, mute := dial(t, proxy.Addr()), dial(t, proxy.Addr())
 			speaking.sendHandshake()

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 const (
@@ -105,10 +107,7 @@ func connect(t testing.TB, addr string) *peer {
 // dial connects to addr and sends nothing.
 func dial(t testing.TB, addr string) *peer {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, soon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.DialTimeout("tcp", addr, soon))(t)
 	t.Cleanup(func() { _ = conn.Close() }) // a test may have closed it
 	return &peer{t: t, conn: conn.(*net.TCPConn), password: make([]byte, 16)}
 }

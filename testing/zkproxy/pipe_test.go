@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -36,13 +37,10 @@ func inBubble(t *testing.T, body func(t *testing.T, b bubble)) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			return server.Dial(ctx, "tcp", server.Addr())
 		})
-		conn, events, err := zk.Connect([]string{proxy.Addr()}, bubbleSession, zk.WithLogger(quietLogger{}),
+		conn, events := must.Get2(zk.Connect([]string{proxy.Addr()}, bubbleSession, zk.WithLogger(quietLogger{}),
 			zk.WithDialer(func(network, addr string, _ time.Duration) (net.Conn, error) {
 				return proxy.Dial(context.Background(), network, addr)
-			}))
-		if err != nil {
-			t.Fatal(err)
-		}
+			})))(t)
 		t.Cleanup(conn.Close)
 		wantState(t, events, zk.StateHasSession)
 		body(t, bubble{server, proxy, conn, events})
@@ -73,9 +71,7 @@ func TestPipeCarriesRequestsAndRules(t *testing.T) {
 // the nanosecond.
 func TestPipeBlackhole(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
-		if _, _, err := b.conn.Exists("/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(b.conn.Exists("/"))(t)
 		start := time.Now()
 		b.proxy.Blackhole(zkproxy.Both)
 		if took := wantState(t, b.events, zk.StateDisconnected).Sub(start); took != bubbleSession*2/3 {
@@ -109,9 +105,7 @@ func TestPipeRefusesAndHangs(t *testing.T) {
 			t.Fatalf("Dial() = %v while hanging; want a connection", err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 		if _, err := conn.Write([]byte("ruok")); err == nil {
 			t.Error("the proxy has read from a connection while hanging")
 		}
@@ -130,9 +124,7 @@ func TestPipeLatencyIsExact(t *testing.T) {
 		const rtt = 7*time.Millisecond + 3*time.Microsecond
 		b.proxy.SetLatency(rtt)
 		start := time.Now()
-		if _, _, err := b.conn.Exists("/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(b.conn.Exists("/"))(t)
 		if took := time.Since(start); took != rtt-rtt%2 {
 			t.Errorf("a round trip took %v; want %v", took, rtt-rtt%2)
 		}
@@ -143,10 +135,7 @@ func TestPipeIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		proxy := zkproxy.StartPipe(func(context.Context) (net.Conn, error) { return nil, syscall.ECONNREFUSED })
-		conn, err := proxy.Dial(t.Context(), "tcp", proxy.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(proxy.Dial(t.Context(), "tcp", proxy.Addr()))(t)
 		for range 2 {
 			if err := proxy.Close(); err != nil {
 				t.Error(err)

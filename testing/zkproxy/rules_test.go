@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -176,9 +177,7 @@ func TestEvents(t *testing.T) {
 	t.Run("DropEvent leaves the end of the connection", func(t *testing.T) {
 		t.Parallel()
 		s, _ := watched(t, fault.Rule{Action: fault.DropEvent})
-		if err := zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), s.client.id, s.client.password); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), s.client.id, s.client.password))
 		s.client.wantEnd()
 	})
 	t.Run("CutBefore cuts before the event", func(t *testing.T) {

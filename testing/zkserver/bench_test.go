@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -17,10 +18,7 @@ func BenchmarkLockCycle(b *testing.B) {
 		lockCycles(b, func() (net.Conn, error) { return srv.Dial(context.Background(), "", "") })
 	})
 	b.Run("TCP", func(b *testing.B) {
-		addr, err := zkserver.Run(b).Listen("127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		addr := must.Get(zkserver.Run(b).Listen("127.0.0.1:0"))(b)
 		lockCycles(b, func() (net.Conn, error) { return net.Dial("tcp", addr) })
 	})
 	b.Run("ZooKeeper", func(b *testing.B) {
@@ -31,15 +29,9 @@ func BenchmarkLockCycle(b *testing.B) {
 
 func lockCycles(b *testing.B, dial func() (net.Conn, error)) {
 	b.Helper()
-	nc, err := dial()
-	if err != nil {
-		b.Fatal(err)
-	}
+	nc := must.Get(dial())(b)
 	defer nc.Close()
-	c, err := handshake(nc, T, 0, 0, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := must.Get(handshake(nc, T, 0, 0, nil))(b)
 	c.node(b, "/bench", 0)
 	for b.Loop() {
 		path := c.node(b, "/bench/lock-", 3)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -20,9 +21,7 @@ func TestGoZooKeeperIdlesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn, _ := goZK(t, srv)
-		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		pass(24 * time.Hour)
 		if ok, _, err := conn.Exists("/e"); !ok || err != nil {
 			t.Fatalf("after a day: %v, %v", ok, err)
@@ -60,10 +59,7 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 		{"over pipes in a bubble with its own resolver", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t)
-				conn, _, err := zk.Connect([]string{srv.Addr()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				conn, _ := must.Get2(zk.Connect([]string{srv.Addr()}, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{})))(t)
 				t.Cleanup(conn.Close)
 				exercise(t, conn)
 			})
@@ -73,14 +69,8 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 			exercise(t, conn)
 		}},
 		{"over TCP", func(t *testing.T) {
-			addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn, _, err := zk.Connect([]string{addr}, T, zk.WithLogger(quiet{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			addr := must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
+			conn, _ := must.Get2(zk.Connect([]string{addr}, T, zk.WithLogger(quiet{})))(t)
 			t.Cleanup(conn.Close)
 			exercise(t, conn)
 		}},
@@ -97,16 +87,12 @@ func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
 func exercise(t *testing.T, conn *zk.Conn) {
 	t.Helper()
 	acl := zk.WorldACL(zk.PermAll)
-	if _, err := conn.CreateContainer("/locks", nil, zk.FlagContainer, acl); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(conn.CreateContainer("/locks", nil, zk.FlagContainer, acl))(t)
 	first, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("a"), acl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("b"), acl); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("b"), acl))(t)
 	_, stat, gone, err := conn.GetW(first)
 	if err != nil || stat.EphemeralOwner != conn.SessionID() {
 		t.Fatalf("owner %#x, session %#x, error %v", stat.EphemeralOwner, conn.SessionID(), err)
@@ -114,9 +100,7 @@ func exercise(t *testing.T, conn *zk.Conn) {
 	if _, err := conn.Multi(&zk.DeleteRequest{Path: first, Version: 7}); !errors.Is(err, zk.ErrBadVersion) {
 		t.Errorf("multi: %v, want %v", err, zk.ErrBadVersion)
 	}
-	if err := conn.Delete(first, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Delete(first, 0))
 	if ev := <-gone; ev.Type != zk.EventNodeDeleted {
 		t.Errorf("event %v, want a deletion", ev)
 	}
@@ -134,9 +118,7 @@ func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		conn, _ := goZK(t, srv)
-		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		_, _, changed, err := conn.GetW("/e")
 		if err != nil {
 			t.Fatal(err)
@@ -149,9 +131,7 @@ func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
 		if conn.SessionID() != session {
 			t.Errorf("session %#x became %#x", session, conn.SessionID())
 		}
-		if _, err := conn.Set("/e", []byte("new"), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Set("/e", []byte("new"), -1))(t)
 		if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
 			t.Errorf("event %v, want a change of data", ev)
 		}

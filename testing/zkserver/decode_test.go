@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -148,13 +149,9 @@ func TestFourLetterWords(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.word, func(t *testing.T) {
 			nc := dial(t, srv, "")
-			if _, err := nc.Write([]byte(tt.word)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(nc.Write([]byte(tt.word)))(t)
 			var got bytes.Buffer
-			if _, err := got.ReadFrom(nc); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(got.ReadFrom(nc))(t)
 			if !strings.Contains(got.String(), tt.want) {
 				t.Errorf("%s answers %q, want %q in it", tt.word, got.String(), tt.want)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -114,10 +115,7 @@ func (e *edge) note(format string, args ...any) { fmt.Fprintf(&e.log, format+"\n
 
 func (e *edge) dial(t *testing.T) net.Conn {
 	t.Helper()
-	nc, err := e.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(e.open())(t)
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(10 * time.Second))
 	return nc
@@ -125,10 +123,7 @@ func (e *edge) dial(t *testing.T) net.Conn {
 
 func (e *edge) connect(t *testing.T, asked time.Duration, session int64, password []byte) *client {
 	t.Helper()
-	c, err := handshake(e.dial(t), asked, 0, session, password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(handshake(e.dial(t), asked, 0, session, password))(t)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -44,9 +45,7 @@ func runEmbedded(t testing.TB, opts ...zkserver.Option) ensemble {
 	c.node(t, endPath, 0)
 	c.do(t, del, c.node(t, endPath+"/counted", 0), -1)
 	c.do(t, closeSession)
-	if err := srv.SetNextSequence(endPath, endNumber); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, srv.SetNextSequence(endPath, endNumber))
 	return embedded{srv}
 }
 
@@ -78,25 +77,18 @@ func (e real) dial(i int) (net.Conn, error) { return net.Dial("tcp", e.Servers[i
 
 func (e real) leader(t testing.TB) int {
 	t.Helper()
-	s, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.Leader(t.Context()))(t)
 	return slices.Index(e.Servers, s)
 }
 
 func (e real) isolate(t testing.TB, i int) {
 	t.Helper()
-	if err := e.Isolate(e.Servers[i]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Isolate(e.Servers[i]))
 }
 
 func (e real) heal(t testing.TB, i int) {
 	t.Helper()
-	if err := e.Heal(e.Servers[i]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Heal(e.Servers[i]))
 }
 
 // elect restarts the others.
@@ -116,22 +108,14 @@ func (e real) elect(t testing.TB, without int) error {
 // openAt opens a session at a member, or resumes one.
 func openAt(t testing.TB, e ensemble, member int, timeout time.Duration, resumed *client) *client {
 	t.Helper()
-	nc, err := e.dial(member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(e.dial(member))(t)
 	t.Cleanup(func() { nc.Close() })
 	session, password := int64(0), []byte(nil)
 	if resumed != nil {
 		session, password = resumed.session, resumed.password
 	}
-	if err := nc.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	c, err := handshake(nc, timeout, 0, session, password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, nc.SetDeadline(time.Now().Add(3*time.Minute)))
+	c := must.Get(handshake(nc, timeout, 0, session, password))(t)
 	if resumed != nil && c.session != 0 && !c.serves(t) {
 		return openAt(t, e, member, timeout, resumed)
 	}

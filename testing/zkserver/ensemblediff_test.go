@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -48,10 +49,7 @@ func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 	t.Cleanup(d.close)
 	keepAwake(t, d.real)
 	for i, s := range d.sides() {
-		admin, err := s.connect(0, time.Minute, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		admin := must.Get(s.connect(0, time.Minute, 0, nil))(t)
 		d.admins[i] = admin
 	}
 	for range diffClients {
@@ -95,10 +93,7 @@ func keepAwake(t *testing.T, s *side) {
 		pings.Wait()
 	})
 	for member := range members {
-		c, err := s.connect(member, time.Minute, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(s.connect(member, time.Minute, 0, nil))(t)
 		pings.Go(func() { // ends with the test, or with the connection
 			defer c.nc.Close()
 			for ctx.Err() == nil {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // long is a timeout that no session in a scene reaches.
@@ -40,10 +42,7 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 		t.Errorf("resumed as session %#x, want %#x", resumed.session, moving.session)
 	}
 	resumed.do(t, syncOp, "/")
-	nc, err := e.dial(leader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(e.dial(leader))(t)
 	t.Cleanup(func() { nc.Close() })
 	go handshake(nc, long, 0, 0, nil) // ends with the connection: no server answers
 
@@ -133,9 +132,7 @@ func playEnd(t *testing.T, e ensemble) {
 	}
 	c.silent(t, ticks)
 	e.heal(t, leader)
-	if err := c.nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
 	for _, want := range []string{"2147483646", "2147483647", "-2147483648", "-2147483647"} {
 		got, err := c.receive()
 		if err != nil || got.err != 0 || string(got.body[4:]) != endPath+"/n"+want {

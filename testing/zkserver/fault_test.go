@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -123,9 +124,7 @@ func TestFaultDelays(t *testing.T) {
 				if got := other.has(t, "/x"); got != tt.applied {
 					t.Errorf("carried out at once: %v, want %v", got, tt.applied)
 				}
-				if _, err := c.receive(); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.receive())(t)
 				if got := time.Since(began); got != 3*time.Second {
 					t.Errorf("the reply came after %v, want 3s", got)
 				}
@@ -190,9 +189,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 				srv := zkserver.Run(t)
 				h := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: tt.action})
 				nc := dial(t, srv, "")
-				if _, err := nc.Write(connectFrame); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(nc.Write(connectFrame))(t)
 				nc.SetReadDeadline(time.Now().Add(time.Second))
 				got, _ := io.ReadAll(nc)
 				if len(got) != tt.want || !hits(h) {
@@ -254,10 +251,7 @@ func TestFault_of_a_request_that_is_not_carried_out(t *testing.T) {
 		srv.Cut()
 		srv.Thaw()
 		synctest.Wait()
-		again, err := resumeOn(t, srv, 0, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(resumeOn(t, srv, 0, b))(t)
 		if hits(drop) || again.has(t, "/a") {
 			t.Error("a request was carried out on a connection that had been cut")
 		}

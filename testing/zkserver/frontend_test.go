@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -187,19 +188,13 @@ func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)
-	addr, err := srv.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	c := connect(t, srv)
 	srv.Refuse()
 	if _, err := srv.Dial(t.Context(), "tcp", ""); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("got %v, want %v", err, syscall.ECONNREFUSED)
 	}
-	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(net.Dial("tcp", addr))(t)
 	defer nc.Close()
 	if _, err := nc.Read(make([]byte, 1)); err == nil {
 		t.Error("a refusing front end has said something over TCP")

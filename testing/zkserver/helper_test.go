@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -33,10 +34,7 @@ const (
 // dial connects to a front end without a handshake. The connection ends with the test.
 func dial(t testing.TB, srv *zkserver.Server, addr string) net.Conn {
 	t.Helper()
-	nc, err := srv.Dial(context.Background(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(srv.Dial(context.Background(), "tcp", addr))(t)
 	t.Cleanup(func() { nc.Close() })
 	return nc
 }
@@ -50,10 +48,7 @@ func connect(t testing.TB, srv *zkserver.Server) *client {
 // connectTo opens a session on front end number i.
 func connectTo(t testing.TB, srv *zkserver.Server, i int) *client {
 	t.Helper()
-	c, err := handshake(dial(t, srv, srv.Frontend(i).Addr()), T, 0, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(handshake(dial(t, srv, srv.Frontend(i).Addr()), T, 0, 0, nil))(t)
 	if c.session == 0 {
 		t.Fatal("session refused")
 	}
@@ -188,11 +183,8 @@ func goZK(t testing.TB, srv *zkserver.Server) (*zk.Conn, <-chan zk.Event) {
 	for _, f := range srv.Frontends() {
 		addrs = append(addrs, f.Addr())
 	}
-	conn, events, err := zk.Connect(addrs, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}),
-		zk.WithHostProvider(&hosts{}), zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, events := must.Get2(zk.Connect(addrs, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}),
+		zk.WithHostProvider(&hosts{}), zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10)))(t)
 	t.Cleanup(conn.Close)
 	return conn, events
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -21,9 +22,7 @@ func led(t *testing.T, opts ...zkserver.Option) *zkserver.Server {
 // unanswered sends a request and expects no answer for d.
 func (c *client) unanswered(t *testing.T, d time.Duration, op int32, fields ...any) {
 	t.Helper()
-	if _, err := c.send(op, fields...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.send(op, fields...))(t)
 	c.silent(t, d)
 }
 

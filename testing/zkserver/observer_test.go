@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -20,9 +21,7 @@ func TestObserverSeesEveryDecision(t *testing.T) {
 		c.fails(t, errNodeExists, create, "/a", []byte("x"), open(), 0)
 		c.do(t, setData, "/a", []byte("new"), -1)
 		c.do(t, del, "/a", -1)
-		if err := srv.Expire(dying.session); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.Expire(dying.session))
 		c.do(t, closeSession)
 		synctest.Wait()
 		got := func(i int) zkserver.Change {

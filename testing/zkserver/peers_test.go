@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -64,14 +65,8 @@ func TestPeers(t *testing.T) {
 					t.Skipf("PEER NOT TESTED: no %s: apt-get install %s", filepath.Base(file), tt.name)
 				}
 			}
-			addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := os.ReadFile(tt.want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			addr := must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
+			want := must.Get(os.ReadFile(tt.want))(t)
 			got := runPeer(t, tt.command(addr), tt.stdin, tt.noise)
 			if got != string(want) {
 				t.Errorf("the peer saw\n%s\nwant\n%s", got, want)
@@ -88,10 +83,7 @@ func runPeer(t *testing.T, command []string, stdin, noise string) string {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second
 	if stdin != "" {
-		script, err := os.ReadFile(stdin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		script := must.Get(os.ReadFile(stdin))(t)
 		cmd.Stdin = bytes.NewReader(script)
 	}
 	out, err := cmd.CombinedOutput()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -123,10 +124,7 @@ func playReadOnlySession(t *testing.T, e ensemble, member int, c *client, note f
 		got := c.call(t, rq.op, rq.fields...)
 		note("op %d: error %d, zxid is 0: %v, %d bytes", rq.op, got.err, got.zxid == 0, len(got.body))
 	}
-	again, err := shakeReadOnly(t, e, member, true, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(shakeReadOnly(t, e, member, true, c))(t)
 	note("the same session again: %v", again.client.session == c.session)
 	c.closed(t)
 	got := again.client.call(t, closeSession)
@@ -148,9 +146,7 @@ func shakeReadOnly(t *testing.T, e ensemble, member int, readOnly bool, resumed 
 		return shaken{}, err
 	}
 	t.Cleanup(func() { nc.Close() })
-	if err := nc.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
 	session, password := int64(0), make([]byte, 16)
 	if resumed != nil {
 		session, password = resumed.session, resumed.password
@@ -177,17 +173,9 @@ func eof(err error) error {
 
 func fourLetter(t *testing.T, e ensemble, member int, word string) string {
 	t.Helper()
-	nc, err := e.dial(member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := must.Get(e.dial(member))(t)
 	defer nc.Close()
-	if _, err := io.WriteString(nc, word); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := io.ReadAll(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(nc, word))(t)
+	answer := must.Get(io.ReadAll(nc))(t)
 	return string(answer)
 }

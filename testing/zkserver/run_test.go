@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -23,10 +24,7 @@ func TestRun(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			srv := zkserver.Run(t, zkserver.WithFrontends(3))
-			conn, err := srv.Dial(t.Context(), "tcp", srv.Frontend(2).Addr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(srv.Dial(t.Context(), "tcp", srv.Frontend(2).Addr()))(t)
 			t.Cleanup(func() { conn.Close() })
 		})
 	})

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -35,9 +36,7 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 			srv := zkserver.Run(t, tt.opts...)
 			c := connect(t, srv)
 			c.node(t, "/p", 0)
-			if err := srv.SetNextSequence("/p", tt.next); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, srv.SetNextSequence("/p", tt.next))
 			for i, want := range tt.want {
 				if want == "" {
 					c.fails(t, errNodeExists, create, "/p/n", []byte(nil), open(), 2)
@@ -60,14 +59,10 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithCommitTime(delay))
 		c, other := connect(t, srv), connect(t, srv)
 		c.node(t, "/p", 0)
-		if err := srv.SetNextSequence("/p", math.MaxInt32-1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.SetNextSequence("/p", math.MaxInt32-1))
 		begin := func(by ...*client) {
 			for _, c := range by {
-				if _, err := c.send(create, "/p/n", []byte(nil), open(), 2); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.send(create, "/p/n", []byte(nil), open(), 2))(t)
 				synctest.Wait() // the server has it before one that comes by another connection
 			}
 		}
@@ -99,9 +94,7 @@ func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
 		srv := led(t)
 		c := connectTo(t, srv, 0)
 		c.node(t, "/p", 0)
-		if err := srv.SetNextSequence("/p", math.MaxInt32); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.SetNextSequence("/p", math.MaxInt32))
 		srv.Frontend(0).Isolate()
 		for range 3 {
 			c.send(create, "/p/n", []byte(nil), open(), 2)

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -60,10 +61,7 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := zkserver.Run(t, tt.opts...)
-			c, err := handshake(dial(t, srv, ""), tt.asked, 0, 0, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(handshake(dial(t, srv, ""), tt.asked, 0, 0, nil))(t)
 			if c.timeout != tt.want {
 				t.Errorf("asked for %v, got %v, want %v", tt.asked, c.timeout, tt.want)
 			}
@@ -77,10 +75,7 @@ func TestSessionResumes(t *testing.T) {
 		srv := zkserver.Run(t)
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
-		again, err := resumeOn(t, srv, 0, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(resumeOn(t, srv, 0, c))(t)
 		if again.session != c.session || again.timeout != T {
 			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
 		}
@@ -109,10 +104,7 @@ func TestSessionIsNotResumedBy(t *testing.T) {
 				srv := zkserver.Run(t)
 				c := connect(t, srv)
 				tt.change(srv, c)
-				again, err := resumeOn(t, srv, 0, c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				again := must.Get(resumeOn(t, srv, 0, c))(t)
 				if again.session != 0 || again.timeout != 0 {
 					t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -36,14 +37,9 @@ func endOrder(t *testing.T, seed uint64) (order []string) {
 		for i := range 5 {
 			watcher.do(t, exists, dying.node(t, fmt.Sprintf("/%d", i), 1), true)
 		}
-		if err := srv.Expire(dying.session); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, srv.Expire(dying.session))
 		for range 5 {
-			got, err := watcher.receive()
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(watcher.receive())(t)
 			order = append(order, string(got.body[12:]))
 		}
 	})

@@ -10,19 +10,14 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestEnsembleHasOneLeader(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
-	leader, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	followers, err := e.Followers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	leader := must.Get(e.Leader(t.Context()))(t)
+	followers := must.Get(e.Followers(t.Context()))(t)
 	if len(followers) != 2 {
 		t.Fatalf("%d followers; want 2", len(followers))
 	}
@@ -35,14 +30,8 @@ func TestEnsembleHasOneLeader(t *testing.T) {
 // while the follower that its client is connected to goes on answering.
 func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
-	leader, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	followers, err := e.Followers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	leader := must.Get(e.Leader(t.Context()))(t)
+	followers := must.Get(e.Followers(t.Context()))(t)
 	follower := followers[0]
 	// watcher's session must outlive the cut, as does its connection.
 	watcher, client := connect(t, leader), connectFor(t, follower, time.Second)
@@ -51,7 +40,7 @@ func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 		t.Fatalf("node at the leader: %v, %v; want it there", ok, err)
 	}
 
-	isolate(t, e, follower)
+	must.OK(t, e.Isolate(follower))
 	zktest.Eventually(t, soon, "the session expires at the leader", func() bool {
 		ok, _, err := watcher.Exists("/isolated")
 		return err == nil && !ok
@@ -64,10 +53,8 @@ func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 		return err != nil
 	})
 
-	heal(t, e, follower)
-	if err := follower.AwaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Heal(follower))
+	must.OK(t, follower.AwaitReady(t.Context()))
 	if ok, _, err := connect(t, follower).Exists("/isolated"); err != nil || ok {
 		t.Errorf("node at the healed follower: %v, %v; want it gone", ok, err)
 	}
@@ -75,18 +62,13 @@ func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 
 func TestIsolatedLeaderIsSucceeded(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
-	old, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	isolate(t, e, old)
+	old := must.Get(e.Leader(t.Context()))(t)
+	must.OK(t, e.Isolate(old))
 	zktest.Eventually(t, soon, "another member leads", func() bool {
 		leader, err := e.Leader(t.Context())
 		return err == nil && leader != old
 	})
-	if err := e.Repair(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Repair(t.Context()))
 	if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
 		t.Errorf("Mode() of the old leader = %q, %v; want follower", mode, err)
 	}
@@ -94,17 +76,9 @@ func TestIsolatedLeaderIsSucceeded(t *testing.T) {
 
 func TestEnsembleOutlivesItsLeader(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
-	old, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	leader, err := e.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(e.Leader(t.Context()))(t)
+	must.OK(t, old.Kill())
+	leader := must.Get(e.Leader(t.Context()))(t)
 	if leader == old {
 		t.Errorf("leader = %s, which is dead", leader.Addr())
 	}
@@ -126,9 +100,7 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 	if got, want := strings.Count(e.Addr(), ","), 2; got != want {
 		t.Errorf("Addr() = %s; want three addresses", e.Addr())
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Close())
 	if err := e.Repair(t.Context()); !errors.Is(err, zktest.ErrClosed) {
 		t.Errorf("Repair() after Close = %v; want ErrClosed", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -62,10 +63,7 @@ func connectFor(t testing.TB, server *zktest.Server, timeout time.Duration) *zk.
 
 func connectBy(t testing.TB, server *zktest.Server, timeout time.Duration, dialer zk.Dialer) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{server.Addr()}, timeout, zk.WithLogger(quiet{}), zk.WithDialer(dialer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, events := must.Get2(zk.Connect([]string{server.Addr()}, timeout, zk.WithLogger(quiet{}), zk.WithDialer(dialer)))(t)
 	t.Cleanup(conn.Close)
 	limit := time.After(soon)
 	for {
@@ -84,27 +82,6 @@ func create(t testing.TB, conn *zk.Conn, path string, flags int32) {
 	t.Helper()
 	if _, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatalf("create %s: %v", path, err)
-	}
-}
-
-func isolate(t testing.TB, e *zktest.Ensemble, s *zktest.Server) {
-	t.Helper()
-	if err := e.Isolate(s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func heal(t testing.TB, e *zktest.Ensemble, s *zktest.Server) {
-	t.Helper()
-	if err := e.Heal(s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

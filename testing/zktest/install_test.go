@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -91,30 +92,16 @@ func TestManifestAttribute(t *testing.T) {
 func touch(t testing.TB, dir, name string) string {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(t, os.WriteFile(path, nil, 0o600))
 	return path
 }
 
 func writeManifest(t testing.TB, jar, text string) {
 	t.Helper()
-	file, err := os.Create(jar)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(jar))(t)
 	archive := zip.NewWriter(file)
-	entry, err := archive.Create("META-INF/MANIFEST.MF")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := entry.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(archive.Close(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(archive.Create("META-INF/MANIFEST.MF"))(t)
+	must.Get(entry.Write([]byte(text)))(t)
+	must.OK(t, errors.Join(archive.Close(), file.Close()))
 }

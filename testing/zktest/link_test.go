@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -22,9 +23,7 @@ func TestHeldBytesAreLateNotLost(t *testing.T) {
 	if _, err := client.Write([]byte("during")); err != nil {
 		t.Fatalf("write to a held link: %v; want nobody told", err)
 	}
-	if err := client.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	if n, err := client.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("read from a held link = %d, %v; want it to wait", n, err)
 	}
@@ -41,9 +40,7 @@ func TestConnectionsMadeDuringAHoldWork(t *testing.T) {
 	link := newLink(t, echo(t))
 	link.SetOpen(false)
 	client := dialLink(t, link)
-	if _, err := client.Write([]byte("early")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Write([]byte("early")))(t)
 	link.SetOpen(true)
 	if got := read(t, client, len("early")); got != "early" {
 		t.Errorf("after the hold: %q; want what was sent", got)
@@ -52,27 +49,19 @@ func TestConnectionsMadeDuringAHoldWork(t *testing.T) {
 
 func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	link := newLink(t, listener.Addr().String())
 	for _, closer := range []string{"client", "server"} {
 		t.Run("the "+closer+"'s", func(t *testing.T) {
 			client := dialLink(t, link)
-			server, err := listener.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := must.Get(listener.Accept())(t)
 			defer server.Close()
 			first, other := client, server
 			if closer == "server" {
 				first, other = server, client
 			}
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, first.Close())
 			limit(t, other)
 			if _, err := other.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("read at the other side: %v; want the connection closed", err)
@@ -86,19 +75,11 @@ func TestLinkWaitsForItsTargetToListen(t *testing.T) {
 	address := unusedAddr(t)
 	link := newLink(t, address)
 	client := dialLink(t, link)
-	listener, err := net.Listen("tcp4", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp4", address))(t)
 	defer listener.Close()
-	server, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(listener.Accept())(t)
 	defer server.Close()
-	if _, err := client.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Write([]byte("x")))(t)
 	if got := read(t, server, 1); got != "x" {
 		t.Errorf("target reads %q; want x", got)
 	}
@@ -112,12 +93,8 @@ func TestClosedLinkLeavesNothing(t *testing.T) {
 			client := dialLink(t, link)
 			exchange(t, client, "hello")
 			link.SetOpen(open)
-			if _, err := client.Write([]byte("lost")); err != nil {
-				t.Fatal(err)
-			}
-			if err := link.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(client.Write([]byte("lost")))(t)
+			must.OK(t, link.Close())
 			limit(t, client)
 			if _, err := io.Copy(io.Discard, client); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("the connection stands after the link's close")
@@ -131,10 +108,7 @@ func TestClosedLinkLeavesNothing(t *testing.T) {
 
 func newLink(t testing.TB, target string) zktest.TestLink {
 	t.Helper()
-	link, err := zktest.NewLink(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must.Get(zktest.NewLink(target))(t)
 	t.Cleanup(func() {
 		if err := link.Close(); err != nil {
 			t.Error(err)
@@ -145,10 +119,7 @@ func newLink(t testing.TB, target string) zktest.TestLink {
 
 func dialLink(t testing.TB, link zktest.TestLink) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(link.Port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(link.Port))))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -156,10 +127,7 @@ func dialLink(t testing.TB, link zktest.TestLink) net.Conn {
 // echo returns the address of a server that sends back all it gets.
 func echo(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -176,9 +144,7 @@ func echo(t testing.TB) string {
 
 func exchange(t testing.TB, conn net.Conn, text string) {
 	t.Helper()
-	if _, err := conn.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(conn.Write([]byte(text)))(t)
 	if got := read(t, conn, len(text)); got != text {
 		t.Fatalf("echo of %q: %q", text, got)
 	}
@@ -188,16 +154,12 @@ func read(t testing.TB, conn net.Conn, n int) string {
 	t.Helper()
 	limit(t, conn)
 	buf := make([]byte, n)
-	if _, err := io.ReadFull(conn, buf); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(conn, buf))(t)
 	return string(buf)
 }
 
 // limit keeps a test that fails from waiting forever.
 func limit(t testing.TB, conn net.Conn) {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.SetReadDeadline(time.Now().Add(soon)))
 }

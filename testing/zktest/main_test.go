@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -86,10 +87,7 @@ func announced(server *zktest.Server, err error) *zktest.Server {
 // environment and arguments to go test.
 func self(t testing.TB, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), env...)
 	return cmd
@@ -143,9 +141,7 @@ func expectGone(t testing.TB, announcement io.Reader) {
 	t.Helper()
 	var pid int
 	var dir string
-	if _, err := fmt.Fscanln(announcement, &pid, &dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fscanln(announcement, &pid, &dir))(t)
 	zktest.Eventually(t, soon, "the server's process is gone", func() bool { return !alive(pid) })
 	zktest.Eventually(t, soon, "the server's directory is gone", func() bool {
 		_, err := os.Stat(dir)

@@ -12,16 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func newNetwork(t testing.TB, members int) zktest.TestNetwork {
 	t.Helper()
-	n, err := zktest.NewNetwork(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { must(t, n.Close()) })
+	n := must.Get(zktest.NewNetwork(members))(t)
+	t.Cleanup(func() { must.OK(t, n.Close()) })
 	return n
 }
 
@@ -32,10 +30,10 @@ func within(t testing.TB, n zktest.TestNetwork, member int, name string) *talker
 	inside := exec.CommandContext(t.Context(), n.Enter[member][0], slices.Concat(n.Enter[member][1:], cmd.Args)...)
 	inside.Env, inside.Stderr = cmd.Env, os.Stderr
 	stdin, err := inside.StdinPipe()
-	must(t, err)
+	must.OK(t, err)
 	stdout, err := inside.StdoutPipe()
-	must(t, err)
-	must(t, inside.Start())
+	must.OK(t, err)
+	must.OK(t, inside.Start())
 	t.Cleanup(func() {
 		_ = inside.Process.Kill()
 		_ = inside.Wait()
@@ -58,10 +56,10 @@ func TestACutDropsOneWayAndNoOther(t *testing.T) {
 		mouths[1].say(t, n.Peers[0], word)
 	}
 	both("first")
-	must(t, n.Cut(0, 1))
-	must(t, n.Cut(0, 1)) // changes nothing
+	must.OK(t, n.Cut(0, 1))
+	must.OK(t, n.Cut(0, 1)) // changes nothing
 	both("second")
-	must(t, n.Heal())
+	must.OK(t, n.Heal())
 	both("third")
 	for _, word := range []string{"first", "second", "third"} {
 		ears[0].expect(t, word)
@@ -70,9 +68,9 @@ func TestACutDropsOneWayAndNoOther(t *testing.T) {
 	ears[1].expect(t, "third") // datagrams on one link don't overtake each other
 
 	// Another network's cuts are its own, and so is its end.
-	must(t, other.Cut(0, 1))
+	must.OK(t, other.Cut(0, 1))
 	both("fourth")
-	must(t, other.Close())
+	must.OK(t, other.Close())
 	both("fifth")
 	for _, ear := range ears {
 		ear.expect(t, "fourth")
@@ -97,12 +95,12 @@ func TestClientsThatAreCutOffAreNotToldSo(t *testing.T) {
 		zktest.Eventually(t, soon, "clients reach the member's system", func() bool { return refused(member) })
 	}
 	reached(0)
-	must(t, n.CutClients(0))
+	must.OK(t, n.CutClients(0))
 	if err := dial(0); !os.IsTimeout(err) {
 		t.Errorf("dial of a member that is cut off = %v; want a timeout", err)
 	}
 	reached(1)
-	must(t, n.Heal())
+	must.OK(t, n.Heal())
 	reached(0)
 }
 
@@ -126,8 +124,8 @@ func TestWhatTheDeadLeaveIsSweptUp(t *testing.T) {
 	needNamespaces(t)
 	mine, left := newNetwork(t, 2), newNetwork(t, 2)
 	gone := exec.CommandContext(t.Context(), "true")
-	must(t, gone.Run())
-	must(t, left.Abandon(gone.Process.Pid))
+	must.OK(t, gone.Run())
+	must.OK(t, left.Abandon(gone.Process.Pid))
 	newNetwork(t, 2)
 	for i := range 2 {
 		if faces(t, net.JoinHostPort(left.Servers[i], wordPort)) {
@@ -145,18 +143,18 @@ func TestNamespacesEndWithTheirStarter(t *testing.T) {
 	needNamespaces(t)
 	cmd := child(t, "parts")
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	lines := bufio.NewReader(out)
 	announcement, err := lines.ReadString('\n')
-	must(t, err)
+	must.OK(t, err)
 	addr, err := lines.ReadString('\n')
-	must(t, err)
+	must.OK(t, err)
 	ours := func() bool { return faces(t, strings.TrimSpace(addr)) }
 	if !ours() {
 		t.Errorf("no interface of this machine leads to %s: this test shows nothing", addr)
 	}
-	must(t, cmd.Process.Kill())
+	must.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	expectGone(t, strings.NewReader(announcement))
 	zktest.Eventually(t, soon, "the way to the member is gone", func() bool { return !ours() })
@@ -166,9 +164,9 @@ func TestNamespacesEndWithTheirStarter(t *testing.T) {
 func faces(t testing.TB, addr string) bool {
 	t.Helper()
 	host, _, err := net.SplitHostPort(addr)
-	must(t, err)
+	must.OK(t, err)
 	ours, err := net.InterfaceAddrs()
-	must(t, err)
+	must.OK(t, err)
 	return slices.ContainsFunc(ours, func(a net.Addr) bool {
 		network, ok := a.(*net.IPNet)
 		return ok && network.Contains(net.ParseIP(host))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -53,10 +54,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 		"conf": {"tickTime=100\n", "minSessionTimeout=300\n", "maxSessionTimeout=5000\n", "maxClientCnxns=7\n"},
 		"envi": {"java.version="},
 	} {
-		answer, err := server.FourLetter(t.Context(), word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(server.FourLetter(t.Context(), word))(t)
 		for _, line := range want {
 			if !strings.Contains(answer, line) {
 				t.Errorf("%s without %q:\n%s", word, line, answer)
@@ -69,16 +67,10 @@ func TestContainersAndTTLNodesGo(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, zktest.Shared(t))
 	acl := zk.WorldACL(zk.PermAll)
-	if _, err := conn.CreateContainer("/container", nil, zk.FlagContainer, acl); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.CreateTTL("/ttl", nil, zk.FlagTTL, acl, 100*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(conn.CreateContainer("/container", nil, zk.FlagContainer, acl))(t)
+	must.Get(conn.CreateTTL("/ttl", nil, zk.FlagTTL, acl, 100*time.Millisecond))(t)
 	create(t, conn, "/container/child", 0)
-	if err := conn.Delete("/container/child", -1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Delete("/container/child", -1))
 	for _, path := range []string{"/container", "/ttl"} {
 		zktest.Eventually(t, soon, path+" is gone", func() bool {
 			ok, _, err := conn.Exists(path)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -60,23 +61,23 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 		leader, followers := parts(t, e)
 		cut, client := followers[0], connect(t, leader)
 
-		must(t, e.Isolate(cut))
+		must.OK(t, e.Isolate(cut))
 		zktest.Eventually(t, soon, "the member gives up, and its clients reach it to hear so", func() bool { return gaveUp(t, cut) })
 		create(t, client, "/written-by-the-majority", 0)
 		conn, _, err := zk.Connect([]string{cut.Addr()}, time.Second, zk.WithLogger(quiet{}))
-		must(t, err)
+		must.OK(t, err)
 		defer conn.Close()
 		if _, err := conn.Create("/written-by-the-minority", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
 			t.Error("a member without a majority took a write")
 		}
 
-		must(t, e.Heal(cut))
-		must(t, cut.AwaitReady(t.Context()))
+		must.OK(t, e.Heal(cut))
+		must.OK(t, cut.AwaitReady(t.Context()))
 		if ok, _, err := connect(t, cut).Exists("/written-by-the-majority"); err != nil || !ok {
 			t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
 		}
 	})
-	must(t, e.Repair(t.Context()))
+	must.OK(t, e.Repair(t.Context()))
 }
 
 // Either way of a connection is enough to bring it down.
@@ -87,19 +88,19 @@ func oneWay(t *testing.T, e *zktest.Ensemble) {
 			leader, followers := parts(t, e)
 			follower, other := followers[0], followers[1]
 			if unheard == "leader" {
-				must(t, e.Cut(leader, follower))
+				must.OK(t, e.Cut(leader, follower))
 			} else {
-				must(t, e.Cut(follower, leader))
+				must.OK(t, e.Cut(follower, leader))
 			}
 			zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return gaveUp(t, follower) })
 			zktest.Eventually(t, soon, "the other follower follows", func() bool {
 				mode, err := other.Mode(t.Context())
 				return err == nil && mode == zktest.Follower
 			})
-			must(t, e.Repair(t.Context()))
+			must.OK(t, e.Repair(t.Context()))
 		}
 	})
-	must(t, e.Repair(t.Context()))
+	must.OK(t, e.Repair(t.Context()))
 }
 
 func cutClients(t *testing.T, e *zktest.Ensemble) {
@@ -114,7 +115,7 @@ func cutClients(t *testing.T, e *zktest.Ensemble) {
 			}
 			return
 		}
-		must(t, err)
+		must.OK(t, err)
 		ctx, cancel := deadline(t, 500*time.Millisecond)
 		defer cancel()
 		if mode, err := cut.Mode(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -125,5 +126,5 @@ func cutClients(t *testing.T, e *zktest.Ensemble) {
 			return err == nil && n == 2
 		})
 	})
-	must(t, e.Repair(t.Context()))
+	must.OK(t, e.Repair(t.Context()))
 }

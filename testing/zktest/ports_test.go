@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestStartAtATakenPort(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
-	stranger, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer stranger.Close()
 	for _, c := range []struct {
 		name string

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -24,27 +25,17 @@ func TestNoServerOutlivesItsStarter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := child(t, c.child)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(cmd.StdoutPipe())(t)
+			must.OK(t, cmd.Start())
 			lines := bufio.NewReader(out)
-			announcement, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			announcement := must.Get(lines.ReadString('\n'))(t)
 			if c.ready != "" {
 				if line, err := lines.ReadString('\n'); line != c.ready {
 					t.Fatalf("child says %q, %v; want %q", line, err, c.ready)
 				}
 			}
 			if c.child != "panics" {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, cmd.Process.Kill())
 			}
 			if err := cmd.Wait(); err == nil {
 				t.Error("the child ended well; want it killed")
@@ -63,13 +54,9 @@ func TestNoServerOutlivesAStartCutShort(t *testing.T) {
 		tmp := t.TempDir() // in the server's command line
 		cmd := child(t, "waits")
 		cmd.Env = append(cmd.Env, "TMPDIR="+tmp)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		<-time.After(time.Duration(i) * 4 * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		zktest.Eventually(t, soon, "no process of the server's is left", func() bool { return processesOf(t, tmp) == 0 })
 	}
@@ -78,10 +65,7 @@ func TestNoServerOutlivesAStartCutShort(t *testing.T) {
 // processesOf counts the processes with text in their command line.
 func processesOf(t testing.TB, text string) int {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	if len(files) == 0 {
 		t.Fatal("no /proc: can't tell which processes run")
 	}
@@ -100,9 +84,7 @@ func TestStopFreesTheGuard(t *testing.T) {
 	if got := processesOf(t, server.Dir()); got != 2 {
 		t.Fatalf("%d processes of a running server; want it and its guard", got)
 	}
-	if err := server.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Stop(t.Context()))
 	zktest.Eventually(t, soon, "the guard has left with the server", func() bool {
 		return processesOf(t, server.Dir()) == 0
 	})

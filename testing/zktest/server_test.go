@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -26,9 +27,7 @@ func TestServerComesAndGoes(t *testing.T) {
 	if pid == 0 || !alive(pid) {
 		t.Fatalf("Pid() = %d; want a process that runs", pid)
 	}
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Close())
 	if alive(pid) {
 		t.Errorf("process %d runs after Close", pid)
 	}
@@ -59,9 +58,7 @@ func TestRestartKeepsDataAndAddress(t *testing.T) {
 	for name, stop := range stops {
 		t.Run(name, func(t *testing.T) {
 			before := server.Pid()
-			if err := stop(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, stop())
 			if name != "at once" {
 				if _, err := server.Mode(t.Context()); err == nil {
 					t.Error("Mode() of a stopped server: want an error")
@@ -70,9 +67,7 @@ func TestRestartKeepsDataAndAddress(t *testing.T) {
 					t.Errorf("Freeze() of a stopped server = %v; want ErrStopped", err)
 				}
 			}
-			if err := server.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, server.Restart(t.Context()))
 			if alive(before) || server.Pid() == before {
 				t.Errorf("process %d of the time before runs", before)
 			}
@@ -89,17 +84,13 @@ func TestRestartKeepsDataAndAddress(t *testing.T) {
 func TestFrozenServerAnswersAfterThaw(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Freeze())
 	ctx, cancel := deadline(t, 200*time.Millisecond)
 	defer cancel()
 	if answer, err := server.FourLetter(ctx, "ruok"); !errors.Is(err, ctx.Err()) {
 		t.Errorf("ruok to a frozen server = %q, %v; want the context's error", answer, err)
 	}
-	if err := server.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Thaw())
 	if answer, err := server.FourLetter(t.Context(), "ruok"); err != nil || answer != "imok" {
 		t.Errorf("ruok after Thaw = %q, %v; want imok", answer, err)
 	}

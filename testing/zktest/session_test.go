@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -32,9 +33,7 @@ func TestKilledSessionIsGone(t *testing.T) {
 	}
 
 	tap.hold()
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	if ok, _, err := watcher.Exists("/killed"); ok || err != nil {
 		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
 	}
@@ -58,9 +57,7 @@ func TestKillSessionWinsAgainstOwner(t *testing.T) {
 	conn := connectBy(t, server, soon, tap.dial)
 	create(t, conn, "/defended", zk.FlagEphemeral)
 	id, password := tap.session()
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	if ok, _, err := connect(t, server).Exists("/defended"); ok || err != nil {
 		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
 	}
@@ -94,20 +91,14 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 // unusedAddr returns an address at which no server listens.
 func unusedAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func ephemerals(t testing.TB, server *zktest.Server) map[int64][]string {
 	t.Helper()
-	m, err := server.Ephemerals(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(server.Ephemerals(t.Context()))(t)
 	return m
 }
 

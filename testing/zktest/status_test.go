@@ -3,6 +3,7 @@ package zktest_test
 import (
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -10,10 +11,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	count := func() int64 {
-		n, err := server.Requests(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(server.Requests(t.Context()))(t)
 		return n
 	}
 	if got := count(); got != 0 {
@@ -25,16 +23,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	const reads = 20
 	for range reads {
-		if _, _, err := conn.Exists("/"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(conn.Exists("/"))(t)
 	}
 	if got := count(); got != 1+reads {
 		t.Errorf("Requests() after %d reads = %d; want %d", reads, got, 1+reads)
 	}
-	if err := server.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Restart(t.Context()))
 }
 
 func TestWatchesAreCounted(t *testing.T) {

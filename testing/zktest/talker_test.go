@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A talker is a process in a namespace, which sends or receives words.
@@ -61,6 +63,6 @@ func (p *talker) expect(t testing.TB, want string) {
 func (p *talker) say(t testing.TB, to, word string) {
 	t.Helper()
 	_, err := fmt.Fprintln(p.stdin, to, word)
-	must(t, err)
+	must.OK(t, err)
 	p.expect(t, "said")
 }

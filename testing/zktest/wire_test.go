@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -44,10 +45,7 @@ func TestElectionGreetingNamesTheForwarder(t *testing.T) {
 	t.Parallel()
 	const head = "ffffffffffff0000" + "0000000000000001"
 	greeting := func(address string) []byte {
-		b, err := hex.DecodeString(head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(hex.DecodeString(head))(t)
 		return append(append(b, 0, 0, 0, byte(len(address))), address...)
 	}
 	got, err := zktest.Announce(9999, 54321, append(greeting("127.0.0.1:9999"), "what follows"...))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/digestmd5"
+	"github.com/docent-go/docent/internal/must"
 )
 
 const challenge = `realm="zk-sasl-md5",nonce="OA6MG9tEQGm2hh",charset=utf-8,algorithm=md5-sess`
@@ -64,9 +65,7 @@ func TestAServerHasToProveItself(t *testing.T) {
 	t.Parallel()
 	for _, proof := range []string{"", "rspauth=", "rspauth=00", "rspauth=" + strings.Repeat("0", 32), "x", `rspauth="zz"`} {
 		x := begun(t, "alice", "s3cr3t")
-		if _, _, err := x.Next([]byte(challenge)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(x.Next([]byte(challenge)))(t)
 		token, done, err := x.Next([]byte(proof))
 		if err == nil || done || token != nil {
 			t.Errorf("%q: %q, done %v, %v", proof, token, done, err)

@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // round takes n targets, and returns what to dial for each, sorted.
 func round(t *testing.T, l *hosts.List, n int) (addrs []string, last string) {
 	t.Helper()
 	for range n {
-		target, err := l.NextTarget(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(l.NextTarget(t.Context()))(t)
 		addrs, last = append(addrs, target.DialAddr()), target.DialAddr()
 	}
 	slices.Sort(addrs)

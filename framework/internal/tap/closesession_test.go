@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // closing runs CloseSession of session 7 against a server that sends answers, one for
@@ -29,9 +30,7 @@ func closing(t *testing.T, answers ...[]byte) (frames [][]byte, err error) {
 			break // it has asked for less
 		}
 		body := make([]byte, binary.BigEndian.Uint32(head))
-		if _, err := io.ReadFull(server, body); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.ReadFull(server, body))(t)
 		frames = append(frames, body)
 		go server.Write(answer) // it may be read in part
 		synctest.Wait()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // FuzzFrames feeds a connection whatever a server, or something that is none,
@@ -99,10 +100,7 @@ func FuzzOutgoing(f *testing.F) {
 		defer a.Close()
 		defer b.Close()
 		tp := newTap()
-		conn, err := tp.Wrap(a, time.Now().Add(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(tp.Wrap(a, time.Now().Add(time.Minute)))(t)
 		tap.Outgoing(conn, make([]byte, 48))
 		tp.Arm(tap.ReadExists, "/a")
 		tp.FollowCreate("/a").Begin()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -154,12 +155,8 @@ func TestCloseSessionAuthenticates(t *testing.T) {
 		closed := make(chan error, 1)
 		m := &mechanism{steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}}
 		go func() { closed <- tap.CloseSession(client, m, nil, 7, make([]byte, 16)) }()
-		if _, err := io.ReadFull(server, make([]byte, 49)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := server.Write(framed(greeting(7))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.ReadFull(server, make([]byte, 49)))(t)
+		must.Get(server.Write(framed(greeting(7))))(t)
 		if held := answerTokens(server, []token{{0, []byte("x")}}); !slices.Equal(held, []string{"a"}) {
 			t.Errorf("the tokens %q were sent", held)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -45,10 +46,7 @@ func onSocket(t *testing.T) (*peer, *socket) {
 	client, server := net.Pipe()
 	t.Cleanup(func() { client.Close(); server.Close() })
 	s := &socket{Conn: client}
-	wrapped, err := p.tap.Wrap(s, time.Now().Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrapped := must.Get(p.tap.Wrap(s, time.Now().Add(time.Minute)))(t)
 	p.client, p.server = wrapped, server
 	p.send(make([]byte, 44))
 	p.reply(greeting(7))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestSession_is_valid_until_its_deadline(t *testing.T) {
@@ -141,9 +142,7 @@ func TestABodyMayArriveInTwoReads(t *testing.T) {
 				_, _ = p.server.Write(frame[:n+1]) // an error is the reader's
 				_, _ = p.server.Write(frame[n+1:])
 			}()
-			if _, err := io.ReadFull(p.client, make([]byte, len(frame))); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(p.client, make([]byte, len(frame))))(t)
 			if _, ok := p.tap.OldestUnanswered(); ok {
 				t.Fatalf("the reply in pieces of %d and the rest is not seen", n+1)
 			}
@@ -163,9 +162,7 @@ func TestRequest_of_other_bytes_passes_unrecorded(t *testing.T) {
 		} {
 			arrived := make([]byte, len(p2))
 			go func() { _, _ = io.ReadFull(p.server, arrived) }()
-			if _, err := p.client.Write(p2); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.client.Write(p2))(t)
 			synctest.Wait()
 			if string(arrived) != string(p2) {
 				t.Errorf("%x was sent for %x", arrived, p2)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -37,19 +38,14 @@ func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
 
 func (s *service) client(t *testing.T) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial),
-		framework.WithSessionTimeout(10*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial),
+		framework.WithSessionTimeout(10*time.Second)))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 
@@ -61,20 +57,14 @@ func (s *service) away() {
 
 func mutex(t *testing.T, c *framework.Client, opts ...lock.Option) *lock.Mutex {
 	t.Helper()
-	m, err := lock.NewMutex(c, "/report", opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, "/report", opts...))(t)
 	return m
 }
 
 // handler returns a handler with the service's mutex.
 func (s *service) handler(t *testing.T, serve httplock.Func, opts ...httplock.Option) http.Handler {
 	t.Helper()
-	h, err := httplock.New(httplock.Same(mutex(t, s.mine)), serve, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(httplock.New(httplock.Same(mutex(t, s.mine)), serve, opts...))(t)
 	return h
 }
 
@@ -93,10 +83,7 @@ func done(w http.ResponseWriter, _ *http.Request, _ *lock.Lease) error {
 // hold makes another client hold the lock until the test ends.
 func (s *service) hold(t *testing.T) {
 	t.Helper()
-	lease, err := mutex(t, s.other).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(mutex(t, s.other).Lock(t.Context()))(t)
 	t.Cleanup(func() { _ = lease.Release(context.Background()) })
 }
 
@@ -168,9 +155,7 @@ func TestAnUnreachableZooKeeper(t *testing.T) {
 	t.Run("closed client", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, s *service) {
 			h := s.handler(t, done)
-			if err := s.mine.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.mine.Close())
 			if got := request(t.Context(), h); got.Code != http.StatusServiceUnavailable {
 				t.Errorf("status %d, want 503", got.Code)
 			}
@@ -251,10 +236,7 @@ func TestAnErrorOfTheFunction(t *testing.T) {
 	})
 	t.Run("locker", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, _ *service) {
-			h, err := httplock.New(func(*http.Request) (lock.Locker, error) { return nil, boom }, done)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(httplock.New(func(*http.Request) (lock.Locker, error) { return nil, boom }, done))(t)
 			if got := request(t.Context(), h); got.Code != http.StatusInternalServerError {
 				t.Errorf("status %d, want 500", got.Code)
 			}
@@ -352,16 +334,12 @@ func TestOwnerHolds(t *testing.T) {
 			t.Errorf("holds %q, want both, once each", got)
 		}
 		for range 2 {
-			if err := m.Unlock(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, m.Unlock(ctx))
 		}
 		if got := owner.Holds(); !slices.Equal(got, []string{"/another"}) {
 			t.Errorf("holds %q after the release", got)
 		}
-		if err := s.server.Expire(s.mine.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.server.Expire(s.mine.Session().ID))
 		<-last.Lost()
 		synctest.Wait()
 		if got := owner.Holds(); len(got) != 0 {

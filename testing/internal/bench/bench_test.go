@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	bench "github.com/docent-go/docent/testing/internal/bench"
 	"github.com/docent-go/docent/testing/internal/peers"
 )
@@ -20,10 +21,7 @@ func TestRun_has_every_scenario(t *testing.T) {
 		bench.InProcess(t.Context(), bench.Wire), bench.InProcess(t.Context(), bench.Docent),
 		bench.InProcess(t.Context(), bench.Gozk), bench.Missing(bench.Curator, peers.ErrMissing),
 	}, bench.Embedded())
-	r, err := b.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(b.Run(t.Context()))(t)
 	if err := r.Failures(); err != nil {
 		t.Error(err)
 	}
@@ -64,10 +62,7 @@ func TestRun_has_every_scenario(t *testing.T) {
 			t.Errorf("the report doesn't say %q:\n%s", want, text)
 		}
 	}
-	data, err := r.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(r.JSON())(t)
 	var again bench.Report
 	if err := json.Unmarshal(data, &again); err != nil || len(again.Settings[0].Scenarios) != len(results) {
 		t.Errorf("the JSON is not the report: %v", err)
@@ -80,10 +75,7 @@ func TestAnAddedRoundTripIsPaidByEachRequest(t *testing.T) {
 	s := bench.Embedded()
 	s.SetRTT(rtt)
 	b := bench.Smoke(1, bench.Scenarios("refused"), []*bench.Peer{bench.InProcess(t.Context(), bench.Wire)}, s)
-	r, err := b.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(b.Run(t.Context()))(t)
 	got := time.Duration(r.Settings[0].Scenarios[0].Of(bench.Wire).P50)
 	// A signal may cut the proxy's wait short.
 	if got < rtt*9/10 {
@@ -108,10 +100,7 @@ func TestTheDriversOfOtherLanguagesPlayEveryLoad(t *testing.T) {
 				t.Skipf("SKIPPED, NOT TESTED: %v", err)
 			}
 			played := bench.Differing(name)
-			r, err := bench.Smoke(1, played, located, bench.Embedded()).Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(bench.Smoke(1, played, located, bench.Embedded()).Run(t.Context()))(t)
 			if err := r.Failures(); err != nil {
 				t.Error(err)
 			}

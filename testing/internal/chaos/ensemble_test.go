@@ -9,24 +9,20 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
 // connect returns a client that is not part of the run, and is closed with the test.
 func connect(t testing.TB, addr string) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -61,9 +62,7 @@ func newRun(t testing.TB, seed uint64) *run {
 	r.store = newStore(t)
 	for i := range workers {
 		s := newSlot(t, r, i, r.ensemble.Servers)
-		if err := s.start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.start())
 		t.Cleanup(func() {
 			p := s.current()
 			_ = p.cmd.Process.Kill() // unless it has ended well

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -23,10 +24,7 @@ type store struct {
 
 func newStore(t testing.TB) *store {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	s := &store{listener: listener, fences: make(map[string]int64), version: make(map[string]int64)}
 	s.serving.Go(s.acceptLoop)
 	t.Cleanup(func() {

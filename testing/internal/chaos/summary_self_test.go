@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -95,10 +96,7 @@ func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault
 func TestTheStoreHeedsFences(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	conn, err := dialStore(s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(dialStore(s.listener.Addr().String()))(t)
 	defer conn.conn.Close()
 	for _, c := range []struct {
 		lock    string

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -37,10 +38,7 @@ type tally struct {
 // measure counts what has happened so far.
 func (r *run) measure(t *testing.T, length time.Duration) summary {
 	t.Helper()
-	h, err := r.history()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(r.history())(t)
 	s := summary{
 		history: h, length: length, network: r.network, models: make(map[string]*tally),
 		succession: h.LossReport(), registers: h.Registers(),
@@ -69,10 +67,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 func (s *summary) check(t *testing.T) {
 	t.Helper()
 	start := time.Now()
-	verdicts, err := s.history.Check(checkLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdicts := must.Get(s.history.Check(checkLimit))(t)
 	s.took = time.Since(start)
 	for _, v := range verdicts {
 		s.judge(t, v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -40,10 +41,7 @@ type taker func(t testing.TB, c *framework.Client, client string) func(context.C
 func take(path func(client string) string, wrap func(*lock.Lease) history.Lease) taker {
 	return func(t testing.TB, c *framework.Client, client string) func(context.Context) (history.Lease, error) {
 		t.Helper()
-		m, err := lock.NewMutex(c, path(client))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(c, path(client)))(t)
 		return func(ctx context.Context) (history.Lease, error) {
 			l, err := m.Lock(ctx)
 			if err != nil {
@@ -73,10 +71,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				h := contend(t, w, c.take)
-				verdicts, err := h.Check(checkLimit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				verdicts := must.Get(h.Check(checkLimit))(t)
 				if len(verdicts) != 1 || verdicts[0].OK() != c.wantOK {
 					t.Errorf("%v; want OK %v", verdicts, c.wantOK)
 				}
@@ -124,10 +119,7 @@ func contend(t *testing.T, w *zkenv.Env, take taker) *history.History {
 	workers.Wait()
 	mu.Lock()
 	defer mu.Unlock()
-	h, err := history.Assemble(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(history.Assemble(records))(t)
 	return h
 }
 

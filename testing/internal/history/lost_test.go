@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -31,10 +32,7 @@ func TestALossIsRecordedWhenLostIsClosed(t *testing.T) {
 				records := make(chan history.Record, 10)
 				r := history.NewRecorder("x", func() int64 { return int64(time.Since(began)) }, func(r history.Record) { records <- r })
 				e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return 1 }}
-				h, err := r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil })
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil }))(t)
 				<-records // of the grant
 				lease.err = lock.ErrLost
 				closing := time.AfterFunc(tc.closes, func() { close(lease.lost) })
@@ -61,10 +59,7 @@ func TestAReleaseOfALostLeaseIsNoRelease(t *testing.T) {
 			records := make(chan history.Record, 10)
 			r := history.NewRecorder("x", func() int64 { return 5 }, func(r history.Record) { records <- r })
 			e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return 1 }}
-			h, err := r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil }))(t)
 			<-records // of the grant
 			lease.err = lock.ErrLost
 			if known {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -34,10 +35,7 @@ func tell(m history.Model, parts ...[]history.Record) story {
 
 func (s story) assemble(t testing.TB) *history.History {
 	t.Helper()
-	h, err := history.Assemble(s.records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(history.Assemble(s.records))(t)
 	return h
 }
 
@@ -146,10 +144,7 @@ func TestModels(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			verdicts, err := c.story.assemble(t).Check(checkLimit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			verdicts := must.Get(c.story.assemble(t).Check(checkLimit))(t)
 			if len(verdicts) != 1 || verdicts[0].Result != c.want {
 				t.Errorf("verdicts %v; want one, %v", verdicts, c.want)
 			}
@@ -171,10 +166,7 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	} {
 		h := s.assemble(t)
 		h.Revoke("x", c.session, c.at)
-		verdicts, err := h.Check(checkLimit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdicts := must.Get(h.Check(checkLimit))(t)
 		if got := verdicts[0].OK(); got != c.want {
 			t.Errorf("session %d closed at %d: %v, want %v", c.session, c.at, got, c.want)
 		}
@@ -195,10 +187,7 @@ func TestARevokedHolderMayReenter(t *testing.T) {
 		if want {
 			h.Revoke("x", 1, 30)
 		}
-		verdicts, err := h.Check(checkLimit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdicts := must.Get(h.Check(checkLimit))(t)
 		if got := verdicts[0].OK(); got != want {
 			t.Errorf("session closed %v: %v", want, got)
 		}
@@ -208,22 +197,10 @@ func TestARevokedHolderMayReenter(t *testing.T) {
 func TestABadHistoryIsSavedWithItsPicture(t *testing.T) {
 	t.Parallel()
 	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15), release("1", 20, 40), release("2", 50, 60))
-	verdicts, err := s.assemble(t).Check(checkLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture, err := verdicts[0].Save(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	html, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(strings.TrimSuffix(picture, ".html") + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdicts := must.Get(s.assemble(t).Check(checkLimit))(t)
+	picture := must.Get(verdicts[0].Save(t.TempDir()))(t)
+	html := must.Get(os.ReadFile(picture))(t)
+	text := must.Get(os.ReadFile(strings.TrimSuffix(picture, ".html") + ".json"))(t)
 	for _, file := range []string{string(html), string(text)} {
 		if !strings.Contains(file, "/a fence 6") {
 			t.Errorf("does not show the second holder's fence:\n%.2000s", file)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -49,13 +50,10 @@ func TestAGrantTellsItsSession(t *testing.T) {
 			session := int64(1)
 			r := history.NewRecorder("x", func() int64 { return 1 }, func(r history.Record) { records = append(records, r) })
 			e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return session }}
-			h, err := r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) {
+			h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) {
 				session = c.next
 				return c.lease, nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if got := records[0].Session; got != c.want {
 				t.Errorf("session %d, want %d", got, c.want)
 			}
@@ -80,10 +78,7 @@ func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
 	s := tell(history.Reentrant(), first, again("2", 22), again("3", 26), release("1", 30, 31))
 	h := s.assemble(t)
 	h.Revoke("x", 1, 2)
-	verdicts, err := h.Check(checkLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdicts := must.Get(h.Check(checkLimit))(t)
 	if len(verdicts) != 1 || !verdicts[0].OK() {
 		t.Errorf("%v; want the history accepted", verdicts)
 	}

@@ -13,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -56,10 +57,7 @@ func newActorOf(t testing.TB, l *library, d *driver, timeout time.Duration) *act
 	t.Helper()
 	a := &actor{driver: d, library: l.name, name: fmt.Sprint("actor-", serial.Add(1))}
 	results := a.must(t, "connect", zktest.Shared(t).Addr(), strconv.FormatInt(timeout.Milliseconds(), 10))
-	session, err := strconv.ParseInt(results[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(strconv.ParseInt(results[0], 10, 64))(t)
 	a.session = session
 	t.Cleanup(func() { a.do("close") })
 	return a
@@ -71,10 +69,7 @@ func (a *actor) do(words ...string) *call { return a.driver.call(a.name, words..
 // must gives the actor a command that has to succeed, and returns the results.
 func (a *actor) must(t testing.TB, words ...string) []string {
 	t.Helper()
-	results, ok, err := a.do(words...).wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	results, ok := must.Get2(a.do(words...).wait())(t)
 	if !ok {
 		t.Fatalf("%s of %s: refused", words, a.library)
 	}
@@ -191,10 +186,7 @@ func (n *native) participants(t testing.TB) []lock.Participant {
 	if !ok {
 		t.Fatalf("a %T lists no participants", n.locker)
 	}
-	participants, err := l.Participants(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	participants := must.Get(l.Participants(t.Context()))(t)
 	return participants
 }
 
@@ -218,18 +210,13 @@ func newClient(t testing.TB, opts ...framework.Option) *framework.Client {
 	opts = append([]framework.Option{
 		framework.WithSessionTimeout(sessionTimeout), framework.WithTracerProvider(sdktrace.NewTracerProvider()),
 	}, opts...)
-	c, err := framework.NewClient(zktest.Shared(t).Addr(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(zktest.Shared(t).Addr(), opts...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 
@@ -244,9 +231,7 @@ func mustLock(t testing.TB, c contender) {
 
 func mustUnlock(t testing.TB, c contender) {
 	t.Helper()
-	if err := c.unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.unlock())
 }
 
 // mustBeRefused has c try, at most for the limit, a lock that another contender holds.

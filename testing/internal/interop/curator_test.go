@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestCuratorExclusion(t *testing.T) {
@@ -127,9 +129,7 @@ func TestCuratorSuccessionAtClose(t *testing.T) {
 			queue := queueUp(t, observer, path, theirs, ours2)
 
 			closed := time.Now()
-			if err := ours.client.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, ours.client.Close())
 			if took := mustGet(t, queue[0], "Curator's lock").at.Sub(closed); took > sessionTimeout/2 {
 				t.Errorf("Curator was granted %v after docent's client was closed", took)
 			}
@@ -165,9 +165,7 @@ func givingUp(t testing.TB, path string, holder, middle, last contender) {
 	observer := newClient(t)
 	mustLock(t, holder)
 	queue := queueUp(t, observer, path, middle, last)
-	if err := middle.giveUp(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, middle.giveUp())
 	if got := <-queue[0]; got.held {
 		t.Fatal("who gave up got the lock of somebody else")
 	}

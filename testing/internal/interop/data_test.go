@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -80,10 +81,7 @@ func TestCuratorGzip(t *testing.T) {
 	c := newClient(t, framework.WithCompression())
 	a := newActor(t, curator)
 	for _, text := range []string{text, "", strings.Repeat("long ", 10000)} {
-		ours, err := c.Create(t.Context(), path+"/ours-", []byte(text), framework.WithParents(), framework.Sequential())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := must.Get(c.Create(t.Context(), path+"/ours-", []byte(text), framework.WithParents(), framework.Sequential()))(t)
 		if got := a.must(t, "data-gzip", ours); decoded(t, got[0]) != text {
 			t.Errorf("Curator reads %q, want what docent wrote", got)
 		}

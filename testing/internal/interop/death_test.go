@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -83,18 +84,14 @@ func TestStoppedHolder(t *testing.T) {
 		s.granted = queueUp(t, s.ours.client, path, s.ours, s.other)
 		scenes = append(scenes, s)
 	}
-	if err := freeze(driver.cmd.Process); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, freeze(driver.cmd.Process))
 	for _, s := range scenes {
 		mustGet(t, s.granted[0], s.kind.name)
 		if fence := s.ours.entry().fence; fence <= s.stopped.fence {
 			t.Errorf("%s: fence %d after the stopped holder's %d, want a greater one", s.kind.name, fence, s.stopped.fence)
 		}
 	}
-	if err := thaw(driver.cmd.Process); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, thaw(driver.cmd.Process))
 	for _, s := range scenes {
 		_ = s.stopped.unlock() // whether Curator calls that an error is its affair
 		mustWait(t, s.granted[1], "the third, beside docent's "+s.kind.name)
@@ -140,21 +137,11 @@ func TestNoDriverOutlivesItsTest(t *testing.T) {
 
 func dieWithAFrozenDriver(t *testing.T) {
 	t.Helper()
-	d, err := startDriver([]string{"/bin/sh", "-c", "echo '* ready'; while read -r _; do :; done"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.awaitReady(); err != nil {
-		t.Fatal(err)
-	}
-	if err := freeze(d.cmd.Process); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(startDriver([]string{"/bin/sh", "-c", "echo '* ready'; while read -r _; do :; done"}))(t)
+	must.OK(t, d.awaitReady())
+	must.OK(t, freeze(d.cmd.Process))
 	fmt.Printf("driver %d\n", d.cmd.Process.Pid)
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.FindProcess(os.Getpid()))(t)
 	_ = self.Kill()
 	select {}
 }

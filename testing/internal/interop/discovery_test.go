@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zktest"
@@ -32,10 +33,7 @@ const javasTime = 1795319723988
 
 func registry[T any](t testing.TB, c *framework.Client, base string, opts ...discovery.Option) *discovery.Registry[T] {
 	t.Helper()
-	r, err := discovery.New[T](c, base, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(discovery.New[T](c, base, opts...))(t)
 	t.Cleanup(func() {
 		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)
@@ -47,13 +45,8 @@ func registry[T any](t testing.TB, c *framework.Client, base string, opts ...dis
 func mustRegister[T any](t testing.TB, r *discovery.Registry[T], in discovery.Instance[T]) *discovery.Registration[T] {
 	t.Helper()
 	in.Name, in.Address, in.Registered = "web", "10.0.0.1", time.UnixMilli(javasTime)
-	reg, err := r.Register(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.Await(patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	reg := must.Get(r.Register(in))(t)
+	must.OK(t, reg.Await(patient(t)))
 	return reg
 }
 
@@ -62,10 +55,7 @@ func queried(t testing.TB, theirs *actor, words ...string) []string {
 	t.Helper()
 	var all []string
 	for _, word := range theirs.must(t, words...) {
-		text, err := base64.StdEncoding.DecodeString(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(base64.StdEncoding.DecodeString(word))(t)
 		all = append(all, string(text))
 	}
 	slices.Sort(all)
@@ -110,9 +100,7 @@ func TestCuratorReadsOurInstances(t *testing.T) {
 	}
 	reg := mustRegister(t, texts, discovery.Instance[string]{ID: "i2"})
 	zktest.Eventually(t, generous, "two in Java's cache", func() bool { return len(queried(t, theirs, "cached", path+"/text", "object", "web")) == 2 })
-	if err := reg.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, reg.Close(t.Context()))
 	zktest.Eventually(t, generous, "one in Java's cache", func() bool { return len(queried(t, theirs, "cached", path+"/text", "object", "web")) == 1 })
 }
 
@@ -166,10 +154,7 @@ func TestCuratorInstancesComeAndGo(t *testing.T) {
 	t.Parallel()
 	path, c, theirs := pathOf(t), newClient(t), newActor(t, curatorDiscovery)
 	r := registry[string](t, c, path)
-	s, err := r.Watch("web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.Watch("web"))(t)
 	has := func(want string) {
 		t.Helper()
 		zktest.Eventually(t, generous, "the instances "+want, func() bool {
@@ -184,16 +169,11 @@ func TestCuratorInstancesComeAndGo(t *testing.T) {
 	theirs.must(t, append([]string{"register"}, java...)...)
 	mustRegister(t, r, discovery.Instance[string]{ID: "go", Port: 90})
 	has("go:90 java:80")
-	late, err := r.Register(discovery.Instance[string]{Name: "web", ID: "java", Port: 91})
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must.Get(r.Register(discovery.Instance[string]{Name: "web", ID: "java", Port: 91}))(t)
 	if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
 		t.Errorf("Await with Java's ID: %v, want ErrTaken", err)
 	}
-	if err := late.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, late.Close(t.Context()))
 	java[4] = "81"
 	theirs.must(t, append([]string{"update"}, java...)...)
 	has("go:90 java:81")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // sides returns both sides of one read/write lock, for one owner of docent's.
@@ -73,10 +74,7 @@ func TestCuratorDowngrades(t *testing.T) {
 		writer := writers.native(t, path)
 		queue := queueUp(t, writer.client, path, writer)
 		mustLock(t, read)
-		participants, err := readWrite(t, writer.client, path).Participants(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		participants := must.Get(readWrite(t, writer.client, path).Participants(t.Context()))(t)
 		sequences := make(map[string]int64) // of Curator's
 		for _, p := range participants {
 			if p.Session == write.session {
@@ -122,14 +120,10 @@ func TestCuratorDowngrades(t *testing.T) {
 		queue := queueUp(t, writer.client, path, writer)
 		c := newClient(t)
 		beside := path + "/_c_00000000-0000-4000-8000-000000000000-__READ__" + node[len(node)-10:]
-		if _, err := c.Create(t.Context(), beside, nil, framework.Ephemeral()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), beside, nil, framework.Ephemeral()))(t)
 		mustUnlock(t, write)
 		mustWait(t, queue[0], "docent's writer behind a writer that became a reader")
-		if err := c.Delete(t.Context(), beside); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), beside))
 		mustGet(t, queue[0], "docent's writer")
 	})
 }

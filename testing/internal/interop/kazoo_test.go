@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -229,9 +230,7 @@ func TestKazooCounter(t *testing.T) {
 	if err != nil || len(data) != 4 || binary.BigEndian.Uint32(data) != 9 {
 		t.Fatalf("the count is %x (%v), want 9 in 4 bytes, big-endian", data, err)
 	}
-	if _, err := c.Set(t.Context(), path, binary.BigEndian.AppendUint32(nil, 40), st.Version); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), path, binary.BigEndian.AppendUint32(nil, 40), st.Version))(t)
 	for _, a := range []*actor{java, python} {
 		if got := a.must(t, "count", path, "0"); got[0] != "40" {
 			t.Errorf("%s reads %s, want the 40 that docent wrote", a.library, got[0])
@@ -247,10 +246,7 @@ func TestKazooBarrier(t *testing.T) {
 	pass := func(limit string) map[string]bool {
 		passed := make(map[string]bool)
 		for _, a := range []*actor{java, python} {
-			_, ok, err := a.do("pass", path, limit).wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, ok := must.Get2(a.do("pass", path, limit).wait())(t)
 			passed[a.library] = ok
 		}
 		return passed
@@ -262,13 +258,9 @@ func TestKazooBarrier(t *testing.T) {
 		{"Curator's", func() { java.must(t, "bar", path) }, func() { java.must(t, "unbar", path) }},
 		{"kazoo's", func() { python.must(t, "bar", path) }, func() { python.must(t, "unbar", path) }},
 		{"a znode", func() {
-			if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		}, func() {
-			if err := c.Delete(t.Context(), path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Delete(t.Context(), path))
 		}},
 	} {
 		step.bar()

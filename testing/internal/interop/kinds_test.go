@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -18,28 +19,19 @@ type kind struct {
 
 func mutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 	t.Helper()
-	m, err := lock.NewMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, path, opts...))(t)
 	return m
 }
 
 func semaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 	t.Helper()
-	m, err := lock.NewSemaphoreMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
 	return m
 }
 
 func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw, err := lock.NewRWMutex(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rw := must.Get(lock.NewRWMutex(c, path, opts...))(t)
 	return rw
 }
 
@@ -61,10 +53,7 @@ func multi(t testing.TB, c *framework.Client, path string, opts ...lock.Option) 
 	for member := range strings.SplitSeq(path, ",") {
 		members = append(members, mutex(t, c, member, opts...))
 	}
-	m, err := lock.NewMulti(members...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMulti(members...))(t)
 	return m
 }
 

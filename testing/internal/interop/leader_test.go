@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -30,10 +31,7 @@ func election(f leader.Format) func(testing.TB, *framework.Client, string, ...lo
 
 func newCandidate(t testing.TB, c *framework.Client, path string, f leader.Format, id string) candidate {
 	t.Helper()
-	e, err := leader.New(c, path, leader.WithFormat(f), leader.WithID(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(leader.New(c, path, leader.WithFormat(f), leader.WithID(id)))(t)
 	return candidate{e}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/peers"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -53,10 +54,7 @@ func (l *library) shared(t testing.TB) *driver {
 func (l *library) own(t testing.TB) *driver {
 	t.Helper()
 	l.require(t)
-	d, err := l.start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(l.start())(t)
 	t.Cleanup(func() {
 		if err := d.end(); err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zktest"
@@ -15,10 +16,7 @@ import (
 
 func keep(t testing.TB, c *framework.Client, path, data string, opts ...node.Option) *node.Node {
 	t.Helper()
-	n, err := node.New(c, path, []byte(data), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(node.New(c, path, []byte(data), opts...))(t)
 	t.Cleanup(func() {
 		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)
@@ -71,9 +69,7 @@ func TestCuratorPersistentTTLNode(t *testing.T) {
 			var n *node.Node
 			ours := func() {
 				n = keep(t, c, path, "ours", node.WithTTL(ttl))
-				if err := n.Await(patient(t)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, n.Await(patient(t)))
 			}
 			if oursFirst {
 				ours()
@@ -81,9 +77,7 @@ func TestCuratorPersistentTTLNode(t *testing.T) {
 			theirs.must(t, "keep-ttl", path, encoded("theirs"), "2000")
 			if oursFirst {
 				awaitData(t, c, path, "theirs") // Curator writes to whatever it finds
-				if err := n.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, n.Close(t.Context()))
 			} else {
 				zktest.Eventually(t, generous, "Curator's touch", func() bool {
 					_, ok, err := c.Exists(t.Context(), path+"/touch")
@@ -114,23 +108,15 @@ func TestCuratorPersistentTTLNode(t *testing.T) {
 func TestCuratorGroupMember(t *testing.T) {
 	t.Parallel()
 	path, theirs := pathOf(t), newActor(t, curator)
-	g, err := group.New(newClient(t), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(group.New(newClient(t), path))(t)
 	t.Cleanup(func() {
 		if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	theirs.must(t, "join", path, "java", encoded("j"))
-	n, err := g.Join("go", []byte("g"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Await(patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(g.Join("go", []byte("g")))(t)
+	must.OK(t, n.Await(patient(t)))
 	zktest.Eventually(t, generous, "docent sees both", func() bool { return slices.Equal(membersOf(g), []string{"go=g", "java=j"}) })
 	want := []string{"go" + encoded("g"), "java" + encoded("j")}
 	zktest.Eventually(t, generous, "Curator sees both", func() bool {
@@ -138,16 +124,11 @@ func TestCuratorGroupMember(t *testing.T) {
 		slices.Sort(got)
 		return slices.Equal(got, want)
 	})
-	late, err := g.Join("java", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must.Get(g.Join("java", nil))(t)
 	if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
 		t.Errorf("Await with Curator's id: %v, want ErrTaken", err)
 	}
-	if err := errors.Join(late.Close(t.Context()), n.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(late.Close(t.Context()), n.Close(t.Context())))
 	zktest.Eventually(t, generous, "Curator sees docent's member leave", func() bool {
 		return slices.Equal(theirs.must(t, "members", path), want[1:])
 	})

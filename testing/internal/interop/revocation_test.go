@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -90,9 +91,7 @@ func TestDocentRevokesCurator(t *testing.T) {
 			if !participants[0].Holder || participants[0].Session != holder.session {
 				t.Fatalf("docent sees %+v first, want Curator's holder", participants[0])
 			}
-			if err := lock.Revoke(t.Context(), ours.client, participants[0].Path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lock.Revoke(t.Context(), ours.client, participants[0].Path))
 			zktest.Eventually(t, generous, "Curator's listener has heard of docent's request", func() bool {
 				return holder.count("revoked "+holder.name+" "+path) == 1
 			})
@@ -108,9 +107,6 @@ func encoded(text string) string { return "=" + base64.StdEncoding.EncodeToStrin
 
 func decoded(t testing.TB, word string) string {
 	t.Helper()
-	text, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, "="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(base64.StdEncoding.DecodeString(strings.TrimPrefix(word, "=")))(t)
 	return string(text)
 }

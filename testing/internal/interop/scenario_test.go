@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -29,9 +30,7 @@ func lastingPathOf(t testing.TB) string {
 	t.Helper()
 	path := pathOf(t)
 	c := newClient(t)
-	if _, err := c.Create(t.Context(), path, []byte{}, framework.WithParents()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Create(t.Context(), path, []byte{}, framework.WithParents()))(t)
 	t.Cleanup(func() {
 		if err := c.DeleteTree(context.WithoutCancel(t.Context()), path); err != nil {
 			t.Error(err)
@@ -78,9 +77,7 @@ func contend(t testing.TB, rounds int, contenders ...contender) *oracle {
 func ephemerals(t testing.TB, c *framework.Client, path string) map[string]int64 {
 	t.Helper()
 	found := make(map[string]int64)
-	if err := c.Sync(t.Context(), "/"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(t.Context(), "/"))
 	var walk func(path string)
 	walk = func(path string) {
 		names, st, err := c.Children(t.Context(), path)

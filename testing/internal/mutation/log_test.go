@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestARunGoesOnWhereItWas(t *testing.T) {
@@ -47,9 +49,7 @@ func TestALogThatIsNoneIsRefused(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")
 	for _, line := range []string{"some text", "a.go:1:1: < becomes <=\t9\t1\t\"\""} {
-		if err := os.WriteFile(name, []byte(line+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(line+"\n"), 0o600))
 		if _, err := openLog(name, false); err == nil {
 			t.Errorf("%q is taken for a finding", line)
 		}
@@ -58,9 +58,6 @@ func TestALogThatIsNoneIsRefused(t *testing.T) {
 
 func lines(t *testing.T, file string) []string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestMutantsOfEveryKindAreMade(t *testing.T) {
@@ -19,10 +21,7 @@ func f(a, b int) bool {
 	return false
 }
 `
-	found, err := mutate("p.go", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(mutate("p.go", []byte(source)))(t)
 	got := map[string]string{}
 	for _, m := range found {
 		got[m.what] = string(m.source)

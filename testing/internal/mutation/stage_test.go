@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // victim is what the tests break.
@@ -92,9 +94,6 @@ func TestTestsThatFailWithNothingBrokenProveNothing(t *testing.T) {
 
 func stages(t *testing.T, args string) []stage {
 	t.Helper()
-	all, err := parseStages(strings.Fields(args))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(parseStages(strings.Fields(args)))(t)
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -126,10 +127,7 @@ func (w *world) reports(g guarantee, text string) bool {
 
 // TestThePageNamesTheBugs holds docs/simulation.md against the deliberate bugs.
 func TestThePageNamesTheBugs(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/simulation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../docs/simulation.md"))(t)
 	for _, b := range allBugs() {
 		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
 			t.Errorf("docs/simulation.md lacks the row %q", row)

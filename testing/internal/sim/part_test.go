@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A run is spread over processes of one processor each. In such a process goroutines take turns in
@@ -136,19 +138,14 @@ func TestPart(t *testing.T) {
 		t.Skip("it is run by TestSimulation, as a process of its own")
 	}
 	var p part
-	if err := json.Unmarshal([]byte(coded), &p); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(coded), &p))
 	total := map[string]int{}
 	if p.Kinds != nil {
 		total[requestsKey] = meetAll(t, p.Kinds)
 	} else {
 		liveAll(t, p, total)
 	}
-	done, err := json.Marshal(total)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(json.Marshal(total))(t)
 	fmt.Printf("%s%s\n", saysDone, done)
 }
 

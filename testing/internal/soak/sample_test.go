@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A sample is what the process uses at one moment.
@@ -82,17 +84,13 @@ func median(samples []sample, of func(sample) float64) float64 {
 func write(t *testing.T, samples []sample) {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", ".cache", "soak")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(dir, 0o755))
 	var text strings.Builder
 	text.WriteString("seconds,goroutines,heap KiB,descriptors,operations,faults\n")
 	for _, s := range samples {
 		fmt.Fprintf(&text, "%.1f,%d,%d,%d,%d,%d\n", s.at.Seconds(), s.goroutines, s.heap>>10, s.descriptors, s.operations, s.faults)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "soak.csv"), []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "soak.csv"), []byte(text.String()), 0o644))
 }
 
 func TestGrown(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -87,20 +88,15 @@ func open(t *testing.T) *scene {
 		s.proxies = append(s.proxies, p)
 		addrs = append(addrs, p.Addr())
 	}
-	c, err := framework.NewClient(strings.Join(addrs, ","),
-		framework.WithSessionTimeout(sessionTimeout), framework.WithAuth("digest", []byte("soak:first")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(strings.Join(addrs, ","),
+		framework.WithSessionTimeout(sessionTimeout), framework.WithAuth("digest", []byte("soak:first"))))(t)
 	t.Cleanup(func() {
 		zktest.Eventually(t, 30*time.Second, "the end of all background deletions", func() bool { return c.PendingDeletes() == 0 })
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	s.client = c
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/bench/contender"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -16,15 +17,11 @@ func converse(t *testing.T, name string, lines ...string) []contender.Answer {
 	t.Helper()
 	var out bytes.Buffer
 	in := strings.NewReader(strings.Join(lines, "\n") + "\n")
-	if err := contender.Serve(t.Context(), contender.Libraries()[name], in, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, contender.Serve(t.Context(), contender.Libraries()[name], in, &out))
 	var answers []contender.Answer
 	for d := json.NewDecoder(&out); d.More(); {
 		var a contender.Answer
-		if err := d.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Decode(&a))
 		answers = append(answers, a)
 	}
 	if len(answers) != len(lines)+1 {
@@ -36,10 +33,7 @@ func converse(t *testing.T, name string, lines ...string) []contender.Answer {
 func TestWhatCannotBeDoneIsAnErrorAndNotTheEnd(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	answers := converse(t, "docent",
 		"run sequence mutex /p 1 1 0", "dance", "run sequence mutex /p one 1 0", "connect "+addr+" 10000",
 		"run waltz mutex /p 1 1 0", "run sequence latch /p 1 1 0", "gc", "run sequence mutex /p 1 3 0")
@@ -60,10 +54,7 @@ func TestWhatCannotBeDoneIsAnErrorAndNotTheEnd(t *testing.T) {
 func TestAQueueWaitsForGo(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	for _, name := range []string{"docent", "go-zookeeper"} {
 		// "gc" and "go" are read by the run, whose own answer is the last one.
 		answers := converse(t, name, "connect "+addr+" 10000", "run queue mutex /"+name+" 5 5 0", "gc", "go")
