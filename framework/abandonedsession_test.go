@@ -2,15 +2,23 @@ package framework_test
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -104,4 +112,148 @@ func (g *abandonedSession) ends(t *testing.T, within time.Duration) {
 	if slices.Contains(g.srv.Paths(), "/locks/node") {
 		t.Error("its ephemeral znode stands")
 	}
+}
+
+func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		g := newAbandonedSession(t, srv)
+		g.heal()
+		g.existsForMargin(t, 10*time.Millisecond)
+		if err := g.client.AwaitConnected(t.Context()); err != nil || g.client.Session().ID == g.id {
+			t.Errorf("session %#x of %#x's client: %v", g.client.Session().ID, g.id, err)
+		}
+	})
+}
+
+// A handshake that was held up may take the session from the connection that is to
+// close it.
+func TestAbandonedSession_closed_among_late_handshakes(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		g := newAbandonedSession(t, srv)
+		g.gate.open()
+		g.proxy.Heal()
+		g.existsForMargin(t, time.Second)
+	})
+}
+
+func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
+	t.Parallel()
+	const attempt = abandonTimeout / 4
+	for name, tc := range map[string]struct {
+		op     fault.Op
+		action fault.Action
+		within time.Duration
+	}{
+		"the handshake is cut off":                    {fault.Connect, fault.CutBefore, time.Second},
+		"the handshake's answer is lost":              {fault.Connect, fault.DropReply, time.Second},
+		"the handshake does not arrive":               {fault.Connect, fault.HoldRequest, attempt + time.Second},
+		"the handshake is not answered":               {fault.Connect, fault.HoldReply, attempt + time.Second},
+		"half of the handshake is answered":           {fault.Connect, fault.HalfAnswer, attempt + time.Second},
+		"the server answers with another session":     {fault.Connect, fault.OtherSession, time.Second},
+		"the connection breaks before the close":      {fault.CloseSession, fault.CutBefore, time.Second},
+		"the close's answer is lost":                  {fault.CloseSession, fault.DropReply, time.Second},
+		"the close does not arrive":                   {fault.CloseSession, fault.HoldRequest, attempt + time.Second},
+		"the close is not answered":                   {fault.CloseSession, fault.HoldReply, time.Second},
+		"nothing is wrong, but everything takes time": {fault.CloseSession, fault.DelayReply, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				g := newAbandonedSession(t, srv)
+				rule := fault.Rule{Session: g.id, Op: tc.op, Action: tc.action}
+				if tc.action == fault.DelayReply {
+					rule.Delay = attempt / 2
+				}
+				struck := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
+				g.heal()
+				g.existsForMargin(t, tc.within)
+				await(t, struck.Hit(), "the fault")
+			})
+		})
+	}
+	t.Run("the dial fails", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			g := newAbandonedSession(t, srv)
+			g.refuse.Store(1) // the client's own dial is under way already
+			g.heal()
+			g.existsForMargin(t, time.Second)
+			if n := g.dials.Load(); n != 2 {
+				t.Errorf("%d dials, want one that failed and one more", n)
+			}
+		})
+	})
+}
+
+// An attempt renews the session, for the least timeout that the server allows: when
+// all fail, the session still ends, and the attempts do.
+func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.DebugLevel)
+		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
+		cut := g.proxy.Rules().Add(fault.Rule{Session: g.id, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
+		g.heal()
+		const limit = abandonTimeout + leaseMargin
+		g.existsForMargin(t, limit+2*time.Second+2*zkserver.DefaultTick)
+		if n := cut.Hits(); n < 3 || n > 30 {
+			t.Errorf("%d attempts", n)
+		}
+		n := g.dials.Load()
+		<-time.After(time.Minute)
+		if late := g.dials.Load() - n; late != 0 {
+			t.Errorf("%d dials since", late)
+		}
+		lines := logs.FilterMessage("cannot close the session that was given up")
+		if warned := lines.FilterLevelExact(zap.WarnLevel).Len(); lines.Len() < 3 || warned != 1 {
+			t.Errorf("%d lines in the log, %d of them warnings, want one per attempt and a warning for the last", lines.Len(), warned)
+		}
+		for _, line := range logs.All() {
+			text := fmt.Sprint(line.Message, line.ContextMap())
+			for _, shown := range []string{string(g.secret), fmt.Sprint(g.secret), hex.EncodeToString(g.secret)} {
+				if strings.Contains(text, shown) {
+					t.Errorf("the log has the session's password: %s", text)
+				}
+			}
+		}
+	})
+}
+
+// Once the server has expired the session, or says so, there is nothing to close.
+func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		g := newAbandonedSession(t, srv)
+		g.ends(t, abandonTimeout)
+		g.proxy.ResetRequests()
+		g.heal()
+		<-time.After(time.Minute)
+		handshakes, closes := 0, 0
+		for _, rq := range g.proxy.Requests() {
+			if rq.Session == g.id && rq.Op == fault.Connect {
+				handshakes++
+			}
+			if rq.Op == fault.CloseSession {
+				closes++
+			}
+		}
+		if handshakes != 1 || closes != 0 {
+			t.Errorf("%d handshakes and %d closes, want one handshake", handshakes, closes)
+		}
+	})
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
+		h := mustHold(t, c)
+		must.OK(t, srv.Expire(c.Session().ID))
+		await(t, h.Lost(), "loss")
+		proxy.ResetRequests()
+		must.OK(t, c.AwaitConnected(t.Context()))
+		<-time.After(time.Minute)
+		for _, rq := range proxy.Requests() {
+			if rq.Op == fault.Connect && rq.Session != 0 || rq.Op == fault.CloseSession {
+				t.Errorf("%v of session %#x, although the server had said that it expired", rq.Op, rq.Session)
+			}
+		}
+	})
 }

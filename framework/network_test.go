@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -184,4 +185,22 @@ func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
 	if n := proxy.Count(fault.Connect); n > 20 {
 		t.Errorf("%d connections within a second", n)
 	}
+}
+
+// A frontDialer leads one connection after another to the next front end, whatever the client
+// asks for.
+type frontDialer struct {
+	srv   *zkserver.Server     // immutable
+	order []*zkserver.Frontend // immutable
+
+	mu   sync.Mutex
+	next int // guarded by mu
+}
+
+func (d *frontDialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	d.mu.Lock()
+	f := d.order[d.next%len(d.order)]
+	d.next++
+	d.mu.Unlock()
+	return d.srv.Dial(ctx, network, f.Addr())
 }

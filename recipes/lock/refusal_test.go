@@ -3,14 +3,21 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // If a client is ahead in the queue of a semaphore mutex, TryLock returns ErrHeld alone. If
@@ -108,4 +115,77 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 			mustRelease(t, lease)
 		}
 	})
+}
+
+// TestSemaphoreMutexReportsARefusedDeletion keeps the holder from deleting its znode in the
+// queue, behind which every other contender would wait.
+func TestSemaphoreMutexReportsARefusedDeletion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/semaphore-refused"
+		srv := virtualServer(t)
+		core, logs := observer.New(zap.ErrorLevel)
+		operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
+		createDirs(t, operator, path+"/leases")
+		noDelete := framework.WithACL(framework.ACL{Perms: framework.PermAll &^ framework.PermDelete, Scheme: "world", ID: "anyone"})
+		must.Get(operator.Create(t.Context(), path+"/locks", nil, noDelete))(t)
+		m := newSemaphoreMutex(t, c, path)
+		if err := mustLock(t, m).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Release: %v, want ErrNoAuth", err)
+		}
+		zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
+		must.Get(operator.SetACL(t.Context(), path+"/locks", framework.OpenACL(), framework.AnyVersion))(t)
+		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+		if n := logs.Len(); n != 1 {
+			t.Errorf("%d lines in the log, want one: %v", n, logs.All())
+		}
+		mustRelease(t, mustLock(t, newSemaphoreMutex(t, operator, path)))
+	})
+}
+
+// TestSemaphoreMutexTurnIsDeleted deletes the queue znode of the waiter that has the turn. Nothing
+// happens to the leases, so only the watch on that znode notifies the waiter. Without it, the next
+// contender would take the turn, too, and the two would wait for each other's leases.
+func TestSemaphoreMutexTurnIsDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := anyPath("/semaphore-turn")
+		srv := virtualServer(t)
+		operator, holder, c := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
+		held := mustLock(t, newSemaphoreMutex(t, holder, path))
+		waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
+		await(time.Second) // all watches are set, long before a recheck
+		before := ephemeralsOf(t, srv, c.Session().ID)
+		if len(before) != 2 {
+			t.Fatalf("the waiter has %q, want its turn and its lease", before)
+		}
+		for _, node := range before {
+			if strings.HasPrefix(node, path+"/locks/") {
+				deleteNode(t, operator, node)
+			}
+		}
+		await(time.Second)
+		after := ephemeralsOf(t, srv, c.Session().ID)
+		if len(after) != 2 || after[0] == before[0] || after[1] == before[1] {
+			t.Errorf("the waiter has %q after %q, want it to have queued again", after, before)
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, waiter, "the waiter"))
+		await(time.Second)
+		if left := ephemeralsOf(t, srv, c.Session().ID); len(left) != 0 {
+			t.Errorf("%q are left", left)
+		}
+	})
+}
+
+// ephemeralsOf returns the paths of a session's znodes in ascending order.
+func ephemeralsOf(t *testing.T, srv *zkserver.Server, session int64) []string {
+	t.Helper()
+	for _, s := range srv.Sessions() {
+		if s.ID == session {
+			return slices.Sorted(slices.Values(s.Ephemerals))
+		}
+	}
+	t.Fatalf("session %#x is over", session)
+	return nil
 }

@@ -2,7 +2,11 @@ package tap_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -54,6 +58,179 @@ func TestAnOversizedReplyIsNotedBeforeItsBody(t *testing.T) {
 		synctest.Wait()
 		if _, waiting := p.tap.OldestUnanswered(); waiting {
 			t.Error("the reply is not noted")
+		}
+	})
+}
+
+// words encodes numbers and strings as the protocol does.
+func words(values ...any) (b []byte) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case int:
+			b = binary.BigEndian.AppendUint32(b, uint32(v))
+		case string:
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...)
+		case []byte:
+			b = append(b, v...)
+		}
+	}
+	return b
+}
+
+// bodies are what servers answer, by opcode.
+func bodies() map[string]struct {
+	opcode int32
+	body   []byte
+} {
+	stat := make([]byte, statLength)
+	end := words(-1, []byte{1}, -1)
+	return map[string]struct {
+		opcode int32
+		body   []byte
+	}{
+		"exists":       {3, stat},
+		"setData":      {5, stat},
+		"setACL":       {7, stat},
+		"getData":      {4, words("data", stat)},
+		"null data":    {4, words(-1, stat)},
+		"getACL":       {6, words(2, 31, "world", "anyone", 1, "auth", "", stat)},
+		"no ACL":       {6, words(0, stat)},
+		"sync":         {9, words("/")},
+		"getChildren2": {12, words(3, "a", "", "bc", stat)},
+		"no children":  {12, words(0, stat)},
+		"create2":      {15, words("/a", stat)},
+		"container":    {19, words("/a", stat)},
+		"TTL":          {21, words("/a", stat)},
+		"multi": {14, words(1, []byte{0}, 0, "/a", 5, []byte{0}, 0, stat, 2, []byte{0}, 0,
+			13, []byte{0}, 0, -1, []byte{0}, -101, -101, end)},
+		"empty multi": {14, end},
+	}
+}
+
+// answered reads what a server answers with the body, and what follows it.
+func answered(t *testing.T, opcode int32, body []byte) (*peer, error) {
+	t.Helper()
+	p := newPeer(t)
+	xid := p.request(opcode)
+	frame := framed(words(int(xid), 0, 1, 0, body))
+	go p.server.Write(frame)
+	_, err := io.ReadFull(p.client, make([]byte, len(frame)))
+	return p, err
+}
+
+func TestAReplysBody(t *testing.T) {
+	for name, tc := range bodies() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for n := range len(tc.body) {
+					if p, err := answered(t, tc.opcode, tc.body[:n]); !errors.Is(err, tap.ErrProtocol) {
+						t.Fatalf("%d bytes of %d: %v", n, len(tc.body), err)
+					} else if _, ok := p.tap.OldestUnanswered(); !ok {
+						t.Fatalf("%d bytes of %d are taken for an answer", n, len(tc.body))
+					}
+				}
+				for _, more := range []int{0, 1, 100} {
+					if _, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil {
+						t.Errorf("with %d bytes more: %v", more, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAReplysCountsAndLengths(t *testing.T) {
+	stat := make([]byte, statLength)
+	for name, tc := range map[string]struct {
+		opcode int32
+		body   []byte
+	}{
+		"a negative count of children":    {12, words(-1, stat)},
+		"a count beyond the frame":        {12, words(1<<30, "a", stat)},
+		"a name of negative length":       {12, words(1, -1, stat)},
+		"a count of ACL entries":          {6, words(-1, stat)},
+		"an ACL entry's scheme":           {6, words(1, 31, -5, stat)},
+		"data of length -2":               {4, words(-2, stat)},
+		"data of length 2^31-1":           {4, words(1<<31-1, stat)},
+		"a result of no kind":             {14, words(15, []byte{0}, 0, "/a", stat, -1, []byte{1}, -1)},
+		"a created path of length 2^31-1": {15, words(1<<31-1, stat, stat)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if _, err := answered(t, tc.opcode, tc.body); !errors.Is(err, tap.ErrProtocol) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestABodyIsNotReadBehindAnErrorCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.respond(p.request(opExists), -101)
+		p.asked = nil // so that no body is sent, either
+		p.respond(p.request(opSync), -4)
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("a reply is not seen")
+		}
+	})
+}
+
+func TestAFrameThatAnswersNothing(t *testing.T) {
+	for name, frame := range map[string][]byte{
+		"no byte":                  framed(nil),
+		"15 bytes":                 framed(make([]byte, 15)),
+		"a negative length":        {0xff, 0xff, 0xff, 0xff},
+		"a byte more than allowed": words(maxReply+1, 99, 0, 1, 0),
+		"a request not in flight":  framed(words(99, 0, 1, 0)),
+		"a code of the tap's own":  framed(words(1, 0, 1, tap.CodeTooLarge)),
+		"another of its codes":     framed(words(1, 0, 1, tap.CodeCut)),
+		"a negative request":       framed(words(-4, 0, 1, 0)),
+		"an event without a path":  framed(words(-1, 0, 1, 0, 1, 3)),
+		"an event of a long path":  framed(words(-1, 0, 1, 0, 1, 3, 9, "/")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t)
+				p.request(opExists)
+				go p.server.Write(frame)
+				if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, tap.ErrProtocol) {
+					t.Error(err)
+				}
+				if err := p.tap.Fault(); !errors.Is(err, tap.ErrProtocol) {
+					t.Errorf("the fault is %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestOnlyEventsOfZnodesAreHandedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		event := func(kind int) []byte { return framed(words(-1, 0, 1, 0, kind, 3, "/a")) }
+		last := event(4)
+		go func() {
+			for _, kind := range []int{-2, -1, 0, 5, 7, 4} {
+				_, _ = p.server.Write(event(kind)) // an error is the reader's
+			}
+		}()
+		got := make([]byte, len(last))
+		if _, err := io.ReadFull(p.client, got); err != nil || string(got) != string(last) {
+			t.Errorf("%x, %v, want the event of kind 4", got, err)
+		}
+	})
+}
+
+func TestALargeFramesBufferIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		xid := p.request(4)
+		p.reply(words(int(xid), 0, 1, 0, strings.Repeat("a", maxReply-100), make([]byte, statLength)))
+		p.read()
+		if held := tap.Held(p.client); held > 1024 {
+			t.Errorf("%d bytes are held", held)
 		}
 	})
 }

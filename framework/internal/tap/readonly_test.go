@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A readOnlyAnswer is a handshake and what a server answers.
@@ -69,4 +71,63 @@ func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 	if p.tap.Presumed().IsZero() {
 		t.Error("the session is not presumed to exist")
 	}
+}
+
+// TestCredentialsPrecedeWhatTheWireClientSends has the answer to the handshake reach the wire client
+// only when the server has answered to the credentials.
+func TestCredentialsPrecedeWhatTheWireClientSends(t *testing.T) {
+	for name, tc := range map[string]struct {
+		codes []int32 // of the answers to the credentials "a", "b" and "trial"
+		tried []bool  // what the one on trial was told
+		want  error
+	}{
+		"accepted":                  {[]int32{0, 0, 0}, []bool{true}, nil},
+		"the second one is refused": {[]int32{0, codeRefused}, nil, tap.ErrCredential},
+		"that on trial is refused":  {[]int32{0, 0, codeRefused}, []bool{false}, tap.ErrTrial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{t: t, tap: newTap()}
+				p.dial()
+				var tried []bool
+				p.client.UseCredentials([]tap.Credential{
+					{Scheme: "a", Secret: []byte("1")},
+					{Scheme: "b", Secret: []byte("2")},
+					{Scheme: "trial", Secret: []byte("3"), Answered: func(accepted bool) { tried = append(tried, accepted) }},
+				})
+				p.send(make([]byte, 44))
+				var schemes []string
+				go func() {
+					_, _ = p.server.Write(framed(greeting(7))) // an error is the client's
+					for _, code := range tc.codes {
+						schemes = append(schemes, answerCredential(p.server, code))
+					}
+					synctest.Wait()
+					_ = p.server.Close()
+				}()
+				passed, err := io.ReadAll(p.client)
+				if string(passed) != string(framed(greeting(7))) || err != nil {
+					t.Errorf("%x was handed on, %v", passed, err)
+				}
+				if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
+					t.Errorf("the server was shown %q, want %q", schemes, want)
+				}
+				if refusal := p.tap.Refusal(); !errors.Is(refusal, tc.want) || !slices.Equal(tried, tc.tried) {
+					t.Errorf("refusal %v, want %v; the one on trial was told %v", refusal, tc.want, tried)
+				}
+			})
+		})
+	}
+}
+
+// answerCredential reads a credential, answers it with the code and returns its scheme.
+func answerCredential(server io.ReadWriter, code int32) string {
+	head := make([]byte, 4)
+	_, _ = io.ReadFull(server, head) // an error shows in the scheme
+	frame := make([]byte, binary.BigEndian.Uint32(head))
+	_, _ = io.ReadFull(server, frame)
+	reply := append(append([]byte{}, frame[:4]...), make([]byte, 8)...)
+	_, _ = server.Write(framed(binary.BigEndian.AppendUint32(reply, uint32(code))))
+	d := proto.NewDecoder(frame[12:]) // behind xid, opcode and type
+	return d.String()
 }
