@@ -95,11 +95,14 @@ func (x *cacheLife) checkShows(g guarantee, when string, s *cache.Snapshot, sinc
 	}
 }
 
-// wasOneOf reports whether the znode was in any of the states as shown.
+// wasOneOf reports whether the znode was in any of the states as shown. A transaction may delete a znode
+// and create it again: then a cache may show that there is none, until the cache has read the new one.
 func wasOneOf(states []treeState, path string, shown treeState) bool {
 	v, exists := shown[path]
+	created := states[0][path].czxid
 	for _, state := range states {
-		if was, existed := state[path]; existed == exists && was == v {
+		was, existed := state[path]
+		if existed == exists && was == v || !exists && was.czxid != created {
 			return true
 		}
 	}

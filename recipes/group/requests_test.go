@@ -1,0 +1,84 @@
+package group_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// counted returns how many requests of each kind the client sent since the last call.
+func counted(route *zkenv.Route) map[fault.Op]int {
+	counts := make(map[fault.Op]int)
+	for _, r := range route.Requests() {
+		switch r.Op {
+		case fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession:
+		default:
+			counts[r.Op]++
+		}
+	}
+	route.ResetRequests()
+	return counts
+}
+
+// TestGroupRequests counts the requests of a group at the server.
+func TestGroupRequests(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, other, route := fresh(), w.Client(t), w.Route(t)
+		for _, id := range []string{"a", "b", "c"} {
+			opts := []framework.CreateOption{framework.Ephemeral(), framework.WithParents()}
+			if _, err := other.Create(t.Context(), path+"/"+id, nil, opts...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := route.Client(t)
+		check := func(what string, want map[fault.Op]int) {
+			t.Helper()
+			w.Quiesce()
+			if got := counted(route); !maps.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+		}
+		if err := c.AwaitConnected(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+		counted(route)
+		g := newGroup(t, c, path)
+		awaitMembers(t, g, "a= b= c=")
+		check("a look at three members", map[fault.Op]int{
+			fault.AddWatch: 1, fault.Multi: 1, // the watch, and what has been committed
+			fault.GetData: 4, fault.GetChildren: 1, // the path, its listing, and each member
+		})
+		if _, err := other.Set(t.Context(), path+"/a", []byte("1"), framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, g, "a=1 b= c=")
+		check("a change", map[fault.Op]int{fault.GetData: 1})
+		if err := other.Delete(t.Context(), path+"/b"); err != nil {
+			t.Fatal(err)
+		}
+		awaitMembers(t, g, "a=1 c=")
+		check("a member that leaves", nil)
+
+		mustJoin(t, g, "d", "4")
+		awaitMembers(t, g, "a=1 c= d=4")
+		// The group's own watch notifies of the creation before the reply to the first exists. The client
+		// takes that for an event of the Node's watch, so the Node looks once more.
+		check("a member that joins, and is read", map[fault.Op]int{
+			fault.Create: 1, fault.Exists: 2, fault.GetData: 1,
+		})
+		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/e", Action: fault.HoldReply})
+		if _, err := g.Join("e", nil); err != nil {
+			t.Fatal(err)
+		}
+		<-stuck.Hit()
+		zktest.Eventually(t, generous, "the watch is asked for before the reply to the create", func() bool {
+			return route.Count(fault.Exists) == 1
+		})
+		stuck.Release()
+	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone))
+}
