@@ -15,8 +15,10 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 
-// A lock's holder has caches on an isolated follower, which answers addWatch and reads alone: no
-// answer of those is a proof of the session, so the lease is lost before the next holder is granted.
+// A lock's holder has a cache on an isolated follower, and sends addWatch and removeWatches again and
+// again, which the follower answers alone. No such reply is a proof of the session, so the lease is lost
+// before the next holder is granted. A cache that is filled sends no write behind which other requests
+// wait, and neither does a heartbeat, as long as there are proofs.
 func TestACacheIsNoProofOfTheSession(t *testing.T) {
 	t.Parallel()
 	const path = "/cachetest-proof"
@@ -38,25 +40,25 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 			<-lease.Lost()
 			observed <- time.Now()
 		}()
-		follower.Isolate(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		opened := make(chan struct{})
-		go func() { // addWatch and reads, again and again
-			defer close(opened)
-			for ctx.Err() == nil {
-				made, err := cache.New(holder, path)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				ready, stop := context.WithTimeout(ctx, 50*time.Millisecond)
-				_ = made.Ready(ready) // it can't be: the follower commits nothing
-				stop()
-				if err := made.Close(); err != nil {
-					t.Error(err)
-				}
+		made, err := cache.New(holder, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := made.Close(); err != nil {
+				t.Error(err)
 			}
 		}()
+		if err := made.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		opened := make(chan struct{})
+		go func() {
+			defer close(opened)
+			watchAgainAndAgain(ctx, holder, path+"/other")
+		}()
+		follower.Isolate(t)
 		second, err := mutex(next).Lock(t.Context())
 		granted := time.Now()
 		cancel()
@@ -71,4 +73,20 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 			t.Error(err)
 		}
 	}, zkenv.Breakable(), zkenv.Only("a follower has to be isolated", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
+}
+
+// watchAgainAndAgain sets and removes a recursive watch until ctx ends.
+func watchAgainAndAgain(ctx context.Context, c *framework.Client, path string) {
+	pause := time.NewTicker(20 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		if w, err := c.WatchTree(ctx, path); err == nil {
+			w.Close()
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
