@@ -14,6 +14,9 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/extent"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/treesource"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -25,9 +28,10 @@ const recipe boundary.Recipe = "cache"
 type Cache struct {
 	client    *framework.Client
 	path      string
-	cfg       config
+	extent    extent.Extent
+	noData    bool // WithoutData
 	log       *zap.Logger
-	telemetry *telemetry
+	telemetry *telemetry.Cache
 	listeners *listeners.Queued[notice]
 	view      atomic.Pointer[Snapshot] // stored with mu held
 	ctx       context.Context          // ends at Close, or when the client is closed
@@ -38,9 +42,14 @@ type Cache struct {
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	state   state
 	changed chan struct{} // closed and replaced when the view or the state changes
-	source  source        // nil before there is one
-	wake    func()        // wakes the loop if it waits; nil if it does not
-	waiters []*waiter     // that the loop has yet to see
+	desk
+}
+
+// A desk is what other goroutines and the loop have in common.
+type desk struct {
+	source  treesource.Source // nil before there is one
+	wake    func()            // wakes the loop if it waits; nil if it does not
+	waiters []*waiter         // that the loop has yet to see
 }
 
 // New returns a cache of the znode at path, which need not exist, and of all znodes below it, and
@@ -54,24 +63,25 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, watchTree), nil
+	return start(c, path, cfg, treesource.WatchTree), nil
 }
 
 // start starts a cache whose first source open makes.
-func start(client *framework.Client, path string, cfg config, open opener) *Cache {
+func start(client *framework.Client, path string, cfg config, open treesource.Opener) *Cache {
 	c := &Cache{
-		client: client, path: path, cfg: cfg,
+		client: client, path: path, noData: cfg.withoutData,
 		log:       client.Logger().Named("cache"),
-		telemetry: newTelemetry(client, cfg.name),
+		telemetry: telemetry.OfCache(client, cfg.name, kindNames()),
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}
+	c.extent = extent.Extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log}
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
 		c.log.Error("a listener panicked", zap.Error(p))
 	})
 	c.view.Store(&Snapshot{})
 	c.ctx, c.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the cache's own life
-	c.telemetry.opened(c.ctx)
+	c.telemetry.Opened(c.ctx)
 	c.wg.Go(func() { newLoop(c).run(open) })
 	return c
 }

@@ -28,12 +28,14 @@ const (
 
 // String returns the kind's name, as in "added".
 func (k EventKind) String() string {
-	names := [...]string{"added", "changed", "removed", "ready", "stale"}
-	if k < 1 || int(k) > len(names) {
+	if k < Added || k > Stale {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}
-	return names[k-1]
+	return kindNames()[k]
 }
+
+// kindNames returns the names of the kinds, by kind.
+func kindNames() []string { return []string{"", "added", "changed", "removed", "ready", "stale"} }
 
 // An Event is a change of what a cache has, or of how well it is known.
 type Event struct {

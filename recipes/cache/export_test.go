@@ -1,6 +1,9 @@
 package cache
 
-import "github.com/docent-go/docent/framework"
+import (
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/treesource"
+)
 
 // NewEach is New for a server without recursive watches, whatever server there is.
 func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
@@ -8,5 +11,5 @@ func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, watchEach), nil
+	return start(c, path, cfg, treesource.WatchEach), nil
 }

@@ -1,24 +1,23 @@
 package cache
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/readlist"
+	"github.com/docent-go/docent/recipes/internal/treesource"
 )
 
 // A sight is what a look at one znode found.
 type sight struct {
-	*mark
-	node    *Node    // nil if there is no znode, or it can't be read
-	refusal error    // why it can't be read
-	listed  bool     // names was asked for
-	names   []string // of its children
+	*readlist.Mark
+	treesource.Sight
+	node *Node // nil if there is no znode, or it can't be read
 }
 
 // look reads the oldest marks and applies what it found. It returns an error if the client is closed.
 func (l *loop) look() error {
-	if l.lost || l.marks.empty() {
+	if l.lost || l.marks.Empty() {
 		return nil
 	}
 	c := l.cache
@@ -28,19 +27,19 @@ func (l *loop) look() error {
 		}
 		l.asks = false
 		l.take(l.drain())
-		l.fill = l.marks.last
+		l.fill = l.marks.Last()
 		return nil
 	}
-	taken := l.marks.take(maxBatch)
+	taken := l.marks.Take(maxBatch)
 	sights, err := l.read(taken)
 	if err != nil {
-		l.marks.putBack(taken)
+		l.marks.PutBack(taken)
 		return l.fail(err)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
 	if !valid || slices.ContainsFunc(changes, isUnseen) {
-		l.marks.putBack(taken)
+		l.marks.PutBack(taken)
 		l.lost = true
 		l.take(changes)
 		return nil
@@ -51,74 +50,30 @@ func (l *loop) look() error {
 
 func isUnseen(change framework.Change) bool { return change.Kind == framework.EventUnseen }
 
-// read reads what was taken and lists what has to be listed. It returns an error if the
-// ensemble did not answer.
-func (l *loop) read(taken []*mark) ([]*sight, error) {
+// read reads what was taken. It returns an error if the ensemble did not answer.
+func (l *loop) read(taken []*readlist.Mark) ([]*sight, error) {
 	c := l.cache
-	paths := make([]string, len(taken))
+	have := c.view.Load().tree
+	wants := make([]treesource.Want, len(taken))
 	for i, k := range taken {
-		paths[i] = k.path
+		wants[i] = treesource.Want{Path: k.Path, List: c.extent.Deepens(k.Path)}
+		if old := have.Get(k.Path); old != nil && k.Scope == readlist.JustData {
+			wants[i].Known = old.Stat.Czxid
+		}
 	}
-	reads, errs := l.source.Read(c.ctx, paths)
+	found, err := treesource.Look(c.ctx, l.source, wants)
+	if err != nil {
+		return nil, err
+	}
 	sights := make([]*sight, len(taken))
-	var inner []*sight
 	for i, k := range taken {
-		s := &sight{mark: k}
-		sights[i] = s
-		switch err := errs[i]; {
-		case err == nil:
-			s.node = &Node{Path: k.path, Data: reads[i].Data, Stat: reads[i].Stat}
-			if c.cfg.withoutData {
-				s.node.Data = nil
+		sights[i] = &sight{Mark: k, Sight: found[i]}
+		if read := found[i].Read; read != nil {
+			sights[i].node = &Node{Path: k.Path, Data: read.Data, Stat: read.Stat}
+			if c.noData {
+				sights[i].node.Data = nil
 			}
-			if l.lists(s) {
-				inner = append(inner, s)
-			}
-		case errors.Is(err, framework.ErrNoNode):
-		case refuses(err):
-			s.refusal = err
-		default:
-			return nil, err
 		}
 	}
-	return sights, l.list(inner)
-}
-
-// lists reports whether the children of what was read have to be known.
-func (l *loop) lists(s *sight) bool {
-	c := l.cache
-	if !c.deepens(s.path) || !l.source.Lists(&s.node.Stat) {
-		return false
-	}
-	old := c.view.Load().tree.get(s.path)
-	return s.scope > justData || old == nil || old.Stat.Czxid != s.node.Stat.Czxid
-}
-
-func (l *loop) list(inner []*sight) error {
-	if len(inner) == 0 {
-		return nil
-	}
-	paths := make([]string, len(inner))
-	for i, s := range inner {
-		paths[i] = s.path
-	}
-	names, errs := l.source.List(l.cache.ctx, paths)
-	for i, s := range inner {
-		switch err := errs[i]; {
-		case err == nil:
-			s.listed, s.names = true, names[i]
-		case errors.Is(err, framework.ErrNoNode): // deleted since it was read
-			s.node = nil
-		case refuses(err):
-			s.node, s.refusal = nil, err
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-// refuses reports whether err will come again until the znode is another.
-func refuses(err error) bool {
-	return errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) || errors.Is(err, framework.ErrNotGzip)
+	return sights, nil
 }

@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/readlist"
+	"github.com/docent-go/docent/recipes/internal/treesource"
 )
 
 const (
@@ -26,8 +28,8 @@ const (
 // path to be read again.
 type loop struct {
 	cache   *Cache
-	source  source
-	marks   marks
+	source  treesource.Source
+	marks   readlist.List
 	asks    bool                // before it reads, it has to ask for what has been committed by now
 	lost    bool                // the source is not valid: Next will tell when it is
 	began   time.Time           // the fill
@@ -45,7 +47,7 @@ func newLoop(c *Cache) *loop {
 }
 
 // run ends with the cache or the client.
-func (l *loop) run(open opener) {
+func (l *loop) run(open treesource.Opener) {
 	c := l.cache
 	defer c.client.OnState(c.onState)()
 	defer c.ends()
@@ -57,7 +59,7 @@ func (l *loop) run(open opener) {
 			c.unseen()
 			c.cancel(framework.ErrClosed)
 		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
-			open = watchEach
+			open = treesource.WatchEach
 		default:
 			_ = l.fail(err) // not ErrClosed
 		}
@@ -65,9 +67,9 @@ func (l *loop) run(open opener) {
 }
 
 // follow follows one source until that fails.
-func (l *loop) follow(open opener) error {
+func (l *loop) follow(open treesource.Opener) error {
 	c := l.cache
-	src, err := open(c.ctx, c)
+	src, err := open(c.ctx, c.client, c.path)
 	if err != nil {
 		return err
 	}
@@ -94,11 +96,11 @@ func (l *loop) follow(open opener) error {
 // begin begins to read everything.
 func (l *loop) begin() {
 	l.cache.unseen()
-	l.marks.clear()
-	l.marks.add(l.cache.path, withAll)
+	l.marks.Clear()
+	l.marks.Add(l.cache.path, readlist.WithAll)
 	l.asks, l.lost, l.began = true, false, time.Now()
 	for _, w := range l.waiters {
-		w.until = l.marks.last
+		w.until = l.marks.Last()
 	}
 }
 
@@ -114,9 +116,9 @@ func (l *loop) next() ([]framework.Change, error) {
 	defer cancel()
 	c.mu.Lock()
 	l.callers, c.waiters = append(l.callers, c.waiters...), nil
-	if !l.lost && (len(l.callers) > 0 || !l.marks.empty()) {
+	if !l.lost && (len(l.callers) > 0 || !l.marks.Empty()) {
 		c.mu.Unlock()
-		l.lost = len(l.callers) > 0 && l.marks.empty() && !l.source.Valid()
+		l.lost = len(l.callers) > 0 && l.marks.Empty() && !l.source.Valid()
 		return l.drain(), nil
 	}
 	c.wake = cancel
@@ -144,16 +146,16 @@ func (l *loop) take(changes []framework.Change) {
 			l.begin()
 			e = l.edit()
 		case framework.EventDeleted:
-			l.marks.revoke(change.Path)
+			l.marks.Revoke(change.Path)
 			e.remove(change.Path)
 			if change.Path == c.path {
 				c.setFault(nil)
 			}
 		case framework.EventChildrenChanged:
-			l.marks.add(change.Path, withNames)
+			l.marks.Add(change.Path, readlist.WithNames)
 		default:
-			if c.keeps(change.Path) {
-				l.marks.add(change.Path, justData)
+			if c.extent.Has(change.Path) {
+				l.marks.Add(change.Path, readlist.JustData)
 			}
 		}
 	}
@@ -166,13 +168,13 @@ func (l *loop) admit(quiet bool) {
 	switch {
 	case len(l.callers) == 0 || l.lost:
 		return
-	case l.marks.empty() && quiet:
+	case l.marks.Empty() && quiet:
 		l.edit().publish(true)
-	case l.marks.empty():
-		l.marks.add(l.cache.path, justData) // the reply settles the snapshot
+	case l.marks.Empty():
+		l.marks.Add(l.cache.path, readlist.JustData) // the reply settles the snapshot
 	}
 	for _, w := range l.callers {
-		w.until = l.marks.last
+		w.until = l.marks.Last()
 	}
 	l.waiters = append(l.waiters, l.callers...)
 	l.callers = nil
@@ -180,10 +182,10 @@ func (l *loop) admit(quiet bool) {
 
 // settle notifies those who wait for what has been read by now.
 func (l *loop) settle() {
-	if l.asks || l.marks.deep > 0 {
+	if l.asks || l.marks.Deep() {
 		return
 	}
-	oldest := l.marks.oldest()
+	oldest := l.marks.Oldest()
 	var waiting []*waiter
 	for _, w := range l.waiters {
 		if w.until < oldest {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/recipes/internal/pathtree"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // Reasons for which a cache is not ready.
@@ -70,7 +72,7 @@ func (c *Cache) becomeStaleLocked(since time.Time, cause error) {
 	c.state.ready, c.state.since, c.state.cause = false, since, cause
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Stale, Err: cause}}})
-	c.telemetry.became(c.ctx, Stale)
+	c.telemetry.Became(c.ctx, int(Stale), true)
 	c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
 }
 
@@ -84,9 +86,9 @@ func (c *Cache) becomeReady(took time.Duration) {
 	c.state.ready, c.state.filled, c.state.since = true, true, time.Now()
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Ready}}})
-	c.telemetry.became(c.ctx, Ready)
-	c.telemetry.filled(c.ctx, took)
-	c.log.Info("cache is ready", c.fields(zap.Int(metricNodes, c.view.Load().Len()), zap.Duration("took", took))...)
+	c.telemetry.Became(c.ctx, int(Ready), false)
+	c.telemetry.Filled(c.ctx, took)
+	c.log.Info("cache is ready", c.fields(zap.Int(telemetry.MetricCacheNodes, c.view.Load().Len()), zap.Duration("took", took))...)
 }
 
 // trouble keeps why the cache is not ready yet.
@@ -111,13 +113,13 @@ func (c *Cache) setFault(err error) {
 }
 
 // publish makes t what the cache has.
-func (c *Cache) publish(t tree, events []Event, settled bool) {
+func (c *Cache) publish(t pathtree.Tree[Node], events []Event, settled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.publishLocked(t, events, settled)
 }
 
-func (c *Cache) publishLocked(t tree, events []Event, settled bool) {
+func (c *Cache) publishLocked(t pathtree.Tree[Node], events []Event, settled bool) {
 	old := c.view.Load()
 	if len(events) == 0 && t == old.tree && (old.settled || !settled) {
 		return
@@ -126,7 +128,11 @@ func (c *Cache) publishLocked(t tree, events []Event, settled bool) {
 	c.signalLocked()
 	if len(events) > 0 {
 		c.listeners.Notify(notice{events: events})
-		c.telemetry.changed(c.ctx, events, t.len-old.tree.len)
+		var counts [Stale + 1]int64
+		for _, e := range events {
+			counts[e.Kind]++
+		}
+		c.telemetry.Changed(c.ctx, counts[:], t.Len()-old.tree.Len())
 	}
 }
 
@@ -134,7 +140,7 @@ func (c *Cache) publishLocked(t tree, events []Event, settled bool) {
 func (c *Cache) ends() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.telemetry.closed(c.ctx, c.view.Load().Len(), !c.state.ready)
+	c.telemetry.Closed(c.ctx, c.view.Load().Len(), !c.state.ready)
 }
 
 func (c *Cache) signalLocked() {

@@ -1,4 +1,4 @@
-package cache
+package treesource
 
 import (
 	"context"
@@ -24,10 +24,11 @@ type watchKey struct {
 	kind framework.WatchKind
 }
 
-// watchEach is an opener. Until its first Read the source is not valid.
-func watchEach(_ context.Context, c *Cache) (source, error) {
+// WatchEach is the Opener for servers without recursive watches. Until its first Read the Source is not
+// valid.
+func WatchEach(_ context.Context, c *framework.Client, path string) (Source, error) {
 	return &eachSource{
-		client: c.client, path: c.path,
+		client: c, path: path,
 		fired: make(chan struct{}, 1), watches: make(map[watchKey]*framework.Watch),
 	}, nil
 }

@@ -1,4 +1,5 @@
-package cache
+// Package treesource notifies a cache of changes of a part of the tree, and reads for it.
+package treesource
 
 import (
 	"context"
@@ -7,9 +8,9 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// A source notifies a cache of changes and reads for it. Only the loop calls it, save that Valid may
-// be called by any goroutine.
-type source interface {
+// A Source notifies a cache of changes and reads for it. One goroutine calls it, save that any
+// goroutine may call Valid.
+type Source interface {
 	// Next returns the next changes, as framework.TreeWatch does. If ctx has ended, it returns
 	// those that are there, if any.
 	Next(ctx context.Context) ([]framework.Change, error)
@@ -29,8 +30,8 @@ type source interface {
 	Close()
 }
 
-// An opener makes the source of a cache.
-type opener func(ctx context.Context, c *Cache) (source, error)
+// An Opener makes a Source of the part of the tree at path.
+type Opener func(ctx context.Context, c *framework.Client, path string) (Source, error)
 
 // A treeSource is one recursive watch.
 type treeSource struct {
@@ -38,17 +39,17 @@ type treeSource struct {
 	client *framework.Client
 }
 
-// watchTree returns the source for servers that have recursive watches, and that for others if
+// WatchTree is the Opener for servers that have recursive watches. It returns the Source for others if
 // this one has none.
-func watchTree(ctx context.Context, c *Cache) (source, error) {
-	w, err := c.client.WatchTree(ctx, c.path)
+func WatchTree(ctx context.Context, c *framework.Client, path string) (Source, error) {
+	w, err := c.WatchTree(ctx, path)
 	if errors.Is(err, framework.ErrUnsupported) {
-		return watchEach(ctx, c)
+		return WatchEach(ctx, c, path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return treeSource{w, c.client}, nil
+	return treeSource{w, c}, nil
 }
 
 func (s treeSource) Read(ctx context.Context, paths []string) ([]framework.Read, []error) {
