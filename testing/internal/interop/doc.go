@@ -28,13 +28,16 @@
 //	create | create-gzip | set-gzip PATH DATA
 //	data | data-gzip PATH
 //	count PATH DELTA                       answers the shared count after DELTA was added
+//	add PATH DELTA                         Curator; answers the DistributedAtomicLong after DELTA was added
+//	share PATH DATA                        Curator; sets a SharedValue
+//	acquire PATH MAX N LIMIT               Curator; N permits of a semaphore; MAX may be the path of a SharedCount
 //	bar | unbar PATH, pass PATH LIMIT      barrier
 //	enter | leave PATH MEMBERS LIMIT       double barrier
 //	keep PATH DATA LIMIT                   Curator; PersistentNode, ephemeral
 //	keep-ttl PATH DATA MILLISECONDS        Curator; PersistentTtlNode
 //	join PATH ID DATA                      Curator; GroupMember
 //	members PATH                           Curator; the ids, each with its data
-//	release PATH                           Curator; closes what keep, keep-ttl and join have begun
+//	release PATH                           Curator; closes what keep, keep-ttl, join and acquire have begun
 //
 // DiscoveryDriver.java is another driver, for Curator's x-discovery:
 //

@@ -19,6 +19,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.GZIPOutputStream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.atomic.AtomicValue;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
@@ -30,11 +32,14 @@ import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
 import org.apache.curator.framework.recipes.nodes.PersistentNode;
 import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
 import org.apache.curator.framework.recipes.shared.SharedCount;
+import org.apache.curator.framework.recipes.shared.SharedValue;
 import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.data.Stat;
@@ -293,6 +298,38 @@ public final class CuratorDriver {
                     } finally {
                         count.close();
                     }
+                }
+                case "add": {
+                    DistributedAtomicLong number = new DistributedAtomicLong(client, args[0], new RetryNTimes(100, 10));
+                    AtomicValue<Long> result = number.add(Long.parseLong(args[1]));
+                    return result.succeeded() ? "ok " + result.postValue() : "no";
+                }
+                case "share": {
+                    SharedValue value = new SharedValue(client, args[0], new byte[0]);
+                    value.start();
+                    try {
+                        value.setValue(decoded(args[1]));
+                        return "ok";
+                    } finally {
+                        value.close();
+                    }
+                }
+                case "acquire": {
+                    InterProcessSemaphoreV2 permits;
+                    if (args[1].startsWith("/")) {
+                        SharedCount count = new SharedCount(client, args[1], 0);
+                        count.start();
+                        kept.put(args[1], count);
+                        permits = new InterProcessSemaphoreV2(client, args[0], count);
+                    } else {
+                        permits = new InterProcessSemaphoreV2(client, args[0], Integer.parseInt(args[1]));
+                    }
+                    Collection<Lease> got = permits.acquire(Integer.parseInt(args[2]), Long.parseLong(args[3]), TimeUnit.MILLISECONDS);
+                    if (got == null) {
+                        return "no";
+                    }
+                    kept.put(args[0], () -> permits.returnAll(got));
+                    return "ok";
                 }
                 case "bar":
                     new DistributedBarrier(client, args[0]).setBarrier();
