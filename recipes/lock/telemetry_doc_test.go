@@ -214,16 +214,19 @@ func fromSource(t testing.TB, file, pattern string) map[string]string {
 	return found
 }
 
-// TestTheDocumentationNamesEveryErrorOfLocks compares the tables of errors and of
-// reasons with the source, and the constants with all tables.
-func TestTheDocumentationNamesEveryErrorOfLocks(t *testing.T) {
+// TestTheDocumentationNamesEveryError compares the tables of errors and of reasons with the source, and
+// the constants with all tables.
+func TestTheDocumentationNamesEveryError(t *testing.T) {
 	t.Parallel()
 	found := make(map[string]bool)
 	const sentinels = `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`
 	kinds := fromSource(t, "errors.go", sentinels)
-	maps.Copy(kinds, fromSource(t, "../lease/errors.go", sentinels))
-	maps.Copy(kinds, fromSource(t, "../internal/hold/errors.go", sentinels))
-	maps.Copy(kinds, fromSource(t, "../internal/waitqueue/queue.go", sentinels))
+	for _, file := range []string{
+		"../lease/errors.go", "../internal/hold/errors.go", "../internal/waitqueue/queue.go", "../internal/permits/number.go",
+		"../semaphore/doc.go", "../counter/doc.go",
+	} {
+		maps.Copy(kinds, fromSource(t, file, sentinels))
+	}
 	for name, kind := range kinds {
 		if kind == "lostType" {
 			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})
