@@ -202,16 +202,13 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 		if !errors.Is(err, broken) || len(o.now()) != 0 {
 			t.Errorf("Run: %v, want the error of serve; %v are still served", err, o.now())
 		}
-		if left := env.Ephemerals(t, c.Session().ID); len(left) != 0 {
-			t.Errorf("znodes %v are left", left)
-		}
+		none := func() bool { return len(env.Ephemerals(t, c.Session().ID)) == 0 }
+		zktest.Eventually(t, generous, "no znode is left", none)
 		defer func() {
 			if v := recover(); !strings.Contains(fmt.Sprint(v), "a bug of key-") {
 				t.Errorf("Run panicked with %v, want the value of serve", v)
 			}
-			if left := env.Ephemerals(t, c.Session().ID); len(left) != 0 {
-				t.Errorf("znodes %v are left after the panic", left)
-			}
+			zktest.Eventually(t, generous, "no znode is left after the panic", none)
 		}()
 		_ = p.Run(t.Context(), func(_ context.Context, key string, _ *lease.Lease) error { panic("a bug of " + key) })
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))

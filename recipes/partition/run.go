@@ -35,8 +35,8 @@ const leaveGrace = 10 * time.Second
 //     closed;
 //   - a permanent error, such as [framework.ErrNoAuth].
 //
-// When Run returns, this process serves no key and is no member. If that could not be confirmed within
-// 10 s, the client deletes the znodes in the background. If serve panics, Run ends, and panics with
+// When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
+// background. If serve panics, Run ends, and panics with
 // the value. If another process has the id, Run waits until that one has left, and logs a
 // warning. A second Run of this Partition at a time is an error. Run panics if serve is nil.
 func (p *Partition) Run(
