@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments,
-// of a program in examples, or of an Example whose output is checked. TestTheProgramOfTheREADME
+// Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments
+// or kerberos, of a program in examples, or of an Example whose output is checked. TestTheProgramOfTheREADME
 // runs the program of the READMEs from the page itself.
 func TestTheGoOfPagesIsRun(t *testing.T) {
 	t.Parallel()
@@ -101,6 +101,8 @@ func readHomes(t *testing.T) homes {
 			return filepath.SkipDir
 		case strings.HasPrefix(name, "example") && strings.HasSuffix(name, "_test.go"):
 			found = append(found, readExamples(t, path)...)
+		case path == root+"/kerberos/fragments_test.go": // a module of its own
+			found = append(found, squeeze(readText(t, path)))
 		case filepath.Ext(path) == ".go" && (strings.HasPrefix(path, root+"/docs/fragments/") || strings.HasPrefix(path, root+"/examples/")):
 			found = append(found, squeeze(readText(t, path)))
 		}
