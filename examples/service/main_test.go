@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 					go func() { answers[i] <- post(t.Context(), newHandler(client)) }()
 					synctest.Wait() // the first one has the lock
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				c.happens(server, sessions[0])
 				if first, second := <-answers[0], <-answers[1]; first != c.first || second != c.second {
 					t.Errorf("answered %d and %d, want %d and %d", first, second, c.first, c.second)

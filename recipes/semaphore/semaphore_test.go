@@ -115,8 +115,11 @@ func TestParticipants(t *testing.T) {
 			holder     bool
 		}
 		want := []shown{
-			{"lease-", "holder", true}, {"lease-", "holder", true},
-			{"lease-", "waiter", false}, {"lease-", "waiter", false}, {"lock-", "waiter", false},
+			{"lease-", "holder", true},
+			{"lease-", "holder", true},
+			{"lease-", "waiter", false},
+			{"lease-", "waiter", false},
+			{"lock-", "waiter", false},
 		}
 		if len(found) != len(want) {
 			t.Fatalf("%d participants %+v, want %d", len(found), found, len(want))

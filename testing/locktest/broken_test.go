@@ -124,7 +124,8 @@ type permitsLock struct {
 	n int
 }
 
-func (p permitsLock) Lock(ctx context.Context) (*lock.Lease, error)    { return p.Acquire(ctx, p.n) }
+func (p permitsLock) Lock(ctx context.Context) (*lock.Lease, error) { return p.Acquire(ctx, p.n) }
+
 func (p permitsLock) TryLock(ctx context.Context) (*lock.Lease, error) { return p.TryAcquire(ctx, p.n) }
 
 // breachVariable names the lock that TestBreach is to run with.

@@ -85,7 +85,7 @@ func New(cfg Config) *Telemetry {
 // begin has the changes of state and the ended sessions counted from 0 on. A counter that appears
 // with its first increment shows no increase to Prometheus.
 func (t *Telemetry) begin(cfg Config) {
-	ctx := context.Background()
+	ctx := context.Background() //nolint:forbidigo // it belongs to no call
 	for _, state := range cfg.States {
 		t.transitions.Add(ctx, 0, metric.WithAttributes(attribute.String(zktel.AttrConnectionState, state)))
 	}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/docent-go/docent/framework/internal/tap"
 	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/tap"
 )
 
 // Fractions of the session timeout T that pace proofs.

@@ -61,11 +61,13 @@ func (c *client) StartSASL(context.Context, string) (tap.Exchange, error) { retu
 func (c *client) Credentials() []tap.Credential                           { return nil }
 func (c *client) Refused() bool                                           { return false }
 func (c *client) BeginRound(*session.Session)                             { c.report("round begins") }
-func (c *client) RoundFailed()                                            { c.report("round failed") }
-func (c *client) Failed(server string, _ error)                           { c.report("failed: " + server) }
-func (c *client) Connected(*session.Session)                              { c.report("connected") }
-func (c *client) Suspended(*session.Session, error)                       { c.report("suspended") }
-func (c *client) AuthFailed(*session.Session, error)                      { c.report("auth failed") }
+
+func (c *client) RoundFailed() { c.report("round failed") }
+
+func (c *client) Failed(server string, _ error)      { c.report("failed: " + server) }
+func (c *client) Connected(*session.Session)         { c.report("connected") }
+func (c *client) Suspended(*session.Session, error)  { c.report("suspended") }
+func (c *client) AuthFailed(*session.Session, error) { c.report("auth failed") }
 
 func (c *client) Enter() bool {
 	if c.closing.Load() {

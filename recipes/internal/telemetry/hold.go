@@ -125,7 +125,7 @@ func (h *Hold) Discarded(at time.Time) {
 
 // Lost reports the end of a hold that was lost.
 func (h *Hold) Lost(err error, at time.Time) {
-	ctx, held, reason := h.context(), at.Sub(h.start), lossReason(err)
+	ctx, held, reason := h.context(), at.Sub(h.start), reasonOf(err)
 	why := attribute.String(locktel.AttrLossReason, reason)
 	h.holds.Record(ctx, held.Seconds(), h.holdWasLost...)
 	if h.counts() {
@@ -151,24 +151,29 @@ func (h *Hold) context() context.Context {
 	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
 }
 
-// lossReasons are the values of [locktel.AttrLossReason] but reasonOther, and what causes them.
-var lossReasons = [...]struct {
+// A lossReason is a value of [locktel.AttrLossReason], and what causes it.
+type lossReason struct {
 	cause  error
 	reason string
-}{
-	{lease.ErrNodeDeleted, "node_deleted"},
-	{lease.ErrSuspended, "suspended"},
-	{framework.ErrSessionDeadline, "lease_deadline"},
-	{framework.ErrSessionExpired, "session_expired"},
-	{framework.ErrSessionReplaced, "session_replaced"},
-	{framework.ErrClosed, "client_closed"},
+}
+
+// lossReasons returns all but reasonOther.
+func lossReasons() [6]lossReason {
+	return [6]lossReason{
+		{lease.ErrNodeDeleted, "node_deleted"},
+		{lease.ErrSuspended, "suspended"},
+		{framework.ErrSessionDeadline, "lease_deadline"},
+		{framework.ErrSessionExpired, "session_expired"},
+		{framework.ErrSessionReplaced, "session_replaced"},
+		{framework.ErrClosed, "client_closed"},
+	}
 }
 
 const reasonOther = "other"
 
-// lossReason returns the value of locktel.AttrLossReason for a loss.
-func lossReason(err error) string {
-	for _, r := range lossReasons {
+// reasonOf returns the value of locktel.AttrLossReason for a loss.
+func reasonOf(err error) string {
+	for _, r := range lossReasons() {
 		if errors.Is(err, r.cause) {
 			return r.reason
 		}

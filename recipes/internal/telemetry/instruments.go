@@ -195,8 +195,8 @@ func (l *labels) begin() {
 	if !l.counts() {
 		return
 	}
-	ctx := context.Background()
-	for _, r := range lossReasons {
+	ctx := context.Background() //nolint:forbidigo // it belongs to no call
+	for _, r := range lossReasons() {
 		l.losses.Add(ctx, 0, l.with(attribute.String(locktel.AttrLossReason, r.reason)))
 	}
 	l.losses.Add(ctx, 0, l.with(attribute.String(locktel.AttrLossReason, reasonOther)))

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,7 +222,7 @@ func TestAnErrorOfTheFunction(t *testing.T) {
 		inBubble(t, func(t *testing.T, s *service) {
 			got := request(t.Context(), s.handler(t, serve, httplock.WithRefusal(
 				func(w http.ResponseWriter, _ *http.Request, err error) {
-					if err != boom { //nolint:errorlint // as it is
+					if !errors.Is(err, boom) {
 						t.Errorf("error %v, want the function's own", err)
 					}
 					w.WriteHeader(http.StatusTeapot)
@@ -268,86 +266,6 @@ func TestAClientThatIsGone(t *testing.T) {
 			t.Error("a client that is gone was answered")
 		}))
 		request(ctx, h)
-	})
-}
-
-func TestALeakedLease(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *service) {
-		m := mutex(t, s.mine)
-		var mu sync.Mutex
-		var leaked []string
-		var leases []*lock.Lease
-		h := httplock.WithOwner(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			l, err := m.TryLock(r.Context())
-			if err != nil {
-				w.WriteHeader(httplock.Status(err))
-				return
-			}
-			leases = append(leases, l)
-		}), func(_ *http.Request, paths []string) {
-			mu.Lock()
-			defer mu.Unlock()
-			leaked = append(leaked, paths...)
-		})
-		// One goroutine, and a base context whose owner all requests would share.
-		base := lock.ContextWithOwner(t.Context(), lock.NewOwner("the server"))
-		if got := request(base, h); got.Code != http.StatusOK {
-			t.Fatalf("status %d, want 200", got.Code)
-		}
-		if !slices.Equal(leaked, []string{"/report"}) {
-			t.Errorf("reported %q, want /report", leaked)
-		}
-		if got := request(base, h); got.Code != http.StatusConflict {
-			t.Errorf("the next request of the connection: status %d, want 409", got.Code)
-		}
-		for _, l := range leases {
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if got := request(base, h); got.Code != http.StatusOK || len(leaked) != 2 {
-			t.Errorf("after the release: status %d, reported %q", got.Code, leaked)
-		}
-		_ = leases[1].Release(t.Context())
-	})
-}
-
-func TestOwnerHolds(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *service) {
-		owner := lock.NewOwner("job")
-		ctx := lock.ContextWithOwner(t.Context(), owner)
-		if got := owner.Holds(); len(got) != 0 {
-			t.Errorf("holds %q before the first lock", got)
-		}
-		m := mutex(t, s.mine)
-		rw, err := lock.NewRWMutex(s.mine, "/another")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var last *lock.Lease
-		for _, l := range []lock.Locker{m, m, rw.Read()} {
-			if last, err = l.Lock(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := owner.Holds(); !slices.Equal(got, []string{"/another", "/report"}) {
-			t.Errorf("holds %q, want both, once each", got)
-		}
-		for range 2 {
-			must.OK(t, m.Unlock(ctx))
-		}
-		if got := owner.Holds(); !slices.Equal(got, []string{"/another"}) {
-			t.Errorf("holds %q after the release", got)
-		}
-		must.OK(t, s.server.Expire(s.mine.Session().ID))
-		<-last.Lost()
-		synctest.Wait()
-		if got := owner.Holds(); len(got) != 0 {
-			t.Errorf("holds %q after the loss", got)
-		}
-		if got := (lock.Owner{}).Holds(); got != nil {
-			t.Errorf("the zero Owner holds %q", got)
-		}
 	})
 }
 

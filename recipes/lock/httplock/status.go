@@ -8,12 +8,6 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// unavailable are the errors after which a later request may succeed without a change of this
-// service: ZooKeeper can't be reached, or the client is at its end.
-var unavailable = [...]error{
-	framework.ErrNotConnected, framework.ErrReadOnly, framework.ErrSessionEnded, framework.ErrClosed,
-}
-
 // Status returns the status code for an error of a lock, or of [lock.Do]: 200 for nil, and
 //
 //   - 500 if the lock was lost, whatever else went wrong: the work may have been interrupted, or
@@ -28,7 +22,7 @@ func Status(err error) int {
 		return http.StatusOK
 	case errors.Is(err, lock.ErrLost):
 		return http.StatusInternalServerError
-	case isAny(err, unavailable[:]):
+	case isUnavailable(err):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, lock.ErrHeld), errors.As(err, &waited):
 		return http.StatusConflict
@@ -36,11 +30,9 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-func isAny(err error, targets []error) bool {
-	for _, target := range targets {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+// isUnavailable reports whether a later request may succeed without a change of this service: because
+// ZooKeeper can't be reached, or the client is at its end.
+func isUnavailable(err error) bool {
+	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrReadOnly) ||
+		errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrClosed)
 }

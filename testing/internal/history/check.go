@@ -14,7 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Verdict is what porcupine says of one group of locks.
+// A CheckResult is what porcupine says of one group of locks.
 type CheckResult struct {
 	Model      Model
 	Group      string

@@ -10,7 +10,7 @@ import (
 // Forever is the end of a hold whose end no record has.
 const Forever = math.MaxInt64 / 2
 
-// A Tenure is one lease's life, put together from its records.
+// A LeaseRecord is one lease's life, put together from its records.
 type LeaseRecord struct {
 	Grant Record
 	End   Kind // Released, Lost, or empty: its process ended before it could tell

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Succession is how losses and the grants after them followed one another.
+// A LossReport says how losses and the grants after them followed one another.
 type LossReport struct {
 	Losses    int           // of leases whose session ended by itself, in a process that ran
 	Succeeded int           // those of holders, with a later grant to another client

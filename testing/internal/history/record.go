@@ -39,7 +39,7 @@ type Record struct {
 	Note     string  `json:"note,omitempty"`
 }
 
-// A Stake is one lock that a lease is of, and its fence there. A Multi's lease has
+// A LockRef is one lock that a lease is of, and its fence there. A Multi's lease has
 // several.
 type LockRef struct {
 	Lock  string `json:"l"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -63,8 +64,8 @@ func (x *cacheLife) look(s *cache.Snapshot) {
 
 // was reports whether the znode ever had the version.
 func (p *past) was(path string, v version) bool {
-	for i := len(p.states) - 1; i >= 0; i-- {
-		if p.states[i][path] == v {
+	for _, state := range slices.Backward(p.states) {
+		if state[path] == v {
 			return true
 		}
 	}
