@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -80,7 +80,7 @@ func account(name string) string { return "/examples/bank/accounts/" + name }
 
 func money(amount int) []byte { return []byte(strconv.Itoa(amount)) }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 }
 
 // teller makes twenty transfers between accounts that it picks at random.
-func teller(ctx context.Context, zk example.ZooKeeper, id int, names []string) (err error) {
+func teller(ctx context.Context, zk harness.ZooKeeper, id int, names []string) (err error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err
@@ -137,4 +137,4 @@ func teller(ctx context.Context, zk example.ZooKeeper, id int, names []string) (
 	return nil
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestNoMoneyIsLostOrMade(t *testing.T) {
 	t.Parallel()
-	out := example.RunInBubble(t, run)
+	out := harness.RunInBubble(t, run)
 	sum, moved := 0, false
 	for _, line := range regexp.MustCompile(`(?m)^(?:anna|bert|carla) +(\d+)$`).FindAllStringSubmatch(out, -1) {
 		balance, err := strconv.Atoi(line[1])

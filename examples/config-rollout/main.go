@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -28,7 +28,7 @@ type service struct {
 	config *lock.RWMutex
 }
 
-func newService(zk example.ZooKeeper) (*service, error) {
+func newService(zk harness.ZooKeeper) (*service, error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func release(ctx context.Context, l *lock.Lease) error {
 	return nil
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	var all []*service
 	for range 3 {
 		s, err := newService(zk)
@@ -147,4 +147,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return errors.Join(append(errs, rolledOut)...)
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

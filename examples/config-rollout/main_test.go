@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 // Each request fails that sees settings of two versions, and run with it.
@@ -15,7 +15,7 @@ service 1: some requests by v1: true, then 5 by v2
 service 2: some requests by v1: true, then 5 by v2
 service 3: some requests by v1: true, then 5 by v2
 `
-	if got := example.RunInBubble(t, run); got != want {
+	if got := harness.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
 	}
 }

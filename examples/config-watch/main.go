@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 )
@@ -40,7 +40,7 @@ func next(out io.Writer, events <-chan cache.Event) {
 	}
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	operator, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err
@@ -94,4 +94,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	return operator.Delete(ctx, path+"/limit")
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestTheServiceFollowsItsConfiguration(t *testing.T) {
@@ -14,7 +14,7 @@ limit was 10 and is 20
 mode is fast
 mode is gone
 `
-	if got := example.RunInBubble(t, run); got != want {
+	if got := harness.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"io"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer, framework.WithSessionTimeout(3*time.Second))
 	if err != nil {
 		return err
@@ -127,4 +127,4 @@ func script(server *zkserver.Server, done func()) func(framework.State) {
 	}
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestAbsence(t *testing.T) {
 	t.Parallel()
-	out := example.RunInBubble(t, run)
+	out := harness.RunInBubble(t, run)
 	rest := out
 	for _, want := range []string{
 		"Connected  the first session", "the lock is ours",

@@ -1,5 +1,5 @@
 // Cron-singleton runs a job once per interval, on whichever of several hosts comes
-// first. Each host wakes at each interval and tries an Exclusive lock, which costs one
+// first. Each host wakes at each interval and tries an UnfairMutex, which costs one
 // round trip: who is refused goes back to sleep. The lock alone is not enough: a host
 // whose clock is behind comes when the job is done and the lock is free again. So there
 // is a record of the last run, too, and it is written before the job begins: a job that
@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -82,7 +82,7 @@ func (h *host) schedule(ctx context.Context, failed func(error)) {
 }
 
 // newHost returns a host that has connected.
-func newHost(ctx context.Context, zk example.ZooKeeper, late time.Duration, job func(context.Context, int64) error) (*host, error) {
+func newHost(ctx context.Context, zk harness.ZooKeeper, late time.Duration, job func(context.Context, int64) error) (*host, error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func newHost(ctx context.Context, zk example.ZooKeeper, late time.Duration, job 
 	return &host{client, turn, late, job}, nil
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var (
@@ -140,4 +140,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return errors.Join(faults...)
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

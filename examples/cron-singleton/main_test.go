@@ -7,12 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestEachRunIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	out := example.RunInBubble(t, run)
+	out := harness.RunInBubble(t, run)
 	want := regexp.MustCompile(`^run 1: by host \d\nrun 2: by host \d\nrun 3: by host \d\nrun 4: by host \d\nrun 5: by host \d\n$`)
 	if !want.MatchString(out) {
 		t.Errorf("printed:\n%s\nwant runs 1 to 5", out)
@@ -24,7 +24,7 @@ func TestEachRunIsMadeOnce(t *testing.T) {
 func TestALateHostDoesNotRunTheJobAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		zk, err := example.Embedded()
+		zk, err := harness.Embedded()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -83,7 +83,7 @@ func awaitCurator(ctx context.Context, client *framework.Client, ended <-chan er
 	}
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	if zk.Embedded != nil { // Java comes by TCP
 		if zk.Connect, err = zk.Embedded.Listen("127.0.0.1:0"); err != nil {
 			return err
@@ -126,4 +126,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return nil
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 // A page is what several write at the same time.
@@ -24,7 +24,7 @@ func (p *page) Write(b []byte) (int, error) {
 
 func TestNoCountIsLostBetweenTheTwo(t *testing.T) {
 	t.Parallel()
-	zk, err := example.Embedded()
+	zk, err := harness.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestNoCountIsLostBetweenTheTwo(t *testing.T) {
 func TestWithoutJavaItSaysSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
-	zk, err := example.Embedded()
+	zk, err := harness.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -61,7 +61,7 @@ type writer struct {
 
 const znode = "/examples/fencing/report"
 
-func newWriter(ctx context.Context, zk example.ZooKeeper) (*writer, error) {
+func newWriter(ctx context.Context, zk harness.ZooKeeper) (*writer, error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (w *writer) writeZNode(ctx context.Context, text string) error {
 	return err
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	report := new(table)
 	first, err := newWriter(ctx, zk)
 	if err != nil {
@@ -132,4 +132,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return second.lease.Release(ctx)
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

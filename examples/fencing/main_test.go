@@ -5,12 +5,12 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestALateWriterIsRefused(t *testing.T) {
 	t.Parallel()
-	out := example.RunInBubble(t, run)
+	out := harness.RunInBubble(t, run)
 	for _, want := range []string{
 		`first:  SQL: +<nil>\n`,
 		`second: SQL: +<nil>\nsecond: ZooKeeper: <nil>\n`,

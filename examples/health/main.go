@@ -19,20 +19,20 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
 func main() {
 	listen := flag.String("listen", "", "address to serve at, as in :8080; without it the program asks itself, and ends")
-	example.Main(func(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+	harness.Main(func(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 		defer stop()
 		return run(ctx, zk, out, *listen)
 	})
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer, listen string) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer, listen string) (err error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
 func TestAnOutageCostsReadinessAndNotLiveness(t *testing.T) {
 	t.Parallel()
-	zk, err := example.Embedded()
+	zk, err := harness.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,13 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
 // outage prints what the probes say before, in and after an outage of the embedded server. A server
 // of yours is left alone.
-func outage(ctx context.Context, zk example.ZooKeeper, client *framework.Client, out io.Writer, url string) error {
+func outage(ctx context.Context, zk harness.ZooKeeper, client *framework.Client, out io.Writer, url string) error {
 	if err := client.AwaitConnected(ctx); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -29,7 +29,7 @@ type candidate struct {
 }
 
 // stand has a new candidate run for leadership, and returns when it is the nth in the queue.
-func stand(ctx context.Context, zk example.ZooKeeper, name string, n int) (*candidate, error) {
+func stand(ctx context.Context, zk harness.ZooKeeper, name string, n int) (*candidate, error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func observe(ctx context.Context, c *framework.Client) (<-chan string, error) {
 	return seen, nil
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	observer, err := framework.NewClient(zk.Connect, zk.Dialer)
@@ -145,4 +145,4 @@ func ended(err error) error {
 	return err
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

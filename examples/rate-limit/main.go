@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/semaphore"
 )
@@ -55,7 +55,7 @@ func export(ctx context.Context, limit *semaphore.Semaphore, n int, l *load) (er
 	}
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	const hosts, exports = 3, 4
 	var l load
 	var all sync.WaitGroup
@@ -86,4 +86,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return err
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

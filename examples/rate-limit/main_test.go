@@ -3,13 +3,13 @@ package main
 import (
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 )
 
 func TestAtMostThreePermitsAreInUse(t *testing.T) {
 	t.Parallel()
 	want := "12 exports are done, at most 3 permits in use at a time\n"
-	if out := example.RunInBubble(t, run); out != want {
+	if out := harness.RunInBubble(t, run); out != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", out, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
@@ -31,7 +31,7 @@ type instance struct {
 	url    string
 }
 
-func start(ctx context.Context, zk example.ZooKeeper, addr string) (*instance, error) {
+func start(ctx context.Context, zk harness.ZooKeeper, addr string) (*instance, error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func order(ctx context.Context, browser *http.Client, url string) (status int, e
 
 // run fills the stock with 20 and has 30 orders come in at two instances; with listen
 // it serves there instead, until ctx ends.
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer, listen string) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer, listen string) (err error) {
 	addrs := []string{"127.0.0.1:0", "127.0.0.1:0"}
 	if listen != "" {
 		addrs = []string{listen}
@@ -137,7 +137,7 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer, listen string
 
 func main() {
 	listen := flag.String("listen", "", "serve at this address, instead of a demonstration")
-	example.Main(func(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+	harness.Main(func(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 		return run(ctx, zk, out, *listen)
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 func TestNothingIsSoldTwiceUnderLoad(t *testing.T) {
 	t.Parallel()
-	zk, err := example.Embedded()
+	zk, err := harness.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestNothingIsSoldTwiceUnderLoad(t *testing.T) {
 func TestARequestIsOneOwnerInAllLayers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		zk, err := example.Embedded()
+		zk, err := harness.Embedded()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/peer"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/discovery/grpcresolver"
@@ -88,7 +88,7 @@ func awaitCalls(ctx context.Context, out io.Writer, conn *grpc.ClientConn, names
 	}
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err
@@ -135,4 +135,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	return second.stop(ctx)
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -13,7 +13,7 @@ func TestCallsFollowTheServers(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
 	var out strings.Builder
-	zk := example.ZooKeeper{Connect: server.Addr(), Dialer: framework.WithDialer(server.Dial)}
+	zk := harness.ZooKeeper{Connect: server.Addr(), Dialer: framework.WithDialer(server.Dial)}
 	if err := run(t.Context(), zk, &out); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/counter"
 )
@@ -49,7 +49,7 @@ func (s *sequence) Next(ctx context.Context) (int64, error) {
 	return s.next - 1, nil
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	const hosts, orders = 3, 25
 	var mu sync.Mutex // guards following
 	given, faults := make(map[int64]bool), []error(nil)
@@ -82,4 +82,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	return errors.Join(faults...)
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

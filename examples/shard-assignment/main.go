@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/partition"
 )
@@ -26,7 +26,7 @@ const (
 )
 
 // start has a worker take part, as a process of its own would, until leave is called.
-func (b *board) start(ctx context.Context, zk example.ZooKeeper, name string) (leave func() error, err error) {
+func (b *board) start(ctx context.Context, zk harness.ZooKeeper, name string) (leave func() error, err error) {
 	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (b *board) start(ctx context.Context, zk example.ZooKeeper, name string) (l
 	}), nil
 }
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 	var (
 		b      = newBoard(9)
 		names  = []string{"anna", "bert", "carla"}
@@ -78,4 +78,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) (err error) {
 	return err
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

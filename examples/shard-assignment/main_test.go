@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/partition"
 )
@@ -25,7 +25,7 @@ anna goes
   bert: s1 s5 s6 s7
   carla: s2 s3 s4 s8 s9
 `
-	if got := example.RunInBubble(t, run); got != want {
+	if got := harness.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
 	}
 }
@@ -34,7 +34,7 @@ anna goes
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		zk, err := example.Embedded()
+		zk, err := harness.Embedded()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestSessionsEnd(t *testing.T) {
 func TestAClosedClientEndsItsWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		zk, err := example.Embedded()
+		zk, err := harness.Embedded()
 		if err != nil {
 			t.Fatal(err)
 		}

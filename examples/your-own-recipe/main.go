@@ -12,13 +12,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
 const path = "/examples/baton"
 
-func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	var runners [2]*framework.Client
 	for i := range runners {
 		client, err := framework.NewClient(zk.Connect, zk.Dialer)
@@ -59,4 +59,4 @@ func run(ctx context.Context, zk example.ZooKeeper, out io.Writer) error {
 	return nil
 }
 
-func main() { example.Main(run) }
+func main() { harness.Main(run) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/examples/internal/example"
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 )
 
@@ -18,14 +18,14 @@ func TestBaton(t *testing.T) {
 the first runner lost the baton, and the second one carries it
 the second runner gave it back
 `
-	if got := example.RunInBubble(t, run); got != want {
+	if got := harness.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
 	}
 }
 
 func TestBaton_excludes(t *testing.T) {
 	t.Parallel()
-	example.RunInBubble(t, func(ctx context.Context, zk example.ZooKeeper, _ io.Writer) error {
+	harness.RunInBubble(t, func(ctx context.Context, zk harness.ZooKeeper, _ io.Writer) error {
 		var mu sync.Mutex
 		carriers, most := 0, 0
 		errs := make(chan error, 8)
@@ -66,7 +66,7 @@ func TestBaton_excludes(t *testing.T) {
 
 func TestBaton_Take_leaves_no_orphan(t *testing.T) {
 	t.Parallel()
-	example.RunInBubble(t, func(ctx context.Context, zk example.ZooKeeper, _ io.Writer) error {
+	harness.RunInBubble(t, func(ctx context.Context, zk harness.ZooKeeper, _ io.Writer) error {
 		client, err := framework.NewClient(zk.Connect, zk.Dialer)
 		if err != nil {
 			return err

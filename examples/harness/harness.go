@@ -1,6 +1,6 @@
-// Package example has what all examples have in common: a ZooKeeper to run on, and
+// Package harness has what all examples have in common: a ZooKeeper to run on, and
 // an end at Ctrl-C.
-package example
+package harness
 
 import (
 	"context"
