@@ -37,7 +37,7 @@ func known() []string {
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
 	for _, own := range []string{
-		"framework", "framework/health", "kerberos", "listeners", "retry",
+		"framework", "framework/acl", "framework/health", "kerberos", "listeners", "retry",
 		"recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/lock/httplock",
 		"recipes/node", "recipes/partition", "recipes/semaphore", "testing/fault", "testing/locktest",
 		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",

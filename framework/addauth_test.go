@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -24,7 +25,7 @@ const renewed = "n3w-Pa55"
 func onlyFor(user, password string) framework.ACLOption {
 	sum := sha1.Sum([]byte(user + ":" + password)) //nolint:gosec // as above
 	id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
-	return framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "digest", ID: id})
+	return framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: id})
 }
 
 // digest returns a credential of the user alice.
@@ -223,7 +224,7 @@ func TestAddAuth_at_servers_that_require_a_credential(t *testing.T) {
 		return c.State() == framework.AuthFailed
 	})
 	must.OK(t, c.AddAuth(within(t, patience), "digest", digest(secret)))
-	mustCreate(t, c, "/mine", "", framework.WithACL(framework.CreatorACL()...))
+	mustCreate(t, c, "/mine", "", framework.WithACL(acl.Creator()...))
 }
 
 func TestAddAuth_goes_on_where_the_answer_was_lost(t *testing.T) {

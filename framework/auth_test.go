@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -98,7 +99,7 @@ func TestDigestCredential(t *testing.T) {
 	var rec record
 	chroot := fresh(t)
 	c := connect(t, proxy.Addr()+chroot, framework.WithAuth("digest", []byte(user+":"+secret)),
-		framework.WithACL(framework.CreatorACL()...), framework.WithLogger(rec.logger()),
+		framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()),
 		framework.WithRetryObserver(func(r framework.Retry) { rec.add(r) }))
 	stranger := connect(t, server.Addr()+chroot, framework.WithLogger(rec.logger()))
 
@@ -184,11 +185,11 @@ func TestTLSWithClientCertificatesOnTheSecurePort(t *testing.T) {
 
 	var rec record
 	c := connect(t, "zk.test:2281", framework.WithTLS(config), lead, framework.WithLogger(rec.logger()),
-		framework.WithAuth("digest", []byte(user+":"+secret)), framework.WithACL(framework.CreatorACL()...))
+		framework.WithAuth("digest", []byte(user+":"+secret)), framework.WithACL(acl.Creator()...))
 	mustCreate(t, c, "/tls/node", secretData)
-	acl, _, err := c.ACL(t.Context(), "/tls/node")
-	if err != nil || !slices.ContainsFunc(acl, func(a framework.ACL) bool { return a.Scheme == "x509" }) {
-		t.Errorf("ACL %v, %v: want it to name the client's certificate", acl, err)
+	list, _, err := c.ACL(t.Context(), "/tls/node")
+	if err != nil || !slices.ContainsFunc(list, func(a acl.Entry) bool { return a.Scheme == "x509" }) {
+		t.Errorf("ACL %v, %v: want it to name the client's certificate", list, err)
 	}
 	rec.check(t, secret, secretData)
 

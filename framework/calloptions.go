@@ -3,6 +3,8 @@ package framework
 import (
 	"errors"
 	"time"
+
+	"github.com/docent-go/docent/framework/acl"
 )
 
 // A CreateOption says how [Client.Create] creates.
@@ -19,7 +21,7 @@ type createConfig struct {
 	given createSet
 
 	ttl   time.Duration
-	acl   []ACL // nil for the client's
+	acl   []acl.Entry // nil for the client's
 	stat  *Stat
 	list  *[]string
 	watch **Watch

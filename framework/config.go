@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/retry"
 )
@@ -39,15 +40,15 @@ const (
 
 // Bounds of options.
 const (
-	// MinSessionTimeout is the shortest session timeout that a client can ask for. The server may
+	// minSessionTimeout is the shortest session timeout that a client can ask for. The server may
 	// grant a longer one.
-	MinSessionTimeout = 100 * time.Millisecond
-	// MaxSessionTimeout is the longest session timeout: as many milliseconds as 32 bits hold.
-	MaxSessionTimeout = (1<<31 - 1) * time.Millisecond
-	// MinPacket is the least size that [WithMaxPacket] accepts, in bytes.
-	MinPacket = 4 << 10
-	// MaxPacket is the greatest size that [WithMaxPacket] accepts, in bytes.
-	MaxPacket = 1 << 30
+	minSessionTimeout = 100 * time.Millisecond
+	// maxSessionTimeout is the longest session timeout: as many milliseconds as 32 bits hold.
+	maxSessionTimeout = (1<<31 - 1) * time.Millisecond
+	// minPacket is the least size that [WithMaxPacket] accepts, in bytes.
+	minPacket = 4 << 10
+	// maxPacket is the greatest size that [WithMaxPacket] accepts, in bytes.
+	maxPacket = 1 << 30
 )
 
 // A Dialer connects to addr ("host:port"), within ctx.
@@ -94,8 +95,8 @@ type leaseConfig struct {
 type znodeConfig struct {
 	chroot      string // "" or a path
 	prefix      string // chroot and namespace, "" or a path
-	acl         []ACL
-	aclFor      func(path string) []ACL // nil for acl everywhere
+	acl         []acl.Entry
+	aclFor      func(path string) []acl.Entry // nil for acl everywhere
 	compression bool
 }
 
@@ -112,7 +113,7 @@ func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
 		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout},
 		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
-		znodeConfig:     znodeConfig{acl: OpenACL()},
+		znodeConfig:     znodeConfig{acl: acl.Open()},
 		telemetryConfig: telemetryConfig{logger: zap.NewNop()},
 		retry:           retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
 		maxRequest:      DefaultMaxRequest,
@@ -172,9 +173,9 @@ func (cfg *config) validate() []error {
 
 // leaseFaults returns all faults of the session timeout and the lease margin.
 func (cfg *config) leaseFaults() (faults []error) {
-	if t := cfg.sessionTimeout; t < MinSessionTimeout || t > MaxSessionTimeout {
+	if t := cfg.sessionTimeout; t < minSessionTimeout || t > maxSessionTimeout {
 		faults = append(faults, fmt.Errorf("framework: session timeout %v: must be between %v and %v",
-			t, MinSessionTimeout, MaxSessionTimeout))
+			t, minSessionTimeout, maxSessionTimeout))
 	}
 	if m := cfg.leaseMargin; m < 0 || cfg.marginGiven && m >= cfg.sessionTimeout {
 		faults = append(faults, fmt.Errorf("framework: lease margin %v: must be at least 0 and less than the session timeout %v",
@@ -190,9 +191,9 @@ func (cfg *config) packetFaults() (faults []error) {
 		what  string
 		bytes int
 	}{{"request", cfg.maxRequest}, {"reply", cfg.maxReply}} {
-		if size.bytes < MinPacket || size.bytes > MaxPacket {
+		if size.bytes < minPacket || size.bytes > maxPacket {
 			faults = append(faults, fmt.Errorf("framework: largest %s %d: must be between %d and %d",
-				size.what, size.bytes, MinPacket, MaxPacket))
+				size.what, size.bytes, minPacket, maxPacket))
 		}
 	}
 	for i, credential := range cfg.auth {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -128,8 +129,8 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 
 func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 	t.Parallel()
-	readOnly := []framework.ACL{{Perms: framework.PermRead | framework.PermDelete, Scheme: "world", ID: "anyone"}}
-	c := connect(t, zktest.Shared(t).Addr()+fresh(t), framework.WithACLProvider(func(path string) []framework.ACL {
+	readOnly := []acl.Entry{{Perms: acl.Read | acl.Delete, Scheme: "world", ID: "anyone"}}
+	c := connect(t, zktest.Shared(t).Addr()+fresh(t), framework.WithACLProvider(func(path string) []acl.Entry {
 		if strings.HasSuffix(path, "/fixed") {
 			return readOnly
 		}
@@ -138,12 +139,12 @@ func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 	for _, tc := range []struct {
 		path string
 		opts []framework.CreateOption
-		want []framework.ACL
+		want []acl.Entry
 	}{
-		{"/open", nil, framework.OpenACL()},
+		{"/open", nil, acl.Open()},
 		{"/fixed", nil, readOnly},
 		{"/deep/fixed", nil, readOnly},
-		{"/deep/open", []framework.CreateOption{framework.WithACL(framework.ReadOnlyACL()...)}, framework.ReadOnlyACL()},
+		{"/deep/open", []framework.CreateOption{framework.WithACL(acl.ReadOnly()...)}, acl.ReadOnly()},
 	} {
 		mustCreate(t, c, tc.path, "", tc.opts...)
 		if got, _, err := c.ACL(t.Context(), tc.path); err != nil || !slices.Equal(got, tc.want) {
@@ -159,7 +160,7 @@ func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "must have at least one entry") {
 		t.Errorf("an empty ACL: %v", err)
 	}
-	bad := connect(t, zktest.Shared(t).Addr(), framework.WithACLProvider(func(string) []framework.ACL { return []framework.ACL{{}} }))
+	bad := connect(t, zktest.Shared(t).Addr(), framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{{}} }))
 	if _, err := bad.Create(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "permissions 0: must be between 1 and 31") {
 		t.Errorf("an ACL without permissions: %v", err)
 	}

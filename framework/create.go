@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -54,7 +55,7 @@ type creation struct {
 	session int64 // the session that it is bound to, 0 for any
 	path    string
 	data    []byte // as the client sends it
-	acls    []ACL
+	acls    []acl.Entry
 	doubt   doubt
 	guard   *protection // nil without Protected and KnownByData
 	claims  *claims     // set with byData
@@ -84,7 +85,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 }
 
 // aclOf returns the ACL for the znode or for one of its parents.
-func (cr *creation) aclOf(full string) []ACL {
+func (cr *creation) aclOf(full string) []acl.Entry {
 	if cr.has(withACL) {
 		return cr.acl
 	}

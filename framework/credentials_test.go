@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -28,7 +29,7 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 		if n := proxy.Count(fault.SetAuth); n != 2 {
 			t.Errorf("%d credentials sent, want 2", n)
 		}
-		mustCreate(t, c, "/mine", "", framework.WithACL(framework.CreatorACL()...))
+		mustCreate(t, c, "/mine", "", framework.WithACL(acl.Creator()...))
 		if acl, _, err := c.ACL(t.Context(), "/mine"); err != nil || len(acl) != 2 {
 			t.Errorf("created under %v, %v, want both credentials", acl, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -39,7 +40,7 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c := virtual(t, srv, framework.WithAuth("digest", []byte(user+":"+secret)),
-			framework.WithACL(framework.CreatorACL()...), framework.WithStateListener(seen.add))
+			framework.WithACL(acl.Creator()...), framework.WithStateListener(seen.add))
 		mustCreate(t, c, "/mine", secretData)
 		_, _, err := virtual(t, srv).Get(t.Context(), "/mine")
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)

@@ -14,11 +14,11 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// MaxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
+// maxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
 // far fewer, and this number needs little memory. Beyond it the client keeps only deletions whose
 // end is awaited, by a function ([WhenOver]) or by the next create at the path ([KnownByData]). If
 // a deletion is dropped, its znode could still exist.
-const MaxPendingDeletes = 1 << 16
+const maxPendingDeletes = 1 << 16
 
 // A deletion is a znode that the client deletes whatever happens to the connection.
 type deletion struct {
@@ -73,7 +73,7 @@ func (d *deletes) add(x deletion, before doubt) error {
 		x.over.tell()
 		return nil
 	}
-	if n := len(d.known); n >= MaxPendingDeletes && !x.awaited() {
+	if n := len(d.known); n >= maxPendingDeletes && !x.awaited() {
 		d.mu.Unlock()
 		return fmt.Errorf("not to be deleted in the background either: %d deletions are pending already", n)
 	}
@@ -171,7 +171,8 @@ func (d *deletes) close() error {
 }
 
 // PendingDeletes returns how many guaranteed deletions (see [Guaranteed] and
-// [Protected]) are still to be done.
+// [Protected]) are still to be done. The client keeps at most 65,536, those apart that a caller
+// awaits.
 func (c *Client) PendingDeletes() int { return c.core.deletes.pending() }
 
 func (d *deletes) pending() int {

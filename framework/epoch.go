@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
@@ -194,19 +195,19 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
 }
 
 // validateEpochACL refuses an ACL with which no client could set and check the epoch.
-func validateEpochACL(path string, acl []ACL) error {
-	var perms Permission
-	for _, entry := range acl {
+func validateEpochACL(path string, list []acl.Entry) error {
+	var perms acl.Permission
+	for _, entry := range list {
 		perms |= entry.Perms
 	}
-	if needed := PermRead | PermWrite; perms&needed != needed {
+	if needed := acl.Read | acl.Write; perms&needed != needed {
 		return fmt.Errorf("ACL of %s: must permit to read and to write, because each holder sets the epoch", path)
 	}
 	return nil
 }
 
 // createFollowed creates a persistent znode.
-func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []ACL) (string, error) {
+func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []acl.Entry) (string, error) {
 	f.Begin()
 	defer f.End()
 	return w.Create(path, []byte{}, 0, wireACL(acl))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -16,7 +17,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/acl", "")
-		usable := framework.ACL{Perms: framework.PermRead | framework.PermWrite, Scheme: "world", ID: "anyone"}
+		usable := acl.Entry{Perms: acl.Read | acl.Write, Scheme: "world", ID: "anyone"}
 		for _, opts := range [][]framework.CreateOption{
 			{framework.WithACL(usable)},
 			nil, // the epoch keeps the ACL
@@ -31,7 +32,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 			}
 			must.OK(t, c.Delete(t.Context(), "/acl/one", framework.CreatedBy(st.Czxid)))
 		}
-		_, _, err := createAtEpoch(t, c, "/acl/two", framework.WithACL(framework.ReadOnlyACL()...))
+		_, _, err := createAtEpoch(t, c, "/acl/two", framework.WithACL(acl.ReadOnly()...))
 		if err == nil || !strings.Contains(err.Error(), "/acl/two.epoch: must permit to read and to write") {
 			t.Errorf("Create with an epoch that no client could set: %v", err)
 		}
@@ -45,7 +46,7 @@ func TestEpochThatMayNotBeWritten(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/refused", "")
-		mustCreate(t, c, framework.EpochOf("/refused/one"), "", framework.WithACL(framework.ReadOnlyACL()...))
+		mustCreate(t, c, framework.EpochOf("/refused/one"), "", framework.WithACL(acl.ReadOnly()...))
 		_, _, err := createAtEpoch(t, c, "/refused/one")
 		wantErr(t, "Create", err, framework.ErrNoAuth)
 		if _, ok, err := c.Exists(t.Context(), "/refused/one"); err != nil || ok || c.PendingDeletes() != 0 {

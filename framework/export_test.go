@@ -9,11 +9,19 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
+)
+
+// Bounds of options and of the client's memory.
+const (
+	MinPacket         = minPacket
+	MinSessionTimeout = minSessionTimeout
+	MaxPendingDeletes = maxPendingDeletes
 )
 
 // SessionSecret returns what it takes to resume, and so to end, the client's
@@ -55,7 +63,7 @@ func CreateUnchecked(c *Client, path string) error {
 	body := proto.AppendString(nil, c.fullPath(path))
 	body = binary.BigEndian.AppendUint32(body, 0) // no data
 	body = binary.BigEndian.AppendUint32(body, 1) // ACL entries
-	body = binary.BigEndian.AppendUint32(body, uint32(PermAll))
+	body = binary.BigEndian.AppendUint32(body, uint32(acl.All))
 	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags
 	answer, err := c.core.current().Tap().Ask(1, body, 1<<20)
@@ -90,7 +98,7 @@ func (b *Bare) Get(path string) error {
 
 // CreateDelete creates an ephemeral sequential znode and deletes it.
 func (b *Bare) CreateDelete(path string) error {
-	created, err := b.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(OpenACL()))
+	created, err := b.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(acl.Open()))
 	if err != nil {
 		return err
 	}

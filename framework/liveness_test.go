@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -37,7 +38,7 @@ func operations(c *framework.Client) map[string]func(context.Context) error {
 		"ACL":         func(ctx context.Context) error { _, _, err := c.ACL(ctx, "/a"); return err },
 		"Sync":        func(ctx context.Context) error { return c.Sync(ctx, "/a") },
 		"Set":         func(ctx context.Context) error { return second(c.Set(ctx, "/a", nil, -1)) },
-		"SetACL":      func(ctx context.Context) error { return second(c.SetACL(ctx, "/a", framework.OpenACL(), -1)) },
+		"SetACL":      func(ctx context.Context) error { return second(c.SetACL(ctx, "/a", acl.Open(), -1)) },
 		"CreateOrSet": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/a", nil)) },
 		"Create":      func(ctx context.Context) error { return second(c.Create(ctx, "/a", nil)) },
 		"Create with TTL": func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/retry"
 )
@@ -22,8 +23,8 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 
 // WithSessionTimeout asks for a session timeout: how long the ensemble keeps a session, and its
 // locks, after the last message that it received from the client. The server decides; [Session] has
-// the negotiated timeout. It must lie between [MinSessionTimeout] and [MaxSessionTimeout]. The
-// default is [DefaultSessionTimeout].
+// the negotiated timeout. It must lie between 100 ms and 2³¹-1 ms. The default is
+// [DefaultSessionTimeout].
 func WithSessionTimeout(timeout time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.sessionTimeout = timeout })
 }
@@ -77,11 +78,11 @@ func WithAuth(scheme string, credentials []byte) Option {
 
 // WithACL sets an ACL. As an option of the client it is the ACL of the znodes that the client
 // creates. As an option of [Client.Create] it is the ACL of that znode and of the parents that are
-// created with it. The default is [OpenACL], or the client's ACL.
-func WithACL(acl ...ACL) ACLOption { return ACLOption{append([]ACL(nil), acl...)} }
+// created with it. The default is [acl.Open], or the client's ACL.
+func WithACL(list ...acl.Entry) ACLOption { return ACLOption{append([]acl.Entry(nil), list...)} }
 
 // An ACLOption is an [Option] and a [CreateOption].
-type ACLOption struct{ acl []ACL }
+type ACLOption struct{ acl []acl.Entry }
 
 func (o ACLOption) apply(cfg *config) { cfg.acl = o.acl }
 
@@ -90,7 +91,7 @@ func (o ACLOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.given = o.acl, 
 // WithACLProvider sets the function that returns the ACL of a znode that the client creates. fn
 // gets the path as the ensemble knows it, with chroot and namespace, and may return nil for the
 // client's default ACL. An [ACLOption] of the call takes precedence. fn may be called concurrently.
-func WithACLProvider(fn func(path string) []ACL) Option {
+func WithACLProvider(fn func(path string) []acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
 		if fn == nil {
 			cfg.faults = append(cfg.faults, errors.New("framework: ACL provider: must not be nil"))
@@ -112,8 +113,8 @@ func WithCompression() Option {
 // fails with ErrTooLarge; other requests are not affected.
 //
 // The client keeps one buffer for requests and one for replies, each of the size given. The buffer
-// for replies has at most 1.5 MB until a reply needs more. Both sizes must lie between [MinPacket]
-// and [MaxPacket]. The defaults are [DefaultMaxRequest] and [DefaultMaxReply].
+// for replies has at most 1.5 MB until a reply needs more. Both sizes must lie between 4 KiB and
+// 1 GiB. The defaults are [DefaultMaxRequest] and [DefaultMaxReply].
 func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -74,7 +75,7 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 
 // ACL returns the znode's ACL and Stat. It is retried by the client's policy until ctx ends.
 // Errors: [ErrNoNode], [ErrNoAuth], and the errors of every operation.
-func (c *Client) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
+func (c *Client) ACL(ctx context.Context, path string) ([]acl.Entry, Stat, error) {
 	type reply struct {
 		acl []zkconn.ACL
 		st  proto.Stat

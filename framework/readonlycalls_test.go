@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -27,7 +28,7 @@ func refusals(c *framework.Client) map[string]func(context.Context) error {
 		"delete":      func(ctx context.Context) error { return c.Delete(ctx, "/new") },
 		"delete tree": func(ctx context.Context) error { return c.DeleteTree(ctx, "/new") },
 		"set ACL": func(ctx context.Context) error {
-			_, err := c.SetACL(ctx, "/", framework.OpenACL(), framework.AnyVersion)
+			_, err := c.SetACL(ctx, "/", acl.Open(), framework.AnyVersion)
 			return err
 		},
 		"transaction": func(ctx context.Context) error { _, err := c.Txn(ctx, framework.OpCheck("/", 0)); return err },

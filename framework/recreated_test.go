@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -42,7 +43,7 @@ func lostWrites() map[string]lostWrite {
 		"Delete that is guaranteed":               remove(framework.Guaranteed()),
 		"Delete that is guaranteed, with version": remove(framework.AtVersion(0), framework.Guaranteed()),
 		"SetACL": {fault.SetACL, func(ctx context.Context, c *framework.Client, path string) error {
-			_, err := c.SetACL(ctx, path, framework.ReadOnlyACL(), framework.AnyVersion)
+			_, err := c.SetACL(ctx, path, acl.ReadOnly(), framework.AnyVersion)
 			return err
 		}},
 	}

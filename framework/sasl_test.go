@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -34,7 +35,7 @@ func saslServer(t *testing.T, opts ...zktest.Option) string {
 }
 
 func saslACL(name string) framework.ACLOption {
-	return framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "sasl", ID: name})
+	return framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "sasl", ID: name})
 }
 
 func TestSASL_authenticates_every_connection(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -30,7 +31,7 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 			framework.WithOperationSpans(true), framework.WithNamespace(root[1:]),
 		}
 		c := way.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
-			framework.WithACL(framework.CreatorACL()...), framework.WithLogger(rec.logger()))...)
+			framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))...)
 		stranger := w.Client(t, append(observed,
 			framework.WithSlog(slog.New(slog.NewJSONHandler(&rec, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
 
@@ -87,7 +88,7 @@ func secretCalls(c *framework.Client) map[string]func(context.Context) error {
 			return second(c.Txn(ctx, framework.OpCreate("/t", data), framework.OpSet("/none", data, framework.AnyVersion)))
 		},
 		"set ACL": func(ctx context.Context) error {
-			return second(c.SetACL(ctx, "/mine", []framework.ACL{{Perms: framework.PermAll, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
+			return second(c.SetACL(ctx, "/mine", []acl.Entry{{Perms: acl.All, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
 		},
 		"watch": func(ctx context.Context) error { return second(c.Watch(ctx, "/either", framework.WatchData)) },
 		"create protected": func(ctx context.Context) error {

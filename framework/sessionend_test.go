@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -110,13 +111,13 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var c *framework.Client
-		c = virtual(t, srv, framework.WithACLProvider(func(path string) []framework.ACL {
+		c = virtual(t, srv, framework.WithACLProvider(func(path string) []acl.Entry {
 			if path == "/parent" { // it is asked for on the way, after a request was answered
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
 			}
-			return framework.OpenACL()
+			return acl.Open()
 		}))
 		_, err := c.Create(t.Context(), "/parent/node", nil, framework.WithParents())
 		wantErr(t, "create", err, framework.ErrClosed)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
@@ -60,7 +61,7 @@ func (c *Client) settleSet(ctx context.Context, path string, data []byte, versio
 // SetACL replaces the znode's ACL. The ACL's version (Stat.Aversion) must equal the given version;
 // [AnyVersion] matches every version. SetACL is retried as [Client.Set] is, with the same errors,
 // and [ErrInvalidACL].
-func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
+func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, version int32) (Stat, error) {
 	if err := validateACL("ACL", acl); err != nil {
 		return Stat{}, opError("set ACL of", path, err)
 	}

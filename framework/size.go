@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -26,7 +27,7 @@ func (c *core) checkSize(bytes int) error {
 	return nil
 }
 
-func aclSize(acl []ACL) int {
+func aclSize(acl []acl.Entry) int {
 	size := 0
 	for _, entry := range acl {
 		size += 4 + 2*proto.LengthSize + len(entry.Scheme) + len(entry.ID)

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -60,7 +61,7 @@ func successes() []observedCall {
 			return err
 		}, "getACL (caller, unset) zookeeper.node.path=/node\n"},
 		{"set ACL", func(ctx context.Context, c *framework.Client) error {
-			return second(c.SetACL(ctx, "/node", framework.OpenACL(), framework.AnyVersion))
+			return second(c.SetACL(ctx, "/node", acl.Open(), framework.AnyVersion))
 		}, "setACL (caller, unset) zookeeper.node.path=/node\n"},
 		{"sync", func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/node") }, "sync (caller, unset) zookeeper.node.path=/node\n"},
 		{"set", func(ctx context.Context, c *framework.Client) error {
@@ -122,7 +123,7 @@ func failures() []observedCall {
 			return err
 		}, "getACL (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
 		{"set ACL without a znode", func(ctx context.Context, c *framework.Client) error {
-			return second(c.SetACL(ctx, "/none", framework.OpenACL(), framework.AnyVersion))
+			return second(c.SetACL(ctx, "/none", acl.Open(), framework.AnyVersion))
 		}, "setACL (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
 		{"set of another version", func(ctx context.Context, c *framework.Client) error {
 			return second(c.Set(ctx, "/", nil, 7))

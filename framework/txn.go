@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/errtype"
@@ -35,7 +36,7 @@ type TxnOp struct {
 	// set by Txn
 	config createConfig
 	flags  int32
-	acl    []ACL
+	acl    []acl.Entry
 	of     int // of an epoch's check: the index of the operation that it belongs to
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -176,7 +177,7 @@ func TestWatchesThatMissNothingShareOne(t *testing.T) {
 				c, operator := virtual(t, srv), virtual(t, srv)
 				mustCreate(t, operator, "/shared", "")
 				first := mustWatch(t, c, "/shared", kind)
-				if _, err := operator.SetACL(t.Context(), "/shared", framework.OpenACL(), framework.AnyVersion); err != nil {
+				if _, err := operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion); err != nil {
 					t.Fatal(err) // no watch tells of that
 				}
 				mustWatch(t, c, "/shared", kind)

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
@@ -42,7 +43,7 @@ func wireOp(op TxnOp) zkconn.Op {
 	}
 }
 
-func wireACL(acl []ACL) []zkconn.ACL {
+func wireACL(acl []acl.Entry) []zkconn.ACL {
 	entries := make([]zkconn.ACL, len(acl))
 	for i, a := range acl {
 		entries[i] = zkconn.ACL{Perms: int32(a.Perms), Scheme: a.Scheme, ID: a.ID}
@@ -50,10 +51,10 @@ func wireACL(acl []ACL) []zkconn.ACL {
 	return entries
 }
 
-func aclOf(entries []zkconn.ACL) []ACL {
-	acl := make([]ACL, len(entries))
+func aclOf(entries []zkconn.ACL) []acl.Entry {
+	list := make([]acl.Entry, len(entries))
 	for i, e := range entries {
-		acl[i] = ACL{Permission(e.Perms), e.Scheme, e.ID}
+		list[i] = acl.Entry{Perms: acl.Permission(e.Perms), Scheme: e.Scheme, ID: e.ID}
 	}
-	return acl
+	return list
 }

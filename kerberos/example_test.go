@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/kerberos"
 )
 
@@ -19,7 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	acl := framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "sasl", ID: "app@EXAMPLE.COM"})
+	acl := framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "sasl", ID: "app@EXAMPLE.COM"})
 	if _, err := client.Create(context.Background(), "/app", nil, acl); err != nil {
 		log.Print(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/kerberos"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -31,7 +32,7 @@ func TestMechanism_proves_who_the_client_is_on_every_connection(t *testing.T) {
 	c := connect(t, byName(t, proxy.Addr()), m, framework.WithLogger(rec.logger()))
 	path := "/" + t.Name() + rand.Text() // a server serves several runs
 	_, err := c.Create(t.Context(), path, []byte("of app"), framework.WithACL(
-		framework.ACL{Perms: framework.PermAll, Scheme: "sasl", ID: "app@" + realmName}))
+		acl.Entry{Perms: acl.All, Scheme: "sasl", ID: "app@" + realmName}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -126,7 +127,7 @@ func TestSecurityPage_digest(t *testing.T) {
 func withDigest(ctx context.Context, servers string) error {
 	client, err := framework.NewClient(servers,
 		framework.WithAuth("digest", []byte("service:"+os.Getenv("ZK_PASSWORD"))),
-		framework.WithACL(framework.CreatorACL()...),
+		framework.WithACL(acl.Creator()...),
 	)
 	if err != nil {
 		return err
@@ -163,8 +164,8 @@ func createDirectory(ctx context.Context, servers string) error {
 	}
 	service, operator := digestID("service", os.Getenv("ZK_PASSWORD")), digestID("operator", os.Getenv("OPERATOR_PASSWORD"))
 	_, err = client.Create(ctx, "/locks/report", nil, framework.WithACL(
-		framework.ACL{Perms: framework.PermAll, Scheme: "digest", ID: operator},
-		framework.ACL{Perms: framework.PermCreate | framework.PermRead | framework.PermDelete, Scheme: "digest", ID: service},
+		acl.Entry{Perms: acl.All, Scheme: "digest", ID: operator},
+		acl.Entry{Perms: acl.Create | acl.Read | acl.Delete, Scheme: "digest", ID: service},
 	))
 	return err
 }

@@ -59,7 +59,7 @@ func runOn(ctx context.Context, connect string, run func(context.Context, ZooKee
 // Embedded starts a ZooKeeper within the program, whose sessions may be as short as
 // a demonstration wants them. Embedded.Close ends it.
 func Embedded() (ZooKeeper, error) {
-	server, err := zkserver.Start(zkserver.WithSessionTimeouts(framework.MinSessionTimeout, time.Minute))
+	server, err := zkserver.Start(zkserver.WithSessionTimeouts(100*time.Millisecond, time.Minute))
 	if err != nil {
 		return ZooKeeper{}, err
 	}

@@ -25,6 +25,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/cause"
 )
 
@@ -36,19 +37,19 @@ type optionFunc func(*config)
 func (f optionFunc) apply(cfg *config) { f(cfg) }
 
 type config struct {
-	acl    []framework.ACL
+	acl    []acl.Entry
 	name   string
 	faults []error
 }
 
 // WithACL sets the ACL of the znodes and of parents that are created for them. The default is the
 // client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.acl = slices.Clone(acl)
+		cfg.acl = slices.Clone(list)
 	})
 }
 

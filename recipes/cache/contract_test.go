@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
@@ -192,7 +193,7 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
 		c := s.Client(t)
-		private := framework.WithACL(framework.ACL{Perms: framework.PermAll, Scheme: "auth"})
+		private := framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "auth"})
 		s.create(t, owner, "/a", "1")
 		s.create(t, owner, "/no", "", private)
 		s.create(t, owner, "/no/below", "")

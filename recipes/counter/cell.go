@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 )
 
 // A cell is a znode whose data clients replace, each under the version that it has read.
 type cell struct {
 	client *framework.Client
 	path   string
-	acl    []framework.ACL // nil for the client's
+	acl    []acl.Entry // nil for the client's
 }
 
 // A state is what a cell was at one moment. The zero state is that of a missing znode.

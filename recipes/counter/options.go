@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 )
 
 // An Option configures a [Counter] or a [Value]. The constructor reports all faulty options at once.
@@ -17,7 +18,7 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 
 type config struct {
 	int32  bool
-	acl    []framework.ACL
+	acl    []acl.Entry
 	faults []error
 }
 
@@ -27,12 +28,12 @@ func WithInt32() Option { return optionFunc(func(cfg *config) { cfg.int32 = true
 
 // WithACL sets the ACL of the znode and of parents that are created for it. The default is the
 // client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.acl = slices.Clone(acl)
+		cfg.acl = slices.Clone(list)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -191,7 +192,7 @@ func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 		told := make(chan error, 1)
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { told <- err }))
 		mustRegister(t, r, web("i1", 80))
-		nobody := framework.WithACL(framework.ACL{Perms: framework.PermWrite, Scheme: "world", ID: "anyone"})
+		nobody := framework.WithACL(acl.Entry{Perms: acl.Write, Scheme: "world", ID: "anyone"})
 		if _, err := c.Create(t.Context(), base+"/web/hidden", nil, nobody); err != nil {
 			t.Fatal(err)
 		}

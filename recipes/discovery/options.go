@@ -3,7 +3,7 @@ package discovery
 import (
 	"errors"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/node"
 )
@@ -55,12 +55,12 @@ func WithUnreadable(fn func(path string, err error)) Option {
 
 // WithACL sets the ACL of instances that are registered, as [node.WithACL] does. All processes that
 // look for instances have to be allowed to read them.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.node = append(cfg.node, node.WithACL(acl...))
+		cfg.node = append(cfg.node, node.WithACL(list...))
 	})
 }
 

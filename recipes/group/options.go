@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/node"
 )
@@ -37,12 +37,12 @@ func WithSettle(d time.Duration) Option {
 
 // WithACL sets the ACL of members that join, as [node.WithACL] does. All members have to be allowed to
 // read each other.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.node = append(cfg.node, node.WithACL(acl...))
+		cfg.node = append(cfg.node, node.WithACL(list...))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -110,7 +111,7 @@ func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		path += "/election" // created with its ACL: a leader may check a changed one late
-		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(framework.ReadOnlyACL()...)); err != nil {
+		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(acl.ReadOnly()...)); err != nil {
 			t.Fatal(err)
 		}
 		err := newElection(t, c, path).Run(t.Context(), func(context.Context, *lease.Lease) error {

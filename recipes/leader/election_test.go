@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -281,7 +282,7 @@ func TestACLOfCandidates(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
-		want := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
+		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		term := mustLead(t, newElection(t, c, path, leader.WithACL(want...)))
 		for _, node := range []string{path, term.Node()} {
 			acl, _, err := c.ACL(t.Context(), node)

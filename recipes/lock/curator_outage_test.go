@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
@@ -101,10 +102,10 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 		const path = "/curator/blind"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv, framework.WithRetry(retry.Never()))
-		blind := framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}
+		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
 		failing := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-		lease, err := newMutex(t, c, path, lock.WithACL(framework.OpenACL()...)).Lock(t.Context())
+		lease, err := newMutex(t, c, path, lock.WithACL(acl.Open()...)).Lock(t.Context())
 		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
@@ -74,16 +75,16 @@ func TestCuratorNamespace(t *testing.T) {
 func TestCuratorACLs(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		open := []framework.ACL{{Perms: framework.PermAll, Scheme: "world", ID: "anyone"}}
-		some := []framework.ACL{{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}}
-		provider := func(path string) []framework.ACL {
+		open := []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}}
+		some := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
+		provider := func(path string) []acl.Entry {
 			if path == "/curator-acl/parent" {
 				return some
 			}
 			return open
 		}
 		c := w.Client(t, framework.WithACLProvider(provider))
-		check := func(lease *lock.Lease, want map[string][]framework.ACL) {
+		check := func(lease *lock.Lease, want map[string][]acl.Entry) {
 			t.Helper()
 			for path, acl := range want {
 				if got, _, err := c.ACL(t.Context(), path); err != nil || !slices.Equal(got, acl) {
@@ -93,12 +94,12 @@ func TestCuratorACLs(t *testing.T) {
 			mustRelease(t, lease)
 		}
 		lease := mustLock(t, newMutex(t, c, "/curator-acl/parent/lock"))
-		check(lease, map[string][]framework.ACL{
+		check(lease, map[string][]acl.Entry{
 			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
 		})
 		rw := must.Get(lock.NewRWMutex(c, "/curator-acl-given/lock", lock.WithACL(some...)))(t)
 		lease = mustLock(t, rw.Write())
-		check(lease, map[string][]framework.ACL{
+		check(lease, map[string][]acl.Entry{
 			"/curator-acl-given": some, "/curator-acl-given/lock": some, lease.Node(): some,
 		})
 	})
@@ -131,14 +132,14 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/curator-unreadable"
 		c := w.Client(t)
-		blind := framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"}
+		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(blind)); err != nil && !errors.Is(err, framework.ErrNodeExists) {
 			t.Fatal(err)
 		}
 		before, _ := must.Get2(c.Exists(t.Context(), path))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
-		m := newMutex(t, c, path, lock.WithACL(framework.OpenACL()...))
+		m := newMutex(t, c, path, lock.WithACL(acl.Open()...))
 		for name, attempt := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
 			lease, err := attempt(ctx)
 			if lease != nil || !errors.Is(err, framework.ErrNoAuth) {

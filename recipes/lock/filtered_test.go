@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -23,7 +24,7 @@ func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower
 // closeTo takes every permission on the znode from all but the operator.
 func closeTo(t *testing.T, operator *framework.Client, path string) {
 	t.Helper()
-	must.Get(operator.SetACL(t.Context(), path, []framework.ACL{digest("operator", "secret", framework.PermAll)}, framework.AnyVersion))(t)
+	must.Get(operator.SetACL(t.Context(), path, []acl.Entry{digest("operator", "secret", acl.All)}, framework.AnyVersion))(t)
 }
 
 func newOperator(t *testing.T, w *zkenv.Env) *framework.Client {
@@ -133,7 +134,7 @@ func TestChangeOfTheLeasesUnseen(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
 		must.OK(t, held.Release(ctx))
-		must.Get(operator.SetACL(t.Context(), path+"/leases", framework.OpenACL(), framework.AnyVersion))(t)
+		must.Get(operator.SetACL(t.Context(), path+"/leases", acl.Open(), framework.AnyVersion))(t)
 		mustRelease(t, receive(t, done, "the grant").lease)
 	})
 }

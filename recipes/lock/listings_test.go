@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -159,8 +160,8 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 		srv := virtualServer(t)
 		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
 		must.Get(operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
-			digest("operator", "secret", framework.PermAll),
-			framework.ACL{Perms: framework.PermCreate | framework.PermDelete, Scheme: "world", ID: "anyone"})))(t)
+			digest("operator", "secret", acl.All),
+			acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"})))(t)
 		m := newMutex(t, virtualClient(t, srv), path)
 		for range attempts {
 			done := lockLater(t.Context(), m)

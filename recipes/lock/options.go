@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
@@ -44,7 +45,7 @@ type config struct {
 	lossPolicy    lease.LossPolicy
 	revoked       func(*Lease)
 	position      func(int)
-	acl           []framework.ACL
+	acl           []acl.Entry
 	name          string
 	faults        []error
 }
@@ -77,12 +78,12 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 
 // WithACL sets the ACL of the lock's znodes and of parents that are created for
 // them. The default is the client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.acl = append([]framework.ACL(nil), acl...)
+		cfg.acl = append([]acl.Entry(nil), list...)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -61,7 +62,7 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 			fail()
 		}
 	}
-	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []framework.ACL { called(); return nil }))
+	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { called(); return nil }))
 	var opts []lock.Option
 	if k.callbacks {
 		opts = append(opts, lock.WithQueuePosition(func(int) { called() }))

@@ -10,32 +10,33 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // digest returns the ACL entry of a user and password, as docs/security.md has it.
-func digest(user, password string, perms framework.Permission) framework.ACL {
+func digest(user, password string, perms acl.Permission) acl.Entry {
 	sum := sha1.Sum([]byte(user + ":" + password))
-	return framework.ACL{Perms: perms, Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+	return acl.Entry{Perms: perms, Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
 // A service may only read, create and delete in a lock's directory, and nothing elsewhere. It can
 // use the lock with znodes that only it can read. Each of the three permissions is needed.
 func TestTheLeastPrivilegeOfALock(t *testing.T) {
 	t.Parallel()
-	const all = framework.PermRead | framework.PermCreate | framework.PermDelete
+	const all = acl.Read | acl.Create | acl.Delete
 	cases := map[string]struct {
-		perms framework.Permission
+		perms acl.Permission
 		want  error
 	}{
 		"with all three":        {all, nil},
-		"without create":        {all &^ framework.PermCreate, framework.ErrNoAuth},
-		"without read":          {all &^ framework.PermRead, framework.ErrNoAuth},
-		"without delete":        {all &^ framework.PermDelete, framework.ErrNoAuth},
-		"with write and admin":  {framework.PermWrite | framework.PermAdmin, framework.ErrNoAuth},
-		"with one of the three": {framework.PermCreate, framework.ErrNoAuth},
+		"without create":        {all &^ acl.Create, framework.ErrNoAuth},
+		"without read":          {all &^ acl.Read, framework.ErrNoAuth},
+		"without delete":        {all &^ acl.Delete, framework.ErrNoAuth},
+		"with write and admin":  {acl.Write | acl.Admin, framework.ErrNoAuth},
+		"with one of the three": {acl.Create, framework.ErrNoAuth},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 }
 
 // restricted returns a mutex of each of two clients that have the permissions in its directory.
-func restricted(t *testing.T, perms framework.Permission) (first, second *lock.Mutex) {
+func restricted(t *testing.T, perms acl.Permission) (first, second *lock.Mutex) {
 	t.Helper()
 	server := zkserver.Run(t)
 	connect := func(user, password string) *framework.Client {
@@ -67,16 +68,16 @@ func restricted(t *testing.T, perms framework.Permission) (first, second *lock.M
 		return c
 	}
 	operator := connect("operator", "secret")
-	_, err := operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", framework.PermAll)))
+	_, err := operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", acl.All)))
 	if err == nil {
 		_, err = operator.Create(t.Context(), "/locks/report", nil,
-			framework.WithACL(digest("operator", "secret", framework.PermAll), digest("service", "word", perms)))
+			framework.WithACL(digest("operator", "secret", acl.All), digest("service", "word", perms)))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	mutex := func() *lock.Mutex {
-		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(framework.CreatorACL()...)))(t)
+		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(acl.Creator()...)))(t)
 		return m
 	}
 	return mutex(), mutex()

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -45,7 +46,7 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		// No client may create in the queue.
-		must.Get(other.SetACL(t.Context(), path+"/locks", framework.ReadOnlyACL(), framework.AnyVersion))(t)
+		must.Get(other.SetACL(t.Context(), path+"/locks", acl.ReadOnly(), framework.AnyVersion))(t)
 		if _, err := m.TryLock(t.Context()); !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("without the right to queue: %v, want ErrNoAuth", err)
 		}
@@ -105,7 +106,7 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		want := framework.ACL{Perms: framework.PermAll &^ framework.PermAdmin, Scheme: "world", ID: "anyone"}
+		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
 		m := newSemaphoreMutex(t, c, "/refusal/acl", lock.WithACL(want))
 		for _, l := range []lock.Locker{m, tryLock{m}, m} {
 			lease := mustLock(t, l)
@@ -127,14 +128,14 @@ func TestSemaphoreMutexReportsARefusedDeletion(t *testing.T) {
 		core, logs := observer.New(zap.ErrorLevel)
 		operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
 		createDirs(t, operator, path+"/leases")
-		noDelete := framework.WithACL(framework.ACL{Perms: framework.PermAll &^ framework.PermDelete, Scheme: "world", ID: "anyone"})
+		noDelete := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Delete, Scheme: "world", ID: "anyone"})
 		must.Get(operator.Create(t.Context(), path+"/locks", nil, noDelete))(t)
 		m := newSemaphoreMutex(t, c, path)
 		if err := mustLock(t, m).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Release: %v, want ErrNoAuth", err)
 		}
 		zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
-		must.Get(operator.SetACL(t.Context(), path+"/locks", framework.OpenACL(), framework.AnyVersion))(t)
+		must.Get(operator.SetACL(t.Context(), path+"/locks", acl.Open(), framework.AnyVersion))(t)
 		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
 		if n := logs.Len(); n != 1 {
 			t.Errorf("%d lines in the log, want one: %v", n, logs.All())

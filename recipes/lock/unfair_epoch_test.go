@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -186,7 +187,7 @@ func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c := w.Client(t)
 		createDirs(t, c, "/unfair-readonly")
-		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(framework.ReadOnlyACL()...))
+		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(acl.ReadOnly()...))
 		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
 			t.Errorf("Lock: %v, want a refusal of the ACL", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -70,14 +71,14 @@ func TestUnfairMutexGateOutlastsARefusedDeletion(t *testing.T) {
 		const dir = "/seat-refused"
 		srv := virtualServer(t)
 		operator, c := virtualClient(t, srv), virtualClient(t, srv)
-		noDelete := framework.WithACL(framework.ACL{Perms: framework.PermAll &^ framework.PermDelete, Scheme: "world", ID: "anyone"})
+		noDelete := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Delete, Scheme: "world", ID: "anyone"})
 		must.Get(operator.Create(t.Context(), dir, nil, noDelete))(t)
 		e := newUnfairMutex(t, c, dir+"/lock")
 		if err := mustLock(t, e).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
 			t.Fatalf("Release: %v, want ErrNoAuth", err)
 		}
 		mustRefuse(t, e)
-		must.Get(operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion))(t)
+		must.Get(operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion))(t)
 		mustRelease(t, mustLock(t, e)) // the deletion is repeated until it is allowed
 	})
 }
@@ -119,7 +120,7 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		bound := c.InSession(c.Session().ID)
-		for i := range framework.MaxPendingDeletes {
+		for i := range 1 << 16 { // all that the client keeps
 			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
 		}
 		dead, cancel := context.WithCancel(t.Context())

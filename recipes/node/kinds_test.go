@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -110,8 +111,8 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
 		mustParents(t, operator, path)
 		dir, _ := framework.SplitPath(path)
-		readOnly := framework.ACL{Perms: framework.PermRead | framework.PermAdmin, Scheme: "world", ID: "anyone"}
-		if _, err := operator.SetACL(t.Context(), dir, []framework.ACL{readOnly}, framework.AnyVersion); err != nil {
+		readOnly := acl.Entry{Perms: acl.Read | acl.Admin, Scheme: "world", ID: "anyone"}
+		if _, err := operator.SetACL(t.Context(), dir, []acl.Entry{readOnly}, framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 		n := kept(t, c, path, "ours")
@@ -119,7 +120,7 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 		if err := n.Await(patient(t)); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Await: %v, want ErrNoAuth", err)
 		}
-		if _, err := operator.SetACL(t.Context(), dir, framework.OpenACL(), framework.AnyVersion); err != nil {
+		if _, err := operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 		zktest.Eventually(t, generous, "the znode", n.Stands)

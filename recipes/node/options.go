@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -44,10 +45,10 @@ func WithTTL(d time.Duration) Option {
 
 // WithACL sets the ACL of the znode and of parents that are created for it. It has to permit the client
 // itself to read and to write the znode. The default is the client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		cfg.acl = []framework.CreateOption{framework.WithACL(acl...)}
-		if len(acl) == 0 {
+		cfg.acl = []framework.CreateOption{framework.WithACL(list...)}
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
 	})

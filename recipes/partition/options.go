@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
@@ -31,7 +32,7 @@ type config struct {
 	id     string
 	settle time.Duration
 	policy lease.LossPolicy
-	acl    []framework.ACL
+	acl    []acl.Entry
 	name   string
 	faults []error
 }
@@ -66,12 +67,12 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 
 // WithACL sets the ACL of the znodes of this member and of parents that are created for them. All
 // members have to be allowed to read and write each other's. The default is the client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.acl = append([]framework.ACL(nil), acl...)
+		cfg.acl = append([]acl.Entry(nil), list...)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/division"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
@@ -262,7 +263,7 @@ func TestRunEndsByWhatDoesNotPass(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), "/read-only"
-		readable := framework.ACL{Perms: framework.PermRead, Scheme: "world", ID: "anyone"}
+		readable := acl.Entry{Perms: acl.Read, Scheme: "world", ID: "anyone"}
 		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(readable)); err != nil {
 			t.Fatal(err)
 		}

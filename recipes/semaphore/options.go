@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -27,7 +28,7 @@ type config struct {
 	noMetadata bool
 	lossPolicy lease.LossPolicy
 	position   func(int)
-	acl        []framework.ACL
+	acl        []acl.Entry
 	name       string
 	faults     []error
 }
@@ -66,12 +67,12 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 
 // WithACL sets the ACL of the semaphore's znodes and of parents that are created for them. The
 // default is the client's.
-func WithACL(acl ...framework.ACL) Option {
+func WithACL(list ...acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
-		if len(acl) == 0 {
+		if len(list) == 0 {
 			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
 		}
-		cfg.acl = slices.Clone(acl)
+		cfg.acl = slices.Clone(list)
 	})
 }
 

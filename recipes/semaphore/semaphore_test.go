@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -142,7 +142,7 @@ func TestZnodesWithoutMetadata(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), pathOf(t)
-		acl := framework.OpenACL()
+		acl := acl.Open()
 		s := newSemaphore(t, c, path, 2, semaphore.WithoutMetadata(), semaphore.WithData([]byte("mine")), semaphore.WithACL(acl...))
 		l := mustAcquire(t, s, 2)
 		data, _, err := c.Get(t.Context(), l.Node())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -21,7 +22,7 @@ type Number struct {
 
 // watch returns the number, and a watch on it; nil if the number never changes.
 func (n Number) watch(
-	ctx context.Context, c *framework.Client, acl []framework.ACL,
+	ctx context.Context, c *framework.Client, acl []acl.Entry,
 ) (int, *framework.Watch, error) {
 	if n.At == "" {
 		return n.Fixed, nil, nil

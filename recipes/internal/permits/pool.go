@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -24,7 +25,7 @@ type Pool struct {
 	Client  *framework.Client
 	Path    string // as its user gave it
 	Permits Number
-	ACL     []framework.ACL // of znodes and missing parents; nil for the client's
+	ACL     []acl.Entry // of znodes and missing parents; nil for the client's
 
 	LossPolicy lease.LossPolicy
 	Revoked    func(*lease.Lease) // may be nil

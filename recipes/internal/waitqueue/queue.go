@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -25,8 +26,8 @@ import (
 type Queue struct {
 	Client *framework.Client
 	Dir    string
-	Kinds  []string        // the kinds of contenders, as in "lock-"; none is a suffix of another
-	ACL    []framework.ACL // of contenders and missing parents; nil for the client's
+	Kinds  []string    // the kinds of contenders, as in "lock-"; none is a suffix of another
+	ACL    []acl.Entry // of contenders and missing parents; nil for the client's
 
 	// Refused is a kind of contenders that have another order. If one is in the directory, List and
 	// an attempt's first listing fail with [ErrMixed]. "" means none.
