@@ -45,13 +45,6 @@ func New(servers, fallback []string, resolve Resolver) *List {
 	return &List{resolve: resolve, servers: servers, fallback: fallback, renewed: make(chan struct{})}
 }
 
-// Shuffled returns the list in a random order.
-func Shuffled[E any](list []E) []E {
-	order := slices.Clone(list)
-	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return order
-}
-
 // Replace changes the servers. Attempts on the new servers begin at once.
 func (h *List) Replace(servers, fallback []string) {
 	h.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 )
@@ -60,4 +61,11 @@ func (t Target) resolved(ctx context.Context, resolve Resolver) ([]Target, error
 		targets[i] = Target{t.Server, net.JoinHostPort(addr, port)}
 	}
 	return Shuffled(targets), nil
+}
+
+// Shuffled returns the list in a random order.
+func Shuffled[E any](list []E) []E {
+	order := slices.Clone(list)
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
 }

@@ -20,13 +20,6 @@ var (
 	ErrLeftAway = errors.New("the read-only server closed the connection")
 )
 
-// A link is a change of the wire's connection, with the connection's state at that moment. Soon
-// after, the next connection replaces it.
-type link struct {
-	event zkconn.LinkEvent
-	fault error // why it ended; zkerr.ErrAuthFailed if a credential was refused
-}
-
 // onLink runs on a goroutine of the wire client, so it only records the event.
 func (s *Session) onLink(ev zkconn.LinkEvent) {
 	l := link{event: ev}

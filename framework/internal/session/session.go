@@ -9,7 +9,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
-	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Session is one ZooKeeper session. Only its loop, [Session.Run], changes its state. The methods
@@ -44,6 +43,13 @@ type connState struct {
 	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
 }
 
+// A link is a change of the wire's connection, with the connection's state at that moment. Soon
+// after, the next connection replaces it.
+type link struct {
+	event zkconn.LinkEvent
+	fault error // why it ended; zkerr.ErrAuthFailed if a credential was refused
+}
+
 // A heldState has the holds on a session. It is guarded by Session.mu.
 type heldState struct {
 	holds     map[*Hold]struct{}
@@ -57,35 +63,6 @@ type heldState struct {
 type sentRequests struct {
 	heartbeat, probe, touch bool
 	tree                    bool // a recursive watch is being set or removed
-}
-
-// New begins to connect. ctx ends when the client is closed, and ends the session.
-func New(ctx context.Context, cfg Config) (*Session, error) {
-	s := &Session{
-		cfg:       cfg,
-		client:    ctx,
-		poke:      make(chan struct{}, 1),
-		over:      make(chan struct{}),
-		heldState: heldState{holds: make(map[*Hold]struct{})},
-	}
-	s.tap = tap.New(tap.Config{
-		MarginFor: cfg.Margin, Zxid: cfg.Zxid, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
-	})
-	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	conn, err := zkconn.New(zkconn.Config{
-		Hosts:   cfg.Servers,
-		Host:    hosts.WireHost,
-		Timeout: cfg.Timeout,
-		Request: cfg.MaxRequest,
-		Reply:   cfg.MaxReply,
-		Dial:    s.dial,
-		Logger:  cfg.Log,
-		OnLink:  s.onLink,
-		OnNode:  s.onNode,
-	})
-	s.wire = conn
-	return s, err
 }
 
 // ID returns the session's number at the ensemble; 0 before the first connection, and for nil.
@@ -128,58 +105,11 @@ func (s *Session) Tap() *tap.Tap { return s.tap }
 // Watches returns the session's watches.
 func (s *Session) Watches() *watchreg.Registry { return s.watches }
 
-// arm makes the next read of the key set a watch, until disarm is called.
-func (s *Session) arm(key watchreg.Key) (disarm func()) {
-	read := tap.ReadData
-	switch key.Kind {
-	case watchreg.Exists:
-		read = tap.ReadExists
-	case watchreg.Children:
-		read = tap.ReadChildren
-	}
-	return s.tap.Arm(read, key.Path)
-}
-
-// onNode runs on a goroutine of the wire client, in the connection's order.
-func (s *Session) onNode(node zkconn.NodeEvent, path string) {
-	event := watchreg.Event(node)
-	s.watches.Fire(event, path)
-	if s.cfg.Trees == nil {
-		return
-	}
-	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see tap.Tap's trees
-		s.watches.Fire(watchreg.ChildrenChanged, parent)
-	}
-}
-
 // Wake makes the loop look for work.
 func (s *Session) Wake() {
 	select {
 	case s.poke <- struct{}{}:
 	default: // the loop has not looked yet, and will see this change too
-	}
-}
-
-// Run runs the session to its end and returns the cause of the end.
-func (s *Session) Run() error {
-	s.Wake() // to look for due work first
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.poke:
-		case <-timer.C:
-		case <-s.ctx.Done():
-			return s.finish(context.Cause(s.ctx))
-		}
-		if err := s.follow(); err != nil {
-			return s.finish(err)
-		}
-		if wait := s.tend(time.Now()); wait > 0 {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
 	}
 }
 

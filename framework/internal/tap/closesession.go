@@ -3,7 +3,6 @@ package tap
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -86,13 +85,4 @@ func readCloseReply(conn net.Conn) error {
 // it as older than the client. A read-only server does not suffice.
 func resumption(id int64, password []byte) []byte {
 	return proto.ConnectRequest{Timeout: briefTimeout, Session: id, Password: password}.Frame()
-}
-
-// readFrame reads one frame of at most that many bytes, without its length.
-func readFrame(conn io.Reader, most int) ([]byte, error) {
-	frame, err := proto.ReadFrame(conn, most)
-	if errors.Is(err, proto.ErrMalformed) {
-		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
-	}
-	return frame, err
 }

@@ -37,19 +37,16 @@ type Conn struct {
 	deadlines struct{ read, write limit } // each only for its reader or writer
 }
 
-// A request is a request that waits for its reply.
-type request struct {
-	xid       int32
-	opcode    proto.Opcode
-	sent      time.Time
-	following *Following // may be nil
-	question  *question  // of the Tap's own; else nil
-}
-
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
 	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1)}
 	c.reader = newFrameReader(c, conn)
 	return c
+}
+
+// A limit is the socket's deadline; zero before the handshake is complete.
+type limit struct {
+	at    time.Time
+	slack time.Duration // a deadline that is later by less needs no change
 }
 
 // Read returns bytes of the frames that the server sent to the wire client. Each frame is complete,
@@ -133,21 +130,6 @@ func (c *Conn) outgoing(p []byte) []byte {
 	return p
 }
 
-// completeGreeting adds a flag that servers from 3.4 on expect at the end of a handshake: whether a
-// server without a quorum suffices. Without the flag they log a warning.
-func completeGreeting(p []byte, readOnly bool) []byte {
-	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
-		return p
-	}
-	flag := byte(0)
-	if readOnly {
-		flag = 1
-	}
-	p = append(append(make([]byte, 0, len(p)+1), p...), flag)
-	binary.BigEndian.PutUint32(p, oldGreeting+1)
-	return p
-}
-
 // oldestUnansweredLocked is [Tap.OldestUnanswered]; it needs tap.mu.
 func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
 	switch {
@@ -159,34 +141,4 @@ func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
 		return c.inflight[0].sent, true
 	}
 	return c.pings[0], true
-}
-
-// completeCreateLocked changes the opcode of a create to the opcode whose reply has a Stat.
-func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
-	path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
-	if !ok {
-		return p
-	}
-	rq.opcode = proto.OpCreate2
-	if int32At(p, len(p)-4) == proto.FlagContainer {
-		rq.opcode = proto.OpCreateContainer
-	}
-	rq.following = t.sendsLocked(false, path)
-	p = append([]byte(nil), p...) // a Writer must not change its argument
-	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
-	return p
-}
-
-// completeReadLocked sets a read's watch flag if the path is armed.
-func (t *Tap) completeReadLocked(p []byte, opcode proto.Opcode) []byte {
-	if len(t.arming) == 0 {
-		return p
-	}
-	path, rest, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
-	if !ok || len(rest) != 1 || t.hasTreeLocked(path) || t.arming[watchKey{opcode, string(path)}] == 0 {
-		return p
-	}
-	p = append([]byte(nil), p...)
-	p[len(p)-1] = 1
-	return p
 }

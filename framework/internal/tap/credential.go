@@ -29,51 +29,10 @@ type Credential struct {
 // maxAuthReply is more than the length of a reply without a body.
 const maxAuthReply = 1 << 10
 
-// UseCredentials makes the connection present the credentials, in that order. It presents them
-// before the wire client gets the reply to its handshake, and within the handshake's deadline. So
-// no request precedes them. UseCredentials has to be called before the connection is used.
-func (c *Conn) UseCredentials(credentials []Credential) { c.credentials = credentials }
-
 // CredentialBody returns the body of a request that presents a credential.
 func CredentialBody(scheme string, secret []byte) []byte {
 	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // the type is unused
 	return proto.AppendString(proto.AppendString(b, scheme), string(secret))
-}
-
-// presentAll presents the credentials of the connection until the server refuses one.
-func (c *Conn) presentAll() error {
-	for _, credential := range c.credentials {
-		accepted, err := present(c.raw(), credential)
-		if err != nil {
-			return err
-		}
-		if credential.Answered != nil {
-			credential.Answered(accepted)
-		}
-		if !accepted {
-			c.refusedBy(credential.Answered != nil)
-			return nil // the wire client has to get the session
-		}
-	}
-	return nil
-}
-
-// refusedBy records that the server refused a credential.
-func (c *Conn) refusedBy(trial bool) {
-	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
-	c.refusal = ErrCredential
-	if trial {
-		c.refusal = ErrTrial
-	}
-}
-
-// raw returns the stream below the frames that the wire client sees.
-func (c *Conn) raw() io.ReadWriter {
-	return struct {
-		io.Reader
-		io.Writer
-	}{c.reader.socket, c.Conn}
 }
 
 // present sends a credential and reports whether the server accepted it.

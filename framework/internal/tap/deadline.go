@@ -18,12 +18,6 @@ func (c *Conn) SetWriteDeadline(at time.Time) error {
 	return c.set(&c.deadlines.write, at, c.Conn.SetWriteDeadline)
 }
 
-// A limit is the socket's deadline; zero before the handshake is complete.
-type limit struct {
-	at    time.Time
-	slack time.Duration // a deadline that is later by less needs no change
-}
-
 // slackFraction says which part of the time until a deadline is its slack.
 const slackFraction = 32
 

@@ -1,6 +1,10 @@
 package tap
 
-import "github.com/docent-go/docent/internal/proto"
+import (
+	"encoding/binary"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // A Following follows one request of the wire client, a create or a transaction, from its sending
 // to its reply. The wire client does not say to which request a frame belongs, so the kind and the
@@ -97,4 +101,20 @@ func (f *Following) repliedLocked(rp reply) {
 	default:
 		_, f.stat, f.known = parseCreated(rp.body)
 	}
+}
+
+// completeCreateLocked changes the opcode of a create to the opcode whose reply has a Stat.
+func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
+	path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
+	if !ok {
+		return p
+	}
+	rq.opcode = proto.OpCreate2
+	if int32At(p, len(p)-4) == proto.FlagContainer {
+		rq.opcode = proto.OpCreateContainer
+	}
+	rq.following = t.sendsLocked(false, path)
+	p = append([]byte(nil), p...) // a Writer must not change its argument
+	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
+	return p
 }

@@ -2,7 +2,9 @@ package tap
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -77,4 +79,74 @@ func (c *Conn) greetedBy(answer []byte) error {
 		c.established.Store(true)
 	}
 	return err
+}
+
+// completeGreeting adds a flag that servers from 3.4 on expect at the end of a handshake: whether a
+// server without a quorum suffices. Without the flag they log a warning.
+func completeGreeting(p []byte, readOnly bool) []byte {
+	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
+		return p
+	}
+	flag := byte(0)
+	if readOnly {
+		flag = 1
+	}
+	p = append(append(make([]byte, 0, len(p)+1), p...), flag)
+	binary.BigEndian.PutUint32(p, oldGreeting+1)
+	return p
+}
+
+// UseSASL makes the connection authenticate by e before the wire client gets the reply to its
+// handshake, and within the handshake's deadline. UseSASL has to be called before the connection is
+// used.
+func (c *Conn) UseSASL(e Exchange) { c.sasl = e }
+
+// authenticate carries out the exchange of SASL, if one is configured. The reply to the handshake
+// has been read, and the wire client waits for it.
+func (c *Conn) authenticate() error {
+	if c.sasl == nil {
+		return nil
+	}
+	return authenticate(c.raw(), c.sasl)
+}
+
+// UseCredentials makes the connection present the credentials, in that order. It presents them
+// before the wire client gets the reply to its handshake, and within the handshake's deadline. So
+// no request precedes them. UseCredentials has to be called before the connection is used.
+func (c *Conn) UseCredentials(credentials []Credential) { c.credentials = credentials }
+
+// presentAll presents the credentials of the connection until the server refuses one.
+func (c *Conn) presentAll() error {
+	for _, credential := range c.credentials {
+		accepted, err := present(c.raw(), credential)
+		if err != nil {
+			return err
+		}
+		if credential.Answered != nil {
+			credential.Answered(accepted)
+		}
+		if !accepted {
+			c.refusedBy(credential.Answered != nil)
+			return nil // the wire client has to get the session
+		}
+	}
+	return nil
+}
+
+// refusedBy records that the server refused a credential.
+func (c *Conn) refusedBy(trial bool) {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.refusal = ErrCredential
+	if trial {
+		c.refusal = ErrTrial
+	}
+}
+
+// raw returns the stream below the frames that the wire client sees.
+func (c *Conn) raw() io.ReadWriter {
+	return struct {
+		io.Reader
+		io.Writer
+	}{c.reader.socket, c.Conn}
 }

@@ -8,20 +8,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A reply is a server's reply to a request.
-type reply struct {
-	xid   int32
-	zxid  int64 // the number that the ensemble gave a write
-	code  proto.Code
-	body  []byte
-	fault error // why there is no body; else nil
-}
-
-// replyOf returns the reply in a frame without its length; the frame has at least a head.
-func replyOf(frame []byte) reply {
-	return reply{xid: int32At(frame, 0), zxid: int64At(frame, 4), code: proto.Code(int32At(frame, 12)), body: frame[proto.ReplyHeadSize:]}
-}
-
 // incoming checks and records a frame without its length, which has at least a head. pass reports
 // whether the wire client is to read the frame, too.
 func (c *Conn) incoming(frame []byte) (pass bool, err error) {

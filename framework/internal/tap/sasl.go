@@ -27,20 +27,6 @@ const (
 	maxSASLReply = 64 << 10
 )
 
-// UseSASL makes the connection authenticate by e before the wire client gets the reply to its
-// handshake, and within the handshake's deadline. UseSASL has to be called before the connection is
-// used.
-func (c *Conn) UseSASL(e Exchange) { c.sasl = e }
-
-// authenticate carries out the exchange of SASL, if one is configured. The reply to the handshake
-// has been read, and the wire client waits for it.
-func (c *Conn) authenticate() error {
-	if c.sasl == nil {
-		return nil
-	}
-	return authenticate(c.raw(), c.sasl)
-}
-
 // authenticate carries out an exchange of SASL. A server without SASL replies with neither an error
 // nor a token. So the exchange has succeeded only when the mechanism itself says that it is
 // complete.

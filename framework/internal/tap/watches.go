@@ -27,3 +27,17 @@ func (t *Tap) Arm(kind Read, path string) (disarm func()) {
 		}
 	}
 }
+
+// completeReadLocked sets a read's watch flag if the path is armed.
+func (t *Tap) completeReadLocked(p []byte, opcode proto.Opcode) []byte {
+	if len(t.arming) == 0 {
+		return p
+	}
+	path, rest, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
+	if !ok || len(rest) != 1 || t.hasTreeLocked(path) || t.arming[watchKey{opcode, string(path)}] == 0 {
+		return p
+	}
+	p = append([]byte(nil), p...)
+	p[len(p)-1] = 1
+	return p
+}

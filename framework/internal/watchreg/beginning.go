@@ -8,13 +8,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A Read is a read of a znode that is under way. Reads are compared by ==.
-type Read interface {
-	// Wait returns the read's outcome. ctx bounds the wait only. The errors are those of package
-	// zkerr; if ctx ends first, the error wraps ctx's error.
-	Wait(ctx context.Context) (*proto.Node, error)
-}
-
 // A Beginning is a Subscription whose read is under way. Its creator has to call Wait.
 type Beginning struct {
 	registry *Registry

@@ -1,6 +1,7 @@
 package watchreg
 
 import (
+	"context"
 	"sync"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -29,6 +30,13 @@ type entry struct {
 	// reading is the shared read that is to set the watch. It is nil unless that read is under way
 	// and its caller keeps the path armed.
 	reading Read
+}
+
+// A Read is a read of a znode that is under way. Reads are compared by ==.
+type Read interface {
+	// Wait returns the read's outcome. ctx bounds the wait only. The errors are those of package
+	// zkerr; if ctx ends first, the error wraps ctx's error.
+	Wait(ctx context.Context) (*proto.Node, error)
 }
 
 // New returns an empty registry. arm makes the next read of the key set a watch, until disarm is

@@ -1,5 +1,9 @@
 package watchreg
 
+// maxUnread is how many changes a Tree keeps for Take. If there are more, one Unseen
+// replaces them.
+const maxUnread = 1 << 16
+
 // A Change is one change of one znode.
 type Change struct {
 	Path  string // as the ensemble knows it

@@ -6,10 +6,6 @@ import (
 	"sync"
 )
 
-// maxUnread is how many changes a Tree keeps for Take. If there are more, one Unseen
-// replaces them.
-const maxUnread = 1 << 16
-
 // Trees are the recursive watches of a client. They outlive sessions; the server forgets them when
 // the connection ends. The methods may be called concurrently and don't block.
 type Trees struct {

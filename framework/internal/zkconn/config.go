@@ -8,6 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
+// An ACL is an entry of an access list.
+type ACL = zk.ACL
+
 // A LinkEvent is a change of a Conn's connection.
 type LinkEvent int
 

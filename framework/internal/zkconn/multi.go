@@ -9,9 +9,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// An ACL is an entry of an access list.
-type ACL = zk.ACL
-
 // An Op is an operation of a transaction, from CreateOp, SetOp, DeleteOp or CheckOp.
 type Op = any
 

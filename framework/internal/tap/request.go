@@ -1,6 +1,19 @@
 package tap
 
-import "github.com/docent-go/docent/internal/proto"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A request is a request that waits for its reply.
+type request struct {
+	xid       int32
+	opcode    proto.Opcode
+	sent      time.Time
+	following *Following // may be nil
+	question  *question  // of the Tap's own; else nil
+}
 
 // followTransactionLocked records a transaction that is being sent. The path of its first operation
 // identifies it. It needs mu.

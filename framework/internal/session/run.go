@@ -1,0 +1,88 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/usercall"
+)
+
+// New begins to connect. ctx ends when the client is closed, and ends the session.
+func New(ctx context.Context, cfg Config) (*Session, error) {
+	s := &Session{
+		cfg:       cfg,
+		client:    ctx,
+		poke:      make(chan struct{}, 1),
+		over:      make(chan struct{}),
+		heldState: heldState{holds: make(map[*Hold]struct{})},
+	}
+	s.tap = tap.New(tap.Config{
+		MarginFor: cfg.Margin, Zxid: cfg.Zxid, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
+	})
+	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	conn, err := zkconn.New(zkconn.Config{
+		Hosts:   cfg.Servers,
+		Host:    hosts.WireHost,
+		Timeout: cfg.Timeout,
+		Request: cfg.MaxRequest,
+		Reply:   cfg.MaxReply,
+		Dial:    s.dial,
+		Logger:  cfg.Log,
+		OnLink:  s.onLink,
+		OnNode:  s.onNode,
+	})
+	s.wire = conn
+	return s, err
+}
+
+// Run runs the session to its end and returns the cause of the end.
+func (s *Session) Run() error {
+	s.Wake() // to look for due work first
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.poke:
+		case <-timer.C:
+		case <-s.ctx.Done():
+			return s.finish(context.Cause(s.ctx))
+		}
+		if err := s.follow(); err != nil {
+			return s.finish(err)
+		}
+		if wait := s.tend(time.Now()); wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+// onNode runs on a goroutine of the wire client, in the connection's order.
+func (s *Session) onNode(node zkconn.NodeEvent, path string) {
+	event := watchreg.Event(node)
+	s.watches.Fire(event, path)
+	if s.cfg.Trees == nil {
+		return
+	}
+	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see tap.Tap's trees
+		s.watches.Fire(watchreg.ChildrenChanged, parent)
+	}
+}
+
+// arm makes the next read of the key set a watch, until disarm is called.
+func (s *Session) arm(key watchreg.Key) (disarm func()) {
+	read := tap.ReadData
+	switch key.Kind {
+	case watchreg.Exists:
+		read = tap.ReadExists
+	case watchreg.Children:
+		read = tap.ReadChildren
+	}
+	return s.tap.Arm(read, key.Path)
+}
