@@ -1,0 +1,291 @@
+package fragments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/semaphore"
+)
+
+// forAWhile runs a fragment that goes on until its context ends.
+func forAWhile(t *testing.T, fragment func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := fragment(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if ctx.Err() == nil {
+		t.Error("the fragment ends before its context")
+	}
+}
+
+func TestBarrierPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		done := make(chan error)
+		for range 5 {
+			client := connect(t, s.server)
+			go func() { done <- meet(t.Context(), client) }()
+		}
+		for range 5 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func meet(ctx context.Context, client *framework.Client) error {
+	step, err := barrier.NewDouble(client, "/barriers/step", 5)
+	if err != nil {
+		return err
+	}
+	place, err := step.Enter(ctx) // all five are in
+	if err != nil {
+		return err
+	}
+	err = step.Leave(ctx, place) // all five are out
+	return err
+}
+
+func TestCachePage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		if _, err := s.client.Create(t.Context(), "/config/routes/web", []byte("eu"), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, func() error { return follow(t.Context(), s.client) })
+	})
+}
+
+func follow(ctx context.Context, client *framework.Client) error {
+	routes, err := cache.New(client, "/config/routes")
+	if err != nil {
+		return err
+	}
+	defer routes.Close()
+	if err := routes.Ready(ctx); err != nil {
+		return err
+	}
+	route, ok := routes.Get("/config/routes/web")
+	if !ok || string(route.Data) != "eu" {
+		return fmt.Errorf("the route is %v, %v", route, ok)
+	}
+	return nil
+}
+
+func TestCounterPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		for i := range int64(2) {
+			id, first, err := number(t.Context(), s.client)
+			if want := 1001*i + 1; err != nil || id != want || first != want+1 {
+				t.Errorf("numbers %d and %d, %v; want %d and %d", id, first, err, want, want+1)
+			}
+			succeed(t, func() error { return limit(t.Context(), s.client) })
+		}
+	})
+}
+
+func number(ctx context.Context, client *framework.Client) (int64, int64, error) {
+	var numbers [2]int64
+	err := func() error {
+		orders, err := counter.New(client, "/sequences/orders")
+		if err != nil {
+			return err
+		}
+		id, err := orders.Add(ctx, 1) // the number after the addition
+		if err != nil {
+			return err
+		}
+		first, err := orders.Take(ctx, 1000) // first … first+999 are this process's
+		numbers = [2]int64{id, first}
+		return err
+	}()
+	return numbers[0], numbers[1], err
+}
+
+func limit(ctx context.Context, client *framework.Client) error {
+	limits, err := counter.NewValue(client, "/settings/limits", counter.JSON[map[string]int]())
+	if err != nil {
+		return err
+	}
+	_, err = limits.Update(ctx, func(old map[string]int, exists bool) (map[string]int, error) {
+		if !exists {
+			old = map[string]int{}
+		}
+		old["exports"]++
+		return old, nil
+	})
+	return err
+}
+
+// A Place is what the instances of the page say of themselves.
+type Place struct{ Zone string }
+
+func TestDiscoveryPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		forAWhile(t, func(ctx context.Context) error { return register(ctx, s.client) })
+	})
+}
+
+func register(ctx context.Context, client *framework.Client) error {
+	services, err := discovery.New[Place](client, "/services", discovery.WithClass("com.example.Place"))
+	if err != nil {
+		return err
+	}
+	defer services.Close(ctx) // takes back what was registered
+	registration, err := services.Register(discovery.Instance[Place]{
+		Name: "web", Address: "10.0.0.7", Port: 8080, Payload: Place{Zone: "eu"},
+	})
+	if err != nil {
+		return err
+	}
+	if err := registration.Await(ctx); err != nil {
+		return err // node.ErrTaken: another client registered this ID
+	}
+	web, err := services.Watch("web")
+	if err != nil {
+		return err
+	}
+	for instances := range web.Changes(ctx) {
+		fmt.Println(len(instances), "instances")
+	}
+	return nil
+}
+
+func TestGroupPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		forAWhile(t, func(ctx context.Context) error { return join(ctx, s.client) })
+	})
+}
+
+func join(ctx context.Context, client *framework.Client) error {
+	g, err := group.New(client, "/workers", group.WithSettle(2*time.Second))
+	if err != nil {
+		return err
+	}
+	defer g.Close(ctx) // leaves the group, too
+	n, err := g.Join("worker-7", []byte("10.0.0.7:9000"))
+	if err != nil {
+		return err
+	}
+	if err := n.Await(ctx); err != nil {
+		return err // node.ErrTaken: another process has this id
+	}
+	for members := range g.Changes(ctx) {
+		fmt.Println(len(members), "members")
+	}
+	return nil
+}
+
+func TestLeaderPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		terms := 0
+		forAWhile(t, func(ctx context.Context) error {
+			return elect(ctx, s.client, func(ctx context.Context, _ *lock.Lease) error {
+				terms++
+				<-ctx.Done()
+				return nil
+			})
+		})
+		if terms != 1 {
+			t.Errorf("%d terms, want 1", terms)
+		}
+	})
+}
+
+func elect(ctx context.Context, client *framework.Client, lead function) error {
+	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"))
+	if err != nil {
+		return err
+	}
+	err = election.Run(ctx, lead)
+	return err
+}
+
+func TestNodePage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		succeed(t, func() error { return keep(t.Context(), s.client) })
+	})
+}
+
+func keep(ctx context.Context, client *framework.Client) error {
+	n, err := node.New(client, "/services/web/10.0.0.1:8080", []byte(`{"zone":"eu"}`))
+	if err != nil {
+		return err
+	}
+	defer n.Close(ctx)
+	if err := n.Await(ctx); err != nil {
+		return err // node.ErrTaken: another process has registered this address
+	}
+	err = n.Set(ctx, []byte(`{"zone":"us"}`)) // now, and whenever the znode is created again
+	return err
+}
+
+func TestPartitionPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		served := make(chan struct{}, 3)
+		forAWhile(t, func(ctx context.Context) error {
+			return divide(ctx, s.client, func(ctx context.Context) error {
+				served <- struct{}{}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		})
+		if len(served) != 3 {
+			t.Errorf("%d keys are served, want 3", len(served))
+		}
+	})
+}
+
+func divide(ctx context.Context, client *framework.Client, work func(context.Context) error) error {
+	shards, err := partition.New(client, "/shards", []string{"s1", "s2", "s3"})
+	if err != nil {
+		return err
+	}
+	serve := func(ctx context.Context, key string, l *lock.Lease) error {
+		return work(ctx) // until ctx ends
+	}
+	err = shards.Run(ctx, serve)
+	return err
+}
+
+func TestSemaphorePage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		succeed(t, func() error { return acquire(t.Context(), s.client) })
+	})
+}
+
+func acquire(ctx context.Context, client *framework.Client) error {
+	downloads, err := semaphore.New(client, "/limits/downloads", 3)
+	if err != nil {
+		return err
+	}
+	l, err := downloads.Acquire(ctx, 2) // both together, or none
+	if err != nil {
+		return err
+	}
+	err = l.Release(ctx) // by any goroutine that has the lease
+	return err
+}
