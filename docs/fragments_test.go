@@ -11,36 +11,23 @@ import (
 	"testing"
 )
 
-// Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments
-// or kerberos, of a program in examples, or of an Example whose output is checked. TestTheProgramOfTheREADME
-// runs the program of the READMEs from the page itself.
+// Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments or
+// kerberos, of a program in examples, or of an Example whose output is checked. The program of the
+// READMEs runs from the page itself: TestTheProgramOfTheREADME.
 func TestTheGoOfPagesIsRun(t *testing.T) {
 	t.Parallel()
 	homes := readHomes(t)
-	left := map[string]int{} // fragments without a home, by entry of the list
-	for _, entry := range pending(t) {
-		left[entry] = 0
-	}
 	fragments := 0
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			if b.language != "go" || strings.HasPrefix(p.path, "README") {
+			program := strings.HasPrefix(p.path, "README") && strings.HasPrefix(b.text, "package main\n")
+			if b.language != "go" || program {
 				continue
 			}
 			fragments++
-			if homes.run(b.text) {
-				continue
+			if !homes.run(b.text) {
+				t.Errorf("%s:%d: no file that tests run has these lines:\n%s", p.path, b.line, b.text)
 			}
-			if entry, ok := pendingEntry(left, p.path); ok {
-				left[entry]++
-				continue
-			}
-			t.Errorf("%s:%d: no file that tests run has these lines:\n%s", p.path, b.line, b.text)
-		}
-	}
-	for entry, n := range left {
-		if n == 0 {
-			t.Errorf("docs/fragments/pending: all Go of %s is run; remove the line", entry)
 		}
 	}
 	if fragments < 20 {
@@ -131,28 +118,6 @@ func readExamples(t *testing.T, path string) []string {
 		}
 	}
 	return bodies
-}
-
-// pending returns the pages and directories whose Go need not be run yet.
-func pending(t *testing.T) []string {
-	t.Helper()
-	var entries []string
-	for line := range strings.Lines(readText(t, "fragments/pending")) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			entries = append(entries, line)
-		}
-	}
-	return entries
-}
-
-// pendingEntry returns the entry that has the page.
-func pendingEntry(left map[string]int, page string) (entry string, ok bool) {
-	for _, entry := range []string{page, filepath.Dir(page) + "/"} {
-		if _, ok := left[entry]; ok {
-			return entry, true
-		}
-	}
-	return "", false
 }
 
 func readText(t *testing.T, path string) string {

@@ -1,4 +1,4 @@
-// Package docs_test keeps the documentation true: its Go compiles, its links lead
+// Package docs_test keeps the documentation true: its Go runs, its links lead
 // somewhere, its commands run, and what it names exists.
 package docs_test
 

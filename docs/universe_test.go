@@ -19,8 +19,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 )
 
-// A universe is the packages that the documentation's Go may import, as the
-// compiler sees them.
+// A universe is the packages that pages name, as the compiler sees them.
 type universe struct {
 	importer types.Importer
 	paths    map[string]string // import path by package name
@@ -28,8 +27,7 @@ type universe struct {
 
 const module = "github.com/docent-go/docent"
 
-// known lists the packages that fragments may use without importing them. Whole
-// programs import what they say.
+// known lists the packages whose names pages use.
 func known() []string {
 	list := []string{
 		"bytes", "context", "crypto/tls", "crypto/x509", "database/sql", "errors", "fmt", "iter", "log", "math/rand/v2", "net", "net/http", "net/http/httptest",
