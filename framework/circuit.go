@@ -70,7 +70,7 @@ func (b *breaker) take(change StateChange) {
 		b.closed = true
 	case !b.open:
 		b.tellLocked()
-		if ErrorOnSuspended.IsError(change.To) {
+		if change.To != Connecting && change.To != Connected { // it can't reach an ensemble, or may not
 			b.open, b.waits = true, b.policy.NewBackOff()
 			b.waitLocked()
 		}

@@ -72,22 +72,6 @@ func TestCircuitBreaking_without_waits(t *testing.T) {
 	}
 }
 
-func TestErrorPoliciesSayWhatIsAnError(t *testing.T) {
-	t.Parallel()
-	for state, want := range map[framework.State][2]bool{
-		connecting: {false, false}, connected: {false, false}, suspended: {true, false},
-		framework.AuthFailed: {true, false}, framework.ReadOnly: {true, false}, lost: {true, true}, closed: {true, true},
-	} {
-		got := [2]bool{framework.ErrorOnSuspended.IsError(state), framework.ErrorOnLost.IsError(state)}
-		if got != want {
-			t.Errorf("%v: %v, want %v", state, got, want)
-		}
-	}
-	if got := framework.ErrorOnLost.String() + framework.ErrorPolicy(9).String(); got != "ErrorOnLostErrorPolicy(9)" {
-		t.Errorf("names %q", got)
-	}
-}
-
 // As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
 // the policy allows no further retry, in any state of the connection. It then reports the present
 // state.
