@@ -37,18 +37,20 @@ func (reg *Registration[T]) Await(ctx context.Context) error {
 
 // Update replaces the instance, now and whenever its znode is created again, and waits until the data
 // is written. If that fails, or ctx ends first, Update returns an error, and the Registration
-// writes the data when it can. Name, ID and Kind must be those of the registration; an empty ID means
-// its own, and a zero Registered the present one.
+// writes the data when it can. If the instance is faulty or too large, Update changes nothing. Of
+// concurrent calls, the last one determines both Instance and the znode. Name, ID and Kind must be
+// those of the registration; an empty ID means its own, and a zero Registered the present one.
 func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
-	data, err := reg.replace(in)
+	written, err := reg.replace(in)
 	if err == nil {
-		err = reg.node.Set(cause.Inside(ctx), data)
+		err = written(cause.Inside(ctx))
 	}
 	return recipe.CallError(ctx, "update", reg.path, err)
 }
 
-// replace makes the instance the registration's, and returns its data.
-func (reg *Registration[T]) replace(in Instance[T]) ([]byte, error) {
+// replace makes the instance the registration's and its data the znode's, in one order for all
+// callers. written waits until the data is written.
+func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Context) error, err error) {
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if in.ID == "" {
@@ -66,10 +68,13 @@ func (reg *Registration[T]) replace(in Instance[T]) ([]byte, error) {
 		return nil, err
 	}
 	data, err := encode(&in, &reg.registry.cfg)
-	if err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if written, err = reg.node.Replace(data); err == nil {
 		reg.in = in
 	}
-	return data, err
+	return written, err
 }
 
 // Close ends the registration. It deletes the znode if the instance is [Dynamic]: it is gone, or the

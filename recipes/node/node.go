@@ -113,20 +113,33 @@ func (n *Node) Await(ctx context.Context) error {
 // written. If that fails, or ctx ends first, Set returns an error, and the Node writes the data when it
 // can. If data is too large, Set changes nothing and returns [framework.ErrTooLarge].
 func (n *Node) Set(ctx context.Context, data []byte) error {
+	written, err := n.Replace(data)
+	if err != nil {
+		return err
+	}
+	return written(ctx)
+}
+
+// Replace makes data the znode's as [Node.Set] does, and returns at once. written waits as Set does,
+// and may be left uncalled. Of several calls, the last one's data is the znode's. If data is too large,
+// Replace changes nothing and returns [framework.ErrTooLarge].
+func (n *Node) Replace(data []byte) (written func(context.Context) error, err error) {
 	if err := n.client.CheckCreate(n.path, data, n.cfg.create()...); err != nil {
-		return recipe.Error("set", n.path, err)
+		return nil, recipe.Error("set", n.path, err)
 	}
 	n.mu.Lock()
 	n.want = keeper.Content{Data: append([]byte{}, data...), Number: n.want.Number + 1}
 	own := n.want.Number
 	n.mu.Unlock()
 	n.wake()
-	return recipe.CallError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
-		if n.written >= own {
-			return true, nil
-		}
-		return n.problem != nil && n.tried >= own, n.problem
-	}))
+	return func(ctx context.Context) error {
+		return recipe.CallError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
+			if n.written >= own {
+				return true, nil
+			}
+			return n.problem != nil && n.tried >= own, n.problem
+		}))
+	}, nil
 }
 
 // Path returns the path of the znode: that of a [Sequential] one has its number, and is another one

@@ -1,0 +1,65 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// Several rounds of concurrent updates leave the same instance in Instance and in the znode.
+func TestUpdateConcurrently(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		const rounds, updaters = 50, 32
+		c := e.Client(t)
+		r := newRegistry(t, c, fresh())
+		reg := mustRegister(t, r, web("i1", 80))
+		ctx := patient(t)
+		for round := range rounds {
+			var updates sync.WaitGroup
+			begin := make(chan struct{})
+			for n := range updaters {
+				updates.Go(func() {
+					<-begin
+					if err := reg.Update(ctx, web("i1", 1000+updaters*round+n)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			close(begin)
+			updates.Wait()
+			want := fmt.Sprintf("i1:%d", reg.Instance().Port)
+			if got := listed(t, c, r); got != want {
+				t.Fatalf("round %d: the znode has %s, Instance returns %s", round, got, want)
+			}
+		}
+	}, zkenv.Only("the order is the client's", zkenv.Embedded))
+}
+
+// An update that is refused changes neither Instance nor the znode.
+func TestUpdateRefused(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+		c := e.Client(t)
+		r := newRegistry(t, c, fresh())
+		reg := mustRegister(t, r, web("i1", 80))
+		large := web("i1", 81)
+		large.Payload.Zone = strings.Repeat("z", framework.DefaultMaxRequest)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, ctx := range []context.Context{t.Context(), ended} {
+			if err := reg.Update(ctx, large); !errors.Is(err, framework.ErrTooLarge) {
+				t.Errorf("Update: %v, want ErrTooLarge", err)
+			}
+		}
+		if port, got := reg.Instance().Port, listed(t, c, r); port != 80 || got != "i1:80" {
+			t.Errorf("Instance returns port %d, the znode has %s; want 80 in both", port, got)
+		}
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
+}
