@@ -16,7 +16,7 @@ import (
 func TestUpdateConcurrently(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		const rounds, updaters = 50, 32
+		const rounds, updaters = 20, 32
 		c := e.Client(t)
 		r := newRegistry(t, c, fresh())
 		reg := mustRegister(t, r, web("i1", 80))

@@ -30,8 +30,11 @@ type bug struct {
 	err      func(error) error
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
-	end      func()
-	plan     func(*plan) // what else each schedule has
+
+	dividedAt func(*client) string                         // where a client divides keys
+	instances func(stale bool, list []instance) []instance // what a client takes for a list
+	end       func()
+	plan      func(*plan) // what else each schedule has
 }
 
 // A wrapped locker asks another one its own way.

@@ -13,7 +13,7 @@ import (
 // cacheBugs are, for each guarantee of caches, what its validators have to find.
 func cacheBugs() []deliberate {
 	unheard := func() bug {
-		b := onConnections(newUnheard)
+		b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, cachedRoot, 3) })
 		b.plan = calm
 		return b
 	}
@@ -63,17 +63,17 @@ func (c *clinging) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// newUnheard returns a connection that loses every third event of the caches' tree.
-func newUnheard(c net.Conn) net.Conn {
+// newUnheard returns a connection that loses events of a part of the tree: one of so many.
+func newUnheard(c net.Conn, root string, of int) net.Conn {
 	n := 0
 	return &frames{Conn: c, change: func(frame []byte) []byte {
 		const event = 1<<32 - 1
 		const at = frameAt + 28 // behind the header, the kind, the state and the path's length
 		if big.Uint32(frame[frameAt:]) != event || len(frame) < at ||
-			!bytes.HasPrefix(frame[at:], []byte(cachedRoot)) {
+			!bytes.HasPrefix(frame[at:], []byte(root)) {
 			return frame
 		}
-		if n++; n%3 == 0 {
+		if n++; n%of == 0 {
 			return nil
 		}
 		return frame

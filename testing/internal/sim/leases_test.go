@@ -112,7 +112,7 @@ func (w *world) admitLocked(s *lockRecord) {
 	}
 	for _, other := range t.stakes {
 		if w.conflict(s, other) {
-			w.violatedLocked(exclusion, "%s is granted to %s with %s while %s has it with %s, neither lost nor released",
+			w.violatedLocked(t.alone(), "%s is granted to %s with %s while %s has it with %s, neither lost nor released",
 				t.path, s.party, s.node.path, other.party, other.node.path)
 		}
 	}

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 // like election_test.go or kept_test.go, and add a row to recipes.
 type recipe struct {
 	name       string
+	oneIn      int                         // the schedules that have it; 0 for 3
 	guarantees []guarantee                 // that only this recipe has; a deliberate bug breaks each
 	plan       func(p *plan, r *rand.Rand) // adds targets and workers to a plan; nil if there are none
 	live       func(w *world) (end func()) // starts other work; end ends it, when all is well; nil if there is none
@@ -23,12 +25,12 @@ type recipe struct {
 type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
 
 // recipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
-func recipes() []*recipe { return []*recipe{election(), kept(), cached()} }
+func recipes() []*recipe { return []*recipe{election(), kept(), cached(), partitioned(), discovered()} }
 
-// choose gives every recipe to a third of the plans.
+// choose gives every recipe to its share of the plans.
 func (p *plan) choose(seed uint64) {
 	for i, x := range recipes() {
-		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(3) == 0 {
+		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(cmp.Or(x.oneIn, 3)) == 0 {
 			p.have(x, r)
 		}
 	}

@@ -54,6 +54,14 @@ func (t *target) uses() []string {
 // reentrant reports whether an owner may have the lock more than once.
 func (t *target) reentrant() bool { return t.kind == "mutex" || t.kind == "rw" }
 
+// alone returns the guarantee that no two owners have the lock at a time.
+func (t *target) alone() guarantee {
+	if t.kind == partitionKind {
+		return oneServer
+	}
+	return exclusion
+}
+
 // registerPath is where guarded writes go.
 func (t *target) registerPath() string {
 	return "/register/" + strings.ReplaceAll(t.path[1:], "/", "-")

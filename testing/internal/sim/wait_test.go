@@ -96,7 +96,7 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 	}
 	targets, entangled := k.waiting.targets, w.entangled(k)
 	if entangled {
-		targets = w.plan.targets
+		targets = w.plan.contended()
 	}
 	for _, t := range targets {
 		since = max(since, t.freed)

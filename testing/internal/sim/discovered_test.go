@@ -1,0 +1,210 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/discovery"
+)
+
+// The guarantees of discovery, in addition to those of kept znodes and of caches.
+const (
+	registeredOnly guarantee = "registered instances"
+	lastGoodList   guarantee = "last good list"
+)
+
+// Each client registers an instance of one service. A permanent instance always exists.
+const (
+	servicesRoot = "/services"
+	serviceName  = "web"
+	permanentID  = "permanent"
+)
+
+type instance = discovery.Instance[string]
+
+func discovered() *recipe {
+	return &recipe{
+		name: "discovery", oneIn: 15, live: (*world).discover, bugs: discoveryBugs(),
+		guarantees: []guarantee{registeredOnly, lastGoodList},
+		met: []string{
+			"discovery lists", "discovery stale lists", "discovery changes", "discovery reads", "discovery updates",
+			"discovery at the end",
+		},
+	}
+}
+
+// A discovering is a service whose instances the clients are.
+type discovering struct {
+	w       *world
+	past    *past
+	number  atomic.Int64  // of the latest port
+	over    chan struct{} // closed when all is well and the workers have ended
+	checked sync.WaitGroup
+	done    chan struct{} // closed when all clients have checked the instances
+	all     sync.WaitGroup
+}
+
+// discover has each client register and find instances until end is called.
+func (w *world) discover() (end func()) {
+	k := &discovering{w: w, past: w.recordPast(servicesRoot), over: make(chan struct{}), done: make(chan struct{})}
+	k.registerPermanent()
+	k.checked.Add(len(w.clients))
+	for _, c := range w.clients {
+		pass(apart)
+		r := rand.New(rand.NewPCG(c.plan.seed, 15))
+		k.all.Go(func() {
+			for !k.live(c, r) {
+				pass(upTo(r, time.Second))
+			}
+		})
+	}
+	return func() {
+		close(k.over)
+		k.checked.Wait()
+		close(k.done)
+		k.all.Wait()
+	}
+}
+
+// registerPermanent makes the instance that always exists.
+func (k *discovering) registerPermanent() {
+	registry, err := discovery.New[string](k.w.operator, servicesRoot)
+	if err != nil {
+		panic(err) // the arguments are ours
+	}
+	in := k.instance(permanentID)
+	in.Kind = discovery.Permanent
+	reg, err := registry.Register(in)
+	if err == nil {
+		err = errors.Join(reg.Await(k.w.ctx), registry.Close(k.w.ctx))
+	}
+	if err != nil {
+		k.w.violated(liveness, "the registration of the permanent instance: %v", err)
+	}
+}
+
+// instance returns a new instance with the ID. Its port is unique.
+func (k *discovering) instance(id string) instance {
+	return instance{Name: serviceName, ID: id, Port: int(k.number.Add(1) % (1 << 16)), Payload: canary}
+}
+
+// A registrant is the life of one registry of a client.
+type registrant struct {
+	*discovering
+	client       *client
+	f            *framework.Client
+	r            *rand.Rand
+	registry     *discovery.Registry[string]
+	registration *discovery.Registration[string]
+	service      *discovery.Service[string]
+	ready        bool // the service has had a list
+}
+
+// live has one registry for a while. At the end it reports that it has checked the instances.
+func (k *discovering) live(c *client, r *rand.Rand) (checked bool) {
+	f, closing := c.present()
+	if closing || f.State() == framework.Closed {
+		return false
+	}
+	registry, err := discovery.New[string](f, servicesRoot)
+	if err != nil {
+		panic(err) // the arguments are ours
+	}
+	x := &registrant{discovering: k, client: c, f: f, r: r, registry: registry}
+	if err := x.start(); err != nil {
+		x.close()
+		if !errors.Is(err, framework.ErrClosed) {
+			k.w.violated(nothingHidden, "a new registry: %v", err)
+		}
+		return false
+	}
+	ctx, cancel := context.WithCancel(k.w.ctx)
+	defer cancel()
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() {
+		for list := range x.service.Changes(ctx) {
+			x.w.count("discovery changes", 1)
+			x.checkList("Changes", false, list)
+		}
+	})
+	for range 1 + r.IntN(12) {
+		if k.ended(upTo(r, k.w.plan.timeout/2)) {
+			break
+		}
+		x.act()
+	}
+	if checked = closed(k.over) && f == c.current() && f.State() != framework.Closed; checked {
+		x.checkEnd()
+		k.checked.Done()
+		<-k.done
+	}
+	x.close()
+	return checked
+}
+
+func (x *registrant) start() (err error) {
+	if x.registration, err = x.registry.Register(x.instance(x.client.name)); err != nil {
+		return err
+	}
+	x.service, err = x.registry.Watch(serviceName)
+	return err
+}
+
+// ended waits for the end, for d at most, and reports whether it has come.
+func (k *discovering) ended(d time.Duration) bool {
+	select {
+	case <-k.over:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// act does one thing with the registry.
+func (x *registrant) act() {
+	limit := upTo(x.r, x.w.plan.timeout)
+	switch x.r.IntN(3) {
+	case 0:
+		next := x.instance(x.client.name)
+		_ = x.call("Update", limit, func(ctx context.Context) error { return x.registration.Update(ctx, next) })
+		x.w.count("discovery updates", 1)
+	case 1:
+		_ = x.call("Instances", limit, func(ctx context.Context) error {
+			list, err := x.registry.Instances(ctx, serviceName)
+			if err == nil {
+				x.w.count("discovery reads", 1)
+				x.checkList("Instances", false, list)
+			}
+			return err
+		})
+	default:
+		x.ready = x.ready || x.call("Ready", limit, x.service.Ready) == nil
+		if _, stale := x.service.Stale(); x.ready {
+			x.checkList("the list", stale, x.service.Instances())
+		}
+	}
+}
+
+// call is the validator of "bounded calls" for registries.
+func (x *registrant) call(op string, limit time.Duration, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(x.w.ctx, limit)
+	defer cancel()
+	began := time.Now()
+	err := fn(ctx)
+	x.w.inspect(err)
+	if late := time.Since(began) - limit; late > promptly && x.w.ctx.Err() == nil {
+		x.w.violated(boundedCalls, "%s of discovery returned %v late: %v", op, late, err)
+	}
+	return err
+}
+
+// close ends the registry.
+func (x *registrant) close() {
+	_ = x.call("Close", upTo(x.r, x.w.plan.timeout), x.registry.Close)
+}

@@ -1,0 +1,118 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net"
+	"slices"
+	"time"
+)
+
+// checkList is the validator of "last good list": the permanent instance is in every list that was read
+// once, also during an outage.
+func (x *registrant) checkList(what string, stale bool, list []instance) {
+	if x.w.bug.instances != nil {
+		list = x.w.bug.instances(stale, list)
+	}
+	x.w.count("discovery lists", 1)
+	if stale {
+		x.w.count("discovery stale lists", 1)
+	}
+	if !slices.ContainsFunc(list, func(in instance) bool { return in.ID == permanentID }) {
+		x.w.violated(lastGoodList, "%s of %s has %d instances, and none is the permanent one (stale: %v)",
+			what, x.client.name, len(list), stale)
+	}
+}
+
+// checkEnd is the validator of "registered instances", once all is well: the client's instance is
+// registered as it was last updated, no instance but the clients' is, and all lists show the same.
+func (x *registrant) checkEnd() {
+	limit := time.Now().Add(2*x.w.settling() + 30*time.Second)
+	for problem := ""; ; {
+		if problem = x.problem(); problem == "" {
+			x.w.count("discovery at the end", 1)
+			return
+		}
+		if x.w.ctx.Err() != nil {
+			return
+		}
+		if time.Now().After(limit) {
+			x.w.violated(registeredOnly, "all is well, and for %s %s", x.client.name, problem)
+			return
+		}
+		pass(x.w.plan.timeout / 40)
+	}
+}
+
+// problem returns what is not as it has to be at the end.
+func (x *registrant) problem() string {
+	exist := x.exist()
+	ids := append(make([]string, 0, len(x.w.clients)+1), permanentID)
+	for _, c := range x.w.clients {
+		ids = append(ids, c.name)
+	}
+	slices.Sort(ids)
+	if !slices.Equal(slices.Sorted(maps.Keys(exist)), ids) || exist[x.client.name] != x.registration.Instance().Port {
+		return "the registered instances are not those of the clients"
+	}
+	if !maps.Equal(ports(x.service.Instances()), exist) {
+		return "the list is not what is registered"
+	}
+	ctx, cancel := context.WithTimeout(x.w.ctx, time.Second)
+	defer cancel()
+	read, err := x.registry.Instances(ctx, serviceName)
+	x.w.inspect(err)
+	if err != nil || !maps.Equal(ports(read), exist) {
+		return "Instances does not return what is registered"
+	}
+	return ""
+}
+
+// exist returns the ports of the instances in the tree, by ID.
+func (k *discovering) exist() map[string]int {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	found := make(map[string]int)
+	for path, v := range k.past.last() {
+		if path == servicesRoot || path == servicesRoot+"/"+serviceName {
+			continue
+		}
+		var in struct {
+			ID   string
+			Port int
+		}
+		if err := json.Unmarshal([]byte(v.data), &in); err != nil {
+			k.w.violatedLocked(registeredOnly, "%s is no instance", path)
+		}
+		found[in.ID] = in.Port
+	}
+	return found
+}
+
+func ports(list []instance) map[string]int {
+	found := make(map[string]int)
+	for _, in := range list {
+		found[in.ID] = in.Port
+	}
+	return found
+}
+
+// discoveryBugs are, for each guarantee of discovery, what its validator has to find.
+func discoveryBugs() []deliberate {
+	return []deliberate{
+		{registeredOnly, "a connection loses every third event of the instances", "the list is not", func() bug {
+			b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, servicesRoot, 3) })
+			b.plan = calm
+			return b
+		}},
+		{lastGoodList, "a client takes a stale list for an empty one", "none is the permanent one", func() bug {
+			return bug{instances: func(stale bool, list []instance) []instance {
+				if stale {
+					return nil
+				}
+				return list
+			}}
+		}},
+	}
+}

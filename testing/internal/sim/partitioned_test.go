@@ -1,0 +1,194 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/partition"
+)
+
+// A partition's keys are targets like locks: the server of a key holds a lease, so the validators of
+// loss before succession and of all others apply. Each client is a member, and no worker contends.
+
+// The guarantees of partitions, in addition to those of locks.
+const (
+	oneServer   guarantee = "one server per key" // exclusion of keys
+	everyKey    guarantee = "every key is served"
+	equalShares guarantee = "equal shares"
+)
+
+// partitionKind is the kind of the keys.
+const partitionKind = "partition"
+
+// partitionRoot is the path of the partition, and keysDir that of its keys.
+const partitionRoot, keysDir = "/partitioned", "/partitioned/keys/"
+
+// partitionKeys are the keys: more than there are members.
+var partitionKeys = []string{"a", "b", "c", "d"}
+
+func partitioned() *recipe {
+	return &recipe{
+		name: partitionKind, oneIn: 15, plan: (*plan).divide, live: (*world).divide, bugs: partitionBugs(),
+		guarantees: []guarantee{oneServer, everyKey, equalShares},
+		met:        []string{"grants partition", "keys moved", "keys lost", "members left", "shares at the end"},
+	}
+}
+
+// divide adds the keys.
+func (p *plan) divide(*rand.Rand) {
+	for _, key := range partitionKeys {
+		p.targets = append(p.targets, newTarget(keysDir+key, partitionKind))
+	}
+}
+
+// contended returns the targets that workers contend for.
+func (p *plan) contended() []*target {
+	return slices.DeleteFunc(slices.Clone(p.targets), func(t *target) bool { return t.kind == partitionKind })
+}
+
+// A partitioning is the keys that the clients divide among themselves.
+type partitioning struct {
+	w    *world
+	over chan struct{} // closed when all is well and the workers have ended
+	done chan struct{} // closed when the shares have been checked
+	all  sync.WaitGroup
+}
+
+// divide has each client serve keys until end is called.
+func (w *world) divide() (end func()) {
+	k := &partitioning{w: w, over: make(chan struct{}), done: make(chan struct{})}
+	for _, c := range w.clients {
+		pass(apart)
+		r := rand.New(rand.NewPCG(c.plan.seed, 14))
+		k.all.Go(func() { k.live(c, r) })
+	}
+	return func() {
+		close(k.over)
+		k.checkShares()
+		close(k.done)
+		k.all.Wait()
+	}
+}
+
+// live is a member again and again.
+func (k *partitioning) live(c *client, r *rand.Rand) {
+	for !closed(k.done) {
+		if f, closing := c.present(); closing || f.State() == framework.Closed {
+			pass(time.Second)
+			continue
+		}
+		k.member(c, r)
+		if !closed(k.over) {
+			pass(upTo(r, k.w.plan.timeout/2))
+		}
+	}
+}
+
+// A member is one Run of a client's partition.
+type member struct {
+	*worker // as which it holds leases
+
+	mu sync.Mutex // guards worker.r
+}
+
+// member serves keys for a while, or until the shares have been checked.
+func (k *partitioning) member(c *client, r *rand.Rand) {
+	f := c.current()
+	m := &member{worker: &worker{w: k.w, c: c, name: c.name + "/keys", r: r, f: f}}
+	opts := []partition.Option{partition.WithID(c.name), partition.WithSettle(upTo(r, time.Second))}
+	if c.plan.onLoss {
+		opts = append(opts, partition.WithLossPolicy(lease.OnSuspend))
+	}
+	root := partitionRoot
+	if k.w.bug.dividedAt != nil {
+		root = k.w.bug.dividedAt(c)
+	}
+	p, err := partition.New(f, root, partitionKeys, opts...)
+	if err != nil {
+		k.w.violated(nothingHidden, "a new Partition: %v", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(k.w.ctx)
+	defer cancel()
+	life := time.After(upTo(r, 4*k.w.plan.timeout))
+	ran := make(chan error, 1)
+	k.all.Go(func() { ran <- p.Run(ctx, m.serve) })
+	select {
+	case err = <-ran:
+	case <-k.over:
+		select {
+		case err = <-ran:
+		case <-k.done:
+			err = m.leave(cancel, ran)
+		}
+	case <-life:
+		err = m.leave(cancel, ran)
+		k.w.count("members left", 1)
+	}
+	k.w.tell(m.name, "Run has returned", err)
+	k.w.inspect(err)
+	if k.w.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+		k.w.violated(nothingHidden, "Run of %s returned what no documentation names: %v", m.name, err)
+	}
+}
+
+// leaveLimit is how long a Run waits for the ensemble when it has ended.
+const leaveLimit = 10 * time.Second
+
+// leave is the validator of "bounded calls" for Run.
+func (m *member) leave(cancel context.CancelFunc, ran <-chan error) error {
+	began := time.Now()
+	cancel()
+	err := <-ran
+	if took := time.Since(began); took > m.linger()+leaveLimit+promptly && m.w.ctx.Err() == nil {
+		m.w.violated(boundedCalls, "Run of %s returned %v after its context had ended: %v", m.name, took, err)
+	}
+	return err
+}
+
+// linger is for how long a key is served at most when its context has ended.
+func (m *member) linger() time.Duration { return m.w.plan.timeout / 4 }
+
+// draw returns how long a key is served at most, and for how long after the end of its context.
+func (m *member) draw() (span, linger time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.r.IntN(2) == 0 {
+		linger = upTo(m.r, m.linger())
+	}
+	return upTo(m.r, 4*m.w.plan.timeout), linger
+}
+
+// serve serves a key.
+func (m *member) serve(ctx context.Context, key string, l *lease.Lease) error {
+	at := m.w.target(keysDir + key)
+	t := m.w.enter(m.worker, m.f, &handle{name: partitionKind + " " + at.path, target: at}, l)
+	span, linger := m.draw()
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
+		m.ended(context.Cause(ctx))
+		pass(linger)
+	}
+	m.w.checkLoss(t)
+	m.w.leave(t, m.name)
+	t.cancel()
+	return nil
+}
+
+// ended counts why a key is not served any more.
+func (m *member) ended(cause error) {
+	var lost *lease.LostError
+	switch {
+	case errors.Is(cause, partition.ErrMoved):
+		m.w.count("keys moved", 1)
+	case errors.As(cause, &lost):
+		m.w.count("keys lost", 1)
+	}
+}
