@@ -52,7 +52,10 @@ help: ## List the targets
 	@echo "  PKG=./retry/... narrows test, race, plain, microbench, fuzz and cover; TESTFLAGS go to go test."
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
+# Its share of the simulation fits CI's time; make sim has all. Each run takes new seeds.
 .PHONY: test
+test: SIM_SCHEDULES = 3000
+test: SIM_HOURS = 300
 test: guards virtual plain sim chaos ## The guards, all tests, most also with the race detector, the simulation, chaos
 
 .PHONY: check
@@ -74,13 +77,14 @@ endif
 	$(go_test) -race $(race_mod) $(PKG)
 
 # Not repeated: what virtual runs in an embedded environment or on real servers, and what sim and
-# chaos run at length. TestContract meets a real ensemble in make race alone. The nested modules are tested here.
+# chaos run at length. A test that may run on a standalone server and on an ensemble runs on the first
+# here, and on both in make race. The nested modules are tested here.
 .PHONY: plain
 plain: ## Without the race detector, at the speed that users see, on real servers; with PKG all tests of it
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	$(go_test) -skip='/^embedded|^TestContract$$/././^ensemble$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_REAL=one $(go_test) -skip='/^embedded|//^embedded' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	$(go_test) -run="^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' framework/{footprint,promptness,telemetrycost}_test.go | paste -sd '|'))$$" ./framework
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
 	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...

@@ -22,7 +22,8 @@
 //
 // Each is a subtest by its name. The real ones obey the environment variable ZK_TEST as package
 // zktest does, with its reports of skipped tests. With ZK_TEST=none a package's tests run in the
-// embedded environments alone, in almost no time. The tests of a package share the real servers. A
+// embedded environments alone, in almost no time. With ZK_REAL=one a test that may run on the
+// standalone server does not run on the ensemble, too. The tests of a package share the real servers. A
 // test that breaks its server asks for one of its own with [Breakable].
 //
 // # In a bubble

@@ -3,6 +3,7 @@ package zkenv
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -37,6 +38,11 @@ func Only(reason string, kinds ...Kind) Option {
 // default is that all tests of a package share the real ones.
 func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = true }) }
 
+// realVariable names the environment variable that says in how many of the real environments a test
+// runs. If it is "one", a test runs on the standalone server, and on the ensemble only if Only
+// excludes that server. The default is all.
+const realVariable = "ZK_REAL"
+
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
 	cfg := config{kinds: allKinds()}
@@ -58,6 +64,9 @@ func newConfig(opts []Option) (config, error) {
 			}
 		}
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return !slices.Contains(l.kinds, k) })
+	}
+	if os.Getenv(realVariable) == "one" && slices.Contains(cfg.kinds, Standalone) {
+		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k == Ensemble })
 	}
 	if len(cfg.kinds) == 0 {
 		faults = append(faults, errors.New("zkenv: only: must leave at least one environment"))

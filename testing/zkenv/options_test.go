@@ -3,6 +3,7 @@ package zkenv_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,10 @@ func TestMisuse(t *testing.T) {
 	switch os.Getenv(misuseVariable) {
 	case "options":
 		zkenv.ForEach(t, nothing, nil, zkenv.Only("", zkenv.Embedded), zkenv.Only("unknown", 7))
+	case "real":
+		zkenv.ForEach(t, nothing)
+	case "ensemble":
+		zkenv.ForEach(t, nothing, zkenv.Only("it takes a quorum", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 	case "freeze":
 		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Freeze(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "isolate":
@@ -28,6 +33,30 @@ func TestMisuse(t *testing.T) {
 		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "goroutine":
 		zkenv.ForEach(t, func(t *testing.T, _ *zkenv.Env) { go func() { select {} }() }, zkenv.Only("quick", zkenv.Embedded))
+	}
+}
+
+// With ZK_REAL=one a test has one real environment: the ensemble only if it can't have the server.
+func TestOneRealEnvironment(t *testing.T) {
+	t.Parallel()
+	program := must.Get(os.Executable())(t)
+	for _, tc := range []struct {
+		variable, test string
+		want           []string
+	}{
+		{"all", "real", []string{"embedded", "embedded-ensemble", "standalone", "ensemble"}},
+		{"one", "real", []string{"embedded", "embedded-ensemble", "standalone"}},
+		{"one", "ensemble", []string{"embedded-ensemble", "ensemble"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
+		cmd.Env = append(os.Environ(), misuseVariable+"="+tc.test, "ZK_TEST=none", "ZK_REAL="+tc.variable)
+		out := string(must.Get(cmd.CombinedOutput())(t))
+		for _, kind := range []string{"embedded", "embedded-ensemble", "standalone", "ensemble"} {
+			ran := strings.Contains(out, ": TestMisuse/"+kind+" (")
+			if ran != slices.Contains(tc.want, kind) {
+				t.Errorf("ZK_REAL=%s: %s of %q is a subtest: %v, want %v\n%s", tc.variable, kind, tc.test, ran, !ran, out)
+			}
+		}
 	}
 }
 
