@@ -3,11 +3,11 @@ package barrier
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/rendezvous"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -23,7 +23,7 @@ type Barrier struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, opError("new barrier", path, err)
+		return nil, recipe.Error("new barrier", path, err)
 	}
 	return &Barrier{c, path, cfg}, nil
 }
@@ -32,14 +32,14 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
 	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), b.cfg.creation()...)
-	return callError(ctx, "set", b.path, except(err, framework.ErrNodeExists))
+	return recipe.CallError(ctx, "set", b.path, rendezvous.Except(err, framework.ErrNodeExists))
 }
 
 // Remove removes the barrier. It returns nil also if the barrier was not set. If ctx ends first, the
 // error wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Remove(ctx context.Context) error {
 	err := b.client.Delete(cause.Inside(ctx), b.path)
-	return callError(ctx, "remove", b.path, except(err, framework.ErrNoNode))
+	return recipe.CallError(ctx, "remove", b.path, rendezvous.Except(err, framework.ErrNoNode))
 }
 
 // Wait returns nil once the barrier is not set, as far as the client's server knows. If ctx ends
@@ -51,18 +51,18 @@ func (b *Barrier) Wait(ctx context.Context) error {
 		case errors.Is(err, framework.ErrNoNode):
 			return nil
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
-			return callError(ctx, "wait for", b.path, err)
+			return recipe.CallError(ctx, "wait for", b.path, err)
 		case err != nil:
 			if err := b.client.AwaitConnected(cause.Inside(ctx)); err != nil {
-				return callError(ctx, "wait for", b.path, err)
+				return recipe.CallError(ctx, "wait for", b.path, err)
 			}
 			continue
 		}
-		err = await(ctx, b.client, w)
+		err = waitqueue.AwaitFired(ctx, b.client, w)
 		event := w.Event()
 		w.Close()
 		if err != nil {
-			return callError(ctx, "wait for", b.path, err)
+			return recipe.CallError(ctx, "wait for", b.path, err)
 		}
 		if event == framework.EventDeleted {
 			return nil
@@ -72,22 +72,3 @@ func (b *Barrier) Wait(ctx context.Context) error {
 
 // Path returns the barrier's path.
 func (b *Barrier) Path() string { return b.path }
-
-// await returns nil when a watch has fired or may have missed an event, and ctx's error if ctx ends
-// first.
-func await(ctx context.Context, c *framework.Client, watches ...*framework.Watch) error {
-	recheck := time.NewTimer(waitqueue.RecheckDelay(c))
-	defer recheck.Stop()
-	var second <-chan struct{}
-	if len(watches) > 1 {
-		second = watches[1].Fired()
-	}
-	select {
-	case <-watches[0].Fired():
-	case <-second:
-	case <-recheck.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}

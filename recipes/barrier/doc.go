@@ -19,14 +19,12 @@
 package barrier
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // An Option configures a [Barrier] or a [Double]. The constructor reports all faulty options at once.
@@ -35,6 +33,9 @@ type Option interface{ apply(*config) }
 type optionFunc func(*config)
 
 func (f optionFunc) apply(cfg *config) { f(cfg) }
+
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "barrier"
 
 type config struct {
 	acl    []acl.Entry
@@ -45,12 +46,7 @@ type config struct {
 // WithACL sets the ACL of the znodes and of parents that are created for them. The default is the
 // client's.
 func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = slices.Clone(list)
-	})
+	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // WithName sets a name for a [Double] in telemetry, because metrics have no paths.
@@ -59,23 +55,9 @@ func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.na
 // newConfig returns the configuration, or all faults of a constructor's arguments.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
 	var cfg config
-	var faults []error
-	if c == nil {
-		faults = append(faults, errors.New("client: must not be nil"))
-	}
-	if err := framework.ValidatePath(path); err != nil {
-		faults = append(faults, err)
-	} else if path == "/" {
-		faults = append(faults, errors.New("path: must not be the root"))
-	}
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
-	return cfg, errors.Join(append(faults, cfg.faults...)...)
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
+	faults = slices.Concat(boundary.Target(c, path), faults, cfg.faults)
+	return cfg, errors.Join(faults...)
 }
 
 // creation returns the options of a create.
@@ -85,26 +67,4 @@ func (cfg *config) creation(opts ...framework.CreateOption) []framework.CreateOp
 		opts = append(opts, framework.WithACL(cfg.acl...))
 	}
 	return opts
-}
-
-// callError wraps err once, at an exported function that was called with ctx, and joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("barrier: %s %s: %w", op, path, err)
-}
-
-// except returns err, or nil if err is the one that is no failure.
-func except(err, noFailure error) error {
-	if errors.Is(err, noFailure) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
 }

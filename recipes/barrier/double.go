@@ -9,21 +9,17 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/rendezvous"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Double lets members begin together and end together. Its methods may be called concurrently.
 type Double struct { // immutable
-	client  *framework.Client
-	path    string
-	members int
-	cfg     config
-	tel     telemetry.Lock
+	gate rendezvous.Gate
+	tel  telemetry.Lock
 }
-
-// readyName is the znode that exists from the entry of the last member until all have left.
-const readyName = "ready"
 
 // NewDouble returns the double barrier at path, and sends nothing yet. members is how many have to
 // enter, at least 1; all processes have to give the same number. A further member is let in, and
@@ -34,10 +30,10 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		err = errors.Join(err, fmt.Errorf("members %d: must be at least 1", members))
 	}
 	if err != nil {
-		return nil, opError("new double barrier", path, err)
+		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
-	return &Double{c, path, members, cfg, tel}, nil
+	return &Double{rendezvous.Gate{Client: c, Path: path, Members: members, Creation: cfg.creation()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
@@ -47,7 +43,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 // its session. [Double.Leave] releases it.
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
 	l, err := d.enter(ctx)
-	return l, callError(ctx, "enter", d.path, err)
+	return l, recipe.CallError(ctx, "enter", d.gate.Path, err)
 }
 
 func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
@@ -56,32 +52,22 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 	}
 	ctx, seen := d.tel.Begin(cause.Inside(ctx))
 	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
-		for {
-			e := &entry{double: d, seen: seen}
-			err := e.run(ctx)
-			if err == nil && ctx.Err() != nil {
-				err = ctx.Err() // both at once: after the end of ctx there is no lease
-			}
-			if err == nil {
-				return e.lease(ctx), nil
-			}
-			e.withdraw()
-			if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, errGone) {
-				return nil, contender.WaitError(ctx, d.client, d.path, -1, nil, err)
-			}
+		grant, err := d.gate.Enter(ctx, seen)
+		if err != nil {
+			return nil, contender.WaitError(ctx, d.gate.Client, d.gate.Path, -1, nil, err)
 		}
+		return d.lease(ctx, grant, seen), nil
 	})
 }
 
-// lease returns the lease of an entry that is let in.
-func (e *entry) lease(ctx context.Context) *lease.Lease {
-	d, grant := e.double, e.grant
+// lease returns the lease of a place.
+func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *telemetry.Acquire) *lease.Lease {
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
-		Path:   d.path,
-		Grant:  &contender.Grant{Grant: grant, Of: d.path, OpError: opError},
+		Path:   d.gate.Path,
+		Grant:  &contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error},
 		Znode:  &grant.Znode,
-		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},
 	}, lease.AtDeadline, nil)
 }
@@ -90,14 +76,11 @@ func (e *entry) lease(ctx context.Context) *lease.Lease {
 // the lease is lost, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the
 // error wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release].
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
-	if l == nil || l.Path() != d.path {
-		return opError("leave", d.path, errors.New("lease: must be one of this double barrier"))
+	if l == nil || l.Path() != d.gate.Path {
+		return recipe.Error("leave", d.gate.Path, errors.New("lease: must be one of this double barrier"))
 	}
-	return callError(ctx, "leave", d.path, d.leave(cause.Inside(ctx), l))
+	return recipe.CallError(ctx, "leave", d.gate.Path, d.gate.Leave(cause.Inside(ctx), l))
 }
 
 // Path returns the double barrier's path.
-func (d *Double) Path() string { return d.path }
-
-// ready returns the path of the znode that lets members in.
-func (d *Double) ready() string { return framework.JoinPath(d.path, readyName) }
+func (d *Double) Path() string { return d.gate.Path }

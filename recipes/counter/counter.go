@@ -7,11 +7,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/combine"
 )
 
 // A Counter is a number that processes share. Its methods may be called concurrently.
 type Counter struct { // immutable
-	combiner *combiner
+	combiner *combine.Combiner
 	path     string
 }
 
@@ -20,23 +21,16 @@ type Counter struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, opError("new counter", path, err)
+		return nil, recipe.Error("new counter", path, err)
 	}
-	key := combinerKey{c.AbsolutePath(path), cfg.int32}
-	return &Counter{path: path, combiner: c.Shared(key, func() any {
-		return &combiner{cell: cell{c, path, cfg.acl}, number: numberOf(cfg.int32)}
-	}).(*combiner)}, nil
+	return &Counter{combine.Of(c, path, cfg.int32, cfg.acl), path}, nil
 }
 
 // Get returns the number, 0 if there is no znode. It shows what the client's server knows, which may
 // lag behind the ensemble. Errors: [ErrCorrupt] and the client's.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
-	at, err := n.combiner.cell.read(cause.Inside(ctx))
-	if err != nil {
-		return 0, callError(ctx, "get", n.path, err)
-	}
-	v, err := n.combiner.number.decode(at)
-	return v, opError("get", n.path, err)
+	v, err := n.combiner.Get(cause.Inside(ctx))
+	return v, recipe.CallError(ctx, "get", n.path, err)
 }
 
 // Add adds delta and returns the result. The addition is applied once; if that is not known, the
@@ -45,13 +39,13 @@ func (n *Counter) Get(ctx context.Context) (int64, error) {
 // ErrUnknownOutcome if a request may have been sent. Other errors: [ErrOverflow], [ErrCorrupt],
 // [ErrVersion] and the client's.
 func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
-	c, err := n.combiner.do(ctx, func(v int64) (int64, bool, error) {
+	after, _, err := n.combiner.Do(ctx, func(v int64) (int64, bool, error) {
 		if delta > 0 && v > math.MaxInt64-delta || delta < 0 && v < math.MinInt64-delta {
 			return v, false, ErrOverflow
 		}
 		return v + delta, true, nil
 	})
-	return c.after, callError(ctx, "add to", n.path, err)
+	return after, recipe.CallError(ctx, "add to", n.path, err)
 }
 
 // Take reserves k numbers that no other call gets, and returns the first of them. The others follow
@@ -59,7 +53,7 @@ func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 // be left out. Errors are those of [Counter.Add].
 func (n *Counter) Take(ctx context.Context, k int64) (int64, error) {
 	if k < 1 {
-		return 0, opError("take from", n.path, fmt.Errorf("numbers to take %d: must be at least 1", k))
+		return 0, recipe.Error("take from", n.path, fmt.Errorf("numbers to take %d: must be at least 1", k))
 	}
 	last, err := n.Add(ctx, k)
 	if err != nil {
@@ -70,21 +64,21 @@ func (n *Counter) Take(ctx context.Context, k int64) (int64, error) {
 
 // Set makes v the number. Errors are those of [Counter.Add].
 func (n *Counter) Set(ctx context.Context, v int64) error {
-	_, err := n.combiner.do(ctx, func(int64) (int64, bool, error) { return v, true, nil })
-	return callError(ctx, "set", n.path, err)
+	_, _, err := n.combiner.Do(ctx, func(int64) (int64, bool, error) { return v, true, nil })
+	return recipe.CallError(ctx, "set", n.path, err)
 }
 
 // CompareAndSet makes v the number if the number is old, and reports whether it was. If it reports
 // false without an error, the number was another one at a moment during the call. Errors are those
 // of [Counter.Add]; with ErrUnknownOutcome the number may have been set.
 func (n *Counter) CompareAndSet(ctx context.Context, old, v int64) (swapped bool, err error) {
-	c, err := n.combiner.do(ctx, func(present int64) (int64, bool, error) {
+	_, swapped, err = n.combiner.Do(ctx, func(present int64) (int64, bool, error) {
 		if present != old {
 			return present, false, nil
 		}
 		return v, true, nil
 	})
-	return err == nil && c.writes, callError(ctx, "compare and set", n.path, err)
+	return swapped, recipe.CallError(ctx, "compare and set", n.path, err)
 }
 
 // Path returns the counter's path.

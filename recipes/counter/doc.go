@@ -32,36 +32,23 @@
 package counter
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/combine"
+	"github.com/docent-go/docent/recipes/internal/register"
 )
+
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "counter"
 
 // Errors of counters and values.
 var (
 	// ErrOverflow is returned if the result is no int64, or no int32 with [WithInt32]. Nothing is
 	// written.
-	ErrOverflow = errtype.New("the result overflows", "overflow")
+	ErrOverflow = combine.ErrOverflow
 	// ErrCorrupt is returned if the znode's data is not a counter's. Nothing is written.
-	ErrCorrupt = errtype.New("the znode's data is not that of a counter", "corrupt")
+	ErrCorrupt = combine.ErrCorrupt
 	// ErrVersion is returned for a change of a znode whose version is −1. Nothing is written then.
 	// If another client deleted the znode and created it again, the change may have been applied to
 	// the new znode. ErrVersion then says so, after the fact.
-	ErrVersion = errtype.New("the znode's version can't be relied on", "version")
+	ErrVersion = register.ErrVersion
 )
-
-// callError wraps err once, at an exported function that was called with ctx, and joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("counter: %s %s: %w", op, path, err)
-}

@@ -2,11 +2,11 @@ package counter
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // An Option configures a [Counter] or a [Value]. The constructor reports all faulty options at once.
@@ -29,32 +29,13 @@ func WithInt32() Option { return optionFunc(func(cfg *config) { cfg.int32 = true
 // WithACL sets the ACL of the znode and of parents that are created for it. The default is the
 // client's.
 func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = slices.Clone(list)
-	})
+	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // newConfig returns the configuration, or all faults of a constructor's arguments.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
 	var cfg config
-	var faults []error
-	if c == nil {
-		faults = append(faults, errors.New("client: must not be nil"))
-	}
-	if err := framework.ValidatePath(path); err != nil {
-		faults = append(faults, err)
-	} else if path == "/" {
-		faults = append(faults, errors.New("path: must not be the root"))
-	}
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
-	return cfg, errors.Join(append(faults, cfg.faults...)...)
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
+	faults = slices.Concat(boundary.Target(c, path), faults, cfg.faults)
+	return cfg, errors.Join(faults...)
 }

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/internal/register"
 )
 
 // A Value is data that processes share, with a version. Its methods may be called concurrently.
 type Value[T any] struct { // immutable
-	cell  cell
-	codec Codec[T]
+	register register.Register
+	codec    Codec[T]
 }
 
 // NewValue returns the value at path, and sends nothing yet. If arguments are faulty, NewValue
@@ -29,22 +28,22 @@ func NewValue[T any](c *framework.Client, path string, codec Codec[T], opts ...O
 		err = errors.Join(err, errors.New("codec: must have Encode and Decode"))
 	}
 	if err != nil {
-		return nil, opError("new value", path, err)
+		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{cell{c, path, cfg.acl}, codec}, nil
+	return &Value[T]{register.Register{Client: c, Path: path, ACL: cfg.acl}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.
 // Errors: [framework.ErrNoNode] if there is no znode, that of Decode, and the client's.
 func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
-	at, err := v.cell.read(cause.Inside(ctx))
-	if err == nil && !at.exists {
+	at, err := v.register.Read(cause.Inside(ctx))
+	if err == nil && !at.Exists {
 		err = framework.ErrNoNode
 	}
 	if err == nil {
-		value, err = v.codec.Decode(at.data)
+		value, err = v.codec.Decode(at.Data)
 	}
-	return value, callError(ctx, "get", v.cell.path, err)
+	return value, recipe.CallError(ctx, "get", v.register.Path, err)
 }
 
 // Update replaces the value by the one that fn makes of it, and returns that. exists is false, and
@@ -56,55 +55,40 @@ func (v *Value[T]) Update(
 	ctx context.Context, fn func(old T, exists bool) (T, error),
 ) (value T, err error) {
 	value, err = v.update(cause.Inside(ctx), fn)
-	return value, callError(ctx, "update", v.cell.path, err)
+	return value, recipe.CallError(ctx, "update", v.register.Path, err)
 }
 
 func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, error)) (value T, err error) {
-	var zero T
-	for {
-		at, err := v.cell.read(ctx)
-		if err != nil {
-			return zero, err
-		}
+	err = v.register.Update(ctx, func(at register.State) ([]byte, error) {
 		var old T
-		if at.exists {
-			if old, err = v.codec.Decode(at.data); err != nil {
-				return zero, fmt.Errorf("decode: %w", err)
+		if at.Exists {
+			if old, err = v.codec.Decode(at.Data); err != nil {
+				return nil, fmt.Errorf("decode: %w", err)
 			}
 		}
-		if value, err = fn(old, at.exists); err != nil {
-			return zero, err
+		if value, err = fn(old, at.Exists); err != nil {
+			return nil, err
 		}
 		data, err := v.codec.Encode(value)
 		if err != nil {
-			return zero, fmt.Errorf("encode: %w", err)
+			return nil, fmt.Errorf("encode: %w", err)
 		}
-		_, err = v.cell.replace(ctx, at, data)
-		switch {
-		case err == nil:
-			return value, nil
-		case err != errStale: //nolint:errorlint // it is never wrapped
-			return zero, err
-		}
+		return data, nil
+	})
+	if err != nil {
+		var zero T
+		return zero, err
 	}
+	return value, nil
 }
 
 // Set replaces the value, whatever it is. Errors are those of [Value.Update].
 func (v *Value[T]) Set(ctx context.Context, value T) error {
 	data, err := v.codec.Encode(value)
-	for err == nil {
-		var at state
-		if at, err = v.cell.read(cause.Inside(ctx)); err != nil {
-			break
-		}
-		if _, err = v.cell.replace(cause.Inside(ctx), at, data); err == nil {
-			return nil
-		}
-		if err == errStale { //nolint:errorlint // it is never wrapped
-			err = nil
-		}
+	if err == nil {
+		err = v.register.Update(cause.Inside(ctx), func(register.State) ([]byte, error) { return data, nil })
 	}
-	return callError(ctx, "set", v.cell.path, err)
+	return recipe.CallError(ctx, "set", v.register.Path, err)
 }
 
 // All returns the value, now and whenever it changes, the latest alone. With it, or in its place, it
@@ -113,72 +97,25 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 // left, or after an error that no retry can fix, such as [framework.ErrNoAuth].
 func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		shown := int64(-1) // mzxid of what was shown, 0 for no znode
-		for {
-			w, err := v.watch(cause.Inside(ctx))
-			switch {
-			case ctx.Err() != nil || errors.Is(err, framework.ErrClosed):
-				return
-			case framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly):
-				if v.cell.client.AwaitConnected(cause.Inside(ctx)) != nil {
-					return
-				}
-				continue
-			case err != nil:
-				var zero T
-				yield(zero, opError("watch", v.cell.path, err))
+		for at, err := range v.register.All(cause.Inside(ctx)) {
+			if !yield(v.shown(at, err)) {
 				return
 			}
-			if st, _ := w.Stat(); st.Mzxid != shown {
-				shown = st.Mzxid
-				if !yield(v.shown(w)) {
-					w.Close()
-					return
-				}
-			}
-			await(ctx, v.cell.client, w)
-			w.Close()
 		}
 	}
 }
 
-// watch watches the znode, or its creation.
-func (v *Value[T]) watch(ctx context.Context) (*framework.Watch, error) {
-	for {
-		w, err := v.cell.client.Watch(ctx, v.cell.path, framework.WatchData)
-		if !errors.Is(err, framework.ErrNoNode) {
-			return w, err
-		}
-		w, err = v.cell.client.Watch(ctx, v.cell.path, framework.WatchExists)
-		if err != nil {
-			return nil, err
-		}
-		if _, exists := w.Stat(); !exists {
-			return w, nil
-		}
-		w.Close()
+// shown returns the value of a state, or the error of reading it.
+func (v *Value[T]) shown(at register.State, err error) (value T, _ error) {
+	if err == nil && !at.Exists {
+		err = framework.ErrNoNode
 	}
-}
-
-// shown returns what a watch has read.
-func (v *Value[T]) shown(w *framework.Watch) (value T, err error) {
-	if _, exists := w.Stat(); !exists {
-		return value, opError("watch", v.cell.path, framework.ErrNoNode)
+	if err != nil {
+		return value, recipe.Error("watch", v.register.Path, err)
 	}
-	value, err = v.codec.Decode(w.Data())
-	return value, opError("decode", v.cell.path, err)
-}
-
-// await returns when the watch has fired or may have missed an event, or when ctx has ended.
-func await(ctx context.Context, c *framework.Client, w *framework.Watch) {
-	recheck := time.NewTimer(waitqueue.RecheckDelay(c))
-	defer recheck.Stop()
-	select {
-	case <-w.Fired():
-	case <-recheck.C:
-	case <-ctx.Done():
-	}
+	value, err = v.codec.Decode(at.Data)
+	return value, recipe.Error("decode", v.register.Path, err)
 }
 
 // Path returns the value's path.
-func (v *Value[T]) Path() string { return v.cell.path }
+func (v *Value[T]) Path() string { return v.register.Path }

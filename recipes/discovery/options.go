@@ -57,10 +57,7 @@ func WithUnreadable(fn func(path string, err error)) Option {
 // look for instances have to be allowed to read them.
 func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.node = append(cfg.node, node.WithACL(list...))
+		cfg.node = append(cfg.node, node.WithACL(boundary.ACL(list, &cfg.faults)...))
 	})
 }
 

@@ -39,10 +39,7 @@ func WithSettle(d time.Duration) Option {
 // read each other.
 func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.node = append(cfg.node, node.WithACL(list...))
+		cfg.node = append(cfg.node, node.WithACL(boundary.ACL(list, &cfg.faults)...))
 	})
 }
 

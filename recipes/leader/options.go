@@ -97,12 +97,7 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 // WithACL sets the ACL of the candidates' znodes and of parents that are created for them. The default
 // is the client's.
 func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = append([]acl.Entry(nil), list...)
-	})
+	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // WithName sets a name for the election in telemetry, which has no paths on metrics.

@@ -2,10 +2,10 @@ package lock
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
@@ -79,12 +79,7 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 // WithACL sets the ACL of the lock's znodes and of parents that are created for
 // them. The default is the client's.
 func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = append([]acl.Entry(nil), list...)
-	})
+	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // WithName sets a name for the lock in telemetry, because metrics have no paths.
@@ -108,14 +103,7 @@ func WithQueuePosition(fn func(position int)) Option {
 // newConfig returns the configuration of a lock, or all faults of its constructor's arguments.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
 	cfg := config{lossPolicy: AtDeadline}
-	var faults []error
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	faults = append(contender.Faults(c, path, cfg.lossPolicy), faults...)
 	if len(faults)+len(cfg.faults) == 0 {
 		return cfg, nil

@@ -47,10 +47,7 @@ func WithTTL(d time.Duration) Option {
 // itself to read and to write the znode. The default is the client's.
 func WithACL(list ...acl.Entry) Option {
 	return option(func(cfg *config) {
-		cfg.acl = []framework.CreateOption{framework.WithACL(list...)}
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
+		cfg.acl = []framework.CreateOption{framework.WithACL(boundary.ACL(list, &cfg.faults)...)}
 	})
 }
 

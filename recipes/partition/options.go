@@ -68,12 +68,7 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 // WithACL sets the ACL of the znodes of this member and of parents that are created for them. All
 // members have to be allowed to read and write each other's. The default is the client's.
 func WithACL(list ...acl.Entry) Option {
-	return option(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = append([]acl.Entry(nil), list...)
-	})
+	return option(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // WithName sets a name for the partition in telemetry, which has no paths on metrics.

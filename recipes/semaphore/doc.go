@@ -31,13 +31,13 @@
 package semaphore
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/permits"
 )
+
+// recipe begins the text of errors.
+const recipe boundary.Recipe = "semaphore"
 
 // Errors of semaphores.
 var (
@@ -48,17 +48,3 @@ var (
 	// [WithPermitsAt] does not hold a number of 4 bytes. No permit is granted then.
 	ErrCorrupt = permits.ErrCorrupt
 )
-
-// callError wraps err once, at an exported function that was called with ctx, and joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("semaphore: %s %s: %w", op, path, err)
-}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -68,12 +68,7 @@ func WithLossPolicy(policy lease.LossPolicy) Option {
 // WithACL sets the ACL of the semaphore's znodes and of parents that are created for them. The
 // default is the client's.
 func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) {
-		if len(list) == 0 {
-			cfg.faults = append(cfg.faults, errors.New("ACL: must have at least one entry"))
-		}
-		cfg.acl = slices.Clone(list)
-	})
+	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
 }
 
 // WithName sets a name for the semaphore in telemetry, because metrics have no paths.
@@ -99,13 +94,7 @@ func newConfig(c *framework.Client, path string, number int, opts []Option) (con
 	if number < 1 || number > math.MaxInt32 {
 		faults = append(faults, fmt.Errorf("permits %d: must be between 1 and %d", number, math.MaxInt32))
 	}
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults = append(faults, boundary.Apply(opts, func(o Option) { o.apply(&cfg) })...)
 	if dir := permits.LeasesDir(path); cfg.permitsAt == dir || strings.HasPrefix(cfg.permitsAt, dir+"/") {
 		faults = append(faults, fmt.Errorf("permits at %s: must not be in %s, whose children count as permits", cfg.permitsAt, dir))
 	}

@@ -1,5 +1,5 @@
 // Package boundary has what the exported functions of recipes have in common: the text of their
-// errors, and how a constructor takes its options.
+// errors, and how a constructor checks its arguments and takes its options.
 package boundary
 
 import (
@@ -24,16 +24,4 @@ func (r Recipe) Error(op, path string, err error) error {
 // end.
 func (r Recipe) CallError(ctx context.Context, op, path string, err error) error {
 	return r.Error(op, path, cause.Join(ctx, err))
-}
-
-// Apply calls apply with each option, and returns the faults of options that are nil.
-func Apply[O any](opts []O, apply func(O)) (faults []error) {
-	for i, opt := range opts {
-		if any(opt) == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		apply(opt)
-	}
-	return faults
 }

@@ -5,21 +5,14 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
 // Faults returns the faults of the arguments that all constructors have.
 func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
-	var faults []error
-	if err := ClientFault(c); err != nil {
-		faults = append(faults, err)
-	}
-	if err := framework.ValidatePath(path); err != nil {
-		faults = append(faults, err)
-	} else if path == "/" {
-		faults = append(faults, errors.New("path: must not be the root"))
-	}
+	faults := boundary.Target(c, path)
 	if policy != lease.AtDeadline && policy != lease.OnSuspend {
 		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", policy))
 	}

@@ -1,6 +1,7 @@
 package waitqueue
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -68,4 +69,23 @@ func RecheckDelay(c *framework.Client) time.Duration {
 		timeout = framework.DefaultSessionTimeout // there is no session at the moment
 	}
 	return timeout + rand.N(timeout)
+}
+
+// AwaitFired returns nil when one of the watches, at most two, has fired or may have missed an event.
+// It returns ctx's error if ctx ends first.
+func AwaitFired(ctx context.Context, c *framework.Client, watches ...*framework.Watch) error {
+	recheck := time.NewTimer(RecheckDelay(c))
+	defer recheck.Stop()
+	var second <-chan struct{}
+	if len(watches) > 1 {
+		second = watches[1].Fired()
+	}
+	select {
+	case <-watches[0].Fired():
+	case <-second:
+	case <-recheck.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }

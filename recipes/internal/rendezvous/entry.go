@@ -1,4 +1,4 @@
-package barrier
+package rendezvous
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // member in only if it was created after the member's znode. An earlier one is of members that are
 // leaving, or was left behind by one that died.
 type entry struct {
-	double *Double
+	gate   *Gate
 	seen   *telemetry.Acquire
 	grant  *waitqueue.Grant // the member's znode; nil before
 	name   string           // of the znode
@@ -50,15 +50,15 @@ func (e *entry) run(ctx context.Context) error {
 // create creates the member's znode. Its name can't be protected, because Curator's is not, but it
 // is random, so the znode is known by its data.
 func (e *entry) create(ctx context.Context) error {
-	d := e.double
-	session, err := d.client.HoldSession(ctx)
+	g := e.gate
+	session, err := g.Client.HoldSession(ctx)
 	if err != nil {
 		return err
 	}
-	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: d.client.InSession(session.Session()), Session: session}}
+	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: g.Client.InSession(session.Session()), Session: session}}
 	e.name = rand.Text()
-	e.grant.Path, err = e.grant.Client.Create(ctx, framework.JoinPath(d.path, e.name), contender.LocalAddress(),
-		d.cfg.creation(framework.Ephemeral(), framework.KnownByData(), framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
+	e.grant.Path, err = e.grant.Client.Create(ctx, framework.JoinPath(g.Path, e.name), contender.LocalAddress(),
+		g.creation(framework.Ephemeral(), framework.KnownByData(), framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
 	return err
 }
 
@@ -72,11 +72,11 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	switch {
 	case !slices.Contains(members, e.name):
 		return false, errGone
-	case len(members) >= e.double.members:
+	case len(members) >= e.gate.Members:
 		return true, e.open(ctx)
 	}
-	e.seen.Waits(e.double.members - len(members))
-	watch, err := e.grant.Client.Watch(ctx, e.double.ready(), framework.WatchExists)
+	e.seen.Waits(e.gate.Members - len(members))
+	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)
 	if err != nil {
 		return false, err
 	}
@@ -98,7 +98,7 @@ func (e *entry) list(ctx context.Context) ([]string, error) {
 		e.listed = nil
 		return names, nil
 	}
-	names, _, err := e.grant.Client.Children(ctx, e.double.path)
+	names, _, err := e.grant.Client.Children(ctx, e.gate.Path)
 	if errors.Is(err, framework.ErrNoNode) {
 		err = errGone
 	}
@@ -107,13 +107,13 @@ func (e *entry) list(ctx context.Context) ([]string, error) {
 
 // open makes sure that there is a ready that was created after the member's znode.
 func (e *entry) open(ctx context.Context) error {
-	d, c := e.double, e.grant.Client
+	g, c := e.gate, e.grant.Client
 	for {
-		_, err := c.Create(ctx, d.ready(), contender.LocalAddress(), d.cfg.creation()...)
+		_, err := c.Create(ctx, g.ready(), contender.LocalAddress(), g.Creation...)
 		if !errors.Is(err, framework.ErrNodeExists) {
 			return err
 		}
-		st, exists, err := c.Exists(ctx, d.ready())
+		st, exists, err := c.Exists(ctx, g.ready())
 		switch {
 		case err != nil:
 			return err
@@ -129,7 +129,7 @@ func (e *entry) open(ctx context.Context) error {
 
 // removeReady deletes a ready that was there before the member.
 func (e *entry) removeReady(ctx context.Context) error {
-	return except(e.grant.Client.Delete(ctx, e.double.ready()), framework.ErrNoNode)
+	return Except(e.grant.Client.Delete(ctx, e.gate.ready()), framework.ErrNoNode)
 }
 
 // await waits for a change of ready. If ready is an earlier one, await also watches the members,
@@ -137,14 +137,14 @@ func (e *entry) removeReady(ctx context.Context) error {
 func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool) error {
 	watches := []*framework.Watch{ready}
 	if earlier {
-		members, err := e.grant.Client.Watch(ctx, e.double.path, framework.WatchChildren)
+		members, err := e.grant.Client.Watch(ctx, e.gate.Path, framework.WatchChildren)
 		if err != nil {
 			return err
 		}
 		defer members.Close()
 		watches = append(watches, members)
 	}
-	if err := await(ctx, e.grant.Client, watches...); err != nil {
+	if err := waitqueue.AwaitFired(ctx, e.grant.Client, watches...); err != nil {
 		return err
 	}
 	return e.grant.Session.Err()

@@ -1,4 +1,4 @@
-package barrier
+package rendezvous
 
 import (
 	"context"
@@ -10,18 +10,21 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// leave follows Curator's protocol. Every member but the first in the order of the names deletes its
+// Leave releases the lease of a member's place, and waits until all members that were in have left.
+// If the lease is lost, Leave returns that error and does not wait.
+//
+// Leave follows Curator's protocol. Every member but the first in the order of the names deletes its
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
 // deletes ready and its own znode. So one event tells all others that all are out. Members that
-// enter after leave began belong to the next use of the barrier.
-func (d *Double) leave(ctx context.Context, l *lease.Lease) error {
+// enter after Leave began belong to the next use of the barrier.
+func (g *Gate) Leave(ctx context.Context, l *lease.Lease) error {
 	_, own := framework.SplitPath(l.Node())
 	var inside []string // the other members that were in, and have not left
 	for first := true; ; first = false {
-		names, err := d.list(ctx)
+		names, err := g.list(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err) && l.Err() == nil:
-			if err := d.client.AwaitConnected(ctx); err != nil {
+			if err := g.Client.AwaitConnected(ctx); err != nil {
 				return errors.Join(err, release(ctx, l))
 			}
 			continue
@@ -37,12 +40,12 @@ func (d *Double) leave(ctx context.Context, l *lease.Lease) error {
 		inside = slices.DeleteFunc(inside, func(name string) bool { return !slices.Contains(members, name) })
 		switch {
 		case len(inside) == 0:
-			return d.leaveLast(ctx, l, slices.Contains(names, readyName) && len(members) == 0)
+			return g.leaveLast(ctx, l, slices.Contains(names, readyName) && len(members) == 0)
 		case own < inside[0]:
-			err = d.awaitGone(ctx, inside[len(inside)-1], l)
+			err = g.awaitGone(ctx, inside[len(inside)-1], l)
 		default:
 			if err = release(ctx, l); err == nil {
-				err = d.awaitGone(ctx, inside[0], nil)
+				err = g.awaitGone(ctx, inside[0], nil)
 			}
 		}
 		switch {
@@ -56,31 +59,31 @@ func (d *Double) leave(ctx context.Context, l *lease.Lease) error {
 
 // leaveLast ends a leave when no other member is in. It deletes ready, unless members have entered
 // again.
-func (d *Double) leaveLast(ctx context.Context, l *lease.Lease, ready bool) error {
+func (g *Gate) leaveLast(ctx context.Context, l *lease.Lease, ready bool) error {
 	var err error
 	if ready {
-		err = except(d.client.Delete(ctx, d.ready()), framework.ErrNoNode)
+		err = Except(g.Client.Delete(ctx, g.ready()), framework.ErrNoNode)
 	}
 	return errors.Join(err, release(ctx, l))
 }
 
 // list returns the children of the barrier's directory.
-func (d *Double) list(ctx context.Context) ([]string, error) {
-	names, _, err := d.client.Children(ctx, d.path)
-	return names, except(err, framework.ErrNoNode)
+func (g *Gate) list(ctx context.Context) ([]string, error) {
+	names, _, err := g.Client.Children(ctx, g.Path)
+	return names, Except(err, framework.ErrNoNode)
 }
 
 // awaitGone waits until the member's znode is gone, or may be. If held is not nil, it also ends when
 // that lease is lost.
-func (d *Double) awaitGone(ctx context.Context, member string, held *lease.Lease) error {
+func (g *Gate) awaitGone(ctx context.Context, member string, held *lease.Lease) error {
 	if held != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	watch, err := d.client.Watch(ctx, framework.JoinPath(d.path, member), framework.WatchData)
+	watch, err := g.Client.Watch(ctx, framework.JoinPath(g.Path, member), framework.WatchData)
 	if err == nil {
-		err = await(ctx, d.client, watch)
+		err = waitqueue.AwaitFired(ctx, g.Client, watch)
 		watch.Close()
 	}
 	switch {
@@ -94,5 +97,5 @@ func (d *Double) awaitGone(ctx context.Context, member string, held *lease.Lease
 
 // release releases the lease, unless that was done before.
 func release(ctx context.Context, l *lease.Lease) error {
-	return except(l.Release(ctx), lease.ErrReleased)
+	return Except(l.Release(ctx), lease.ErrReleased)
 }

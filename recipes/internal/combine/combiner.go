@@ -1,4 +1,6 @@
-package counter
+// Package combine changes a number that clients share. Changes of one client that are asked for at the
+// same time are one write.
+package combine
 
 import (
 	"context"
@@ -8,36 +10,55 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/register"
 )
 
-// A combiner makes the changes of one client to one counter. Changes that are asked for while a
-// write is under way are the next batch: one write makes all of them, in order.
-type combiner struct {
-	cell   cell
-	number number
+// A Combiner makes the changes of one client to one number. Changes that are asked for while a write
+// is under way are the next batch: one write makes all of them, in order.
+type Combiner struct {
+	register register.Register
+	width    width
 
 	mu      sync.Mutex // guards following; never held across a request
 	waiting []*call    // the next batch
 	running bool       // run is at work
 
-	known *state // the latest state that is known, nil for none; only run uses it
+	known *register.State // the latest state that is known, nil for none; only run uses it
 }
 
-// A combinerKey is what the calls that are combined have in common.
-type combinerKey struct {
+// A key is what the calls that are combined have in common.
+type key struct {
 	path  string // in the ensemble
 	int32 bool
 }
 
-// A change returns the number after a change, and whether the change writes.
-type change func(v int64) (after int64, writes bool, err error)
+// Of returns the client's Combiner of the number at path, of 4 bytes if int32 is true and of 8
+// otherwise. The first call for a path and a width sets the ACL; nil is the client's.
+func Of(c *framework.Client, path string, int32 bool, list []acl.Entry) *Combiner {
+	return c.Shared(key{c.AbsolutePath(path), int32}, func() any {
+		return &Combiner{register: register.Register{Client: c, Path: path, ACL: list}, width: widthOf(int32)}
+	}).(*Combiner)
+}
+
+// Get returns the number that the client's server knows, 0 if there is no znode.
+func (c *Combiner) Get(ctx context.Context) (int64, error) {
+	at, err := c.register.Read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.width.decode(at.Data)
+}
+
+// A Change returns the number after a change of v, and whether the change writes.
+type Change func(v int64) (after int64, writes bool, err error)
 
 // A call is one change that was asked for.
 type call struct {
-	change change
+	change Change
 	ctx    context.Context // for its values
-	batch  *batch          // guarded by combiner.mu; nil while it waits
+	batch  *batch          // guarded by Combiner.mu; nil while it waits
 	done   chan struct{}   // closed with the following set
 
 	after  int64
@@ -50,12 +71,19 @@ type batch struct {
 	ctx    context.Context // ends when no caller waits any more
 	cancel context.CancelFunc
 	calls  []*call
-	left   int // callers that wait for it; guarded by combiner.mu
+	left   int // callers that wait for it; guarded by Combiner.mu
 }
 
-// do makes the change, and returns the call with its result. If the batch's outcome is known when
-// ctx ends, do returns that outcome.
-func (c *combiner) do(ctx context.Context, fn change) (*call, error) {
+// Do makes the change, and returns the number after it, and whether it wrote. The error wraps
+// framework.ErrUnknownOutcome if that is not known. If ctx ends first, the error wraps ctx's, unless
+// the outcome is known then.
+func (c *Combiner) Do(ctx context.Context, fn Change) (after int64, wrote bool, err error) {
+	one, err := c.do(ctx, fn)
+	return one.after, err == nil && one.writes, err
+}
+
+// do makes the change, and returns the call with its result.
+func (c *Combiner) do(ctx context.Context, fn Change) (*call, error) {
 	one := &call{change: fn, ctx: context.WithoutCancel(cause.Inside(ctx)), done: make(chan struct{})}
 	if ctx.Err() != nil {
 		return one, ctx.Err()
@@ -77,7 +105,7 @@ func (c *combiner) do(ctx context.Context, fn change) (*call, error) {
 
 // leave takes a call back whose ctx has ended. If it is the last of its batch, leave ends the batch
 // and waits for that.
-func (c *combiner) leave(ctx context.Context, one *call) error {
+func (c *Combiner) leave(ctx context.Context, one *call) error {
 	c.mu.Lock()
 	if one.batch == nil {
 		c.waiting = slices.DeleteFunc(c.waiting, func(other *call) bool { return other == one })
@@ -105,7 +133,7 @@ func (c *combiner) leave(ctx context.Context, one *call) error {
 }
 
 // nextLocked returns the batch of the waiting calls, or nil if there is none.
-func (c *combiner) nextLocked() *batch {
+func (c *Combiner) nextLocked() *batch {
 	if len(c.waiting) == 0 {
 		return nil
 	}
@@ -119,7 +147,7 @@ func (c *combiner) nextLocked() *batch {
 }
 
 // run makes one batch after another. A call starts it. It ends when no call waits.
-func (c *combiner) run(b *batch) {
+func (c *Combiner) run(b *batch) {
 	for b != nil {
 		if err := c.apply(b); err != nil {
 			for _, one := range b.calls {
@@ -133,7 +161,7 @@ func (c *combiner) run(b *batch) {
 
 // finish publishes the results of a batch, and returns the next. If there is none, that is the last
 // that run does.
-func (c *combiner) finish(b *batch) *batch {
+func (c *Combiner) finish(b *batch) *batch {
 	b.cancel()
 	c.mu.Lock()
 	next := c.nextLocked()
@@ -147,29 +175,29 @@ func (c *combiner) finish(b *batch) *batch {
 
 // apply makes the changes of the batch by one write, again and again until no other client came in
 // between. If no change writes, it confirms the number that they saw.
-func (c *combiner) apply(b *batch) error {
+func (c *Combiner) apply(b *batch) error {
 	for {
 		if c.known == nil {
-			at, err := c.cell.read(b.ctx)
+			at, err := c.register.Read(b.ctx)
 			if err != nil {
 				return err
 			}
 			c.known = &at
 		}
-		v, err := c.number.decode(*c.known)
+		v, err := c.width.decode(c.known.Data)
 		if err != nil {
 			return err
 		}
-		after, writes := b.changed(v, c.number)
+		after, writes := b.changed(v, c.width)
 		if !writes {
-			err = c.cell.confirm(b.ctx, *c.known)
+			err = c.register.Confirm(b.ctx, *c.known)
 		} else {
-			var now state
-			if now, err = c.cell.replace(b.ctx, *c.known, c.number.encode(after)); err == nil {
+			var now register.State
+			if now, err = c.register.Replace(b.ctx, *c.known, c.width.encode(after)); err == nil {
 				c.known = &now
 			}
 		}
-		if err != errStale { //nolint:errorlint // it is never wrapped
+		if err != register.ErrStale { //nolint:errorlint // it is never wrapped
 			return err
 		}
 		c.known = nil
@@ -177,10 +205,10 @@ func (c *combiner) apply(b *batch) error {
 }
 
 // changed applies the changes to v one after another. It leaves out those that fail.
-func (b *batch) changed(v int64, n number) (after int64, writes bool) {
+func (b *batch) changed(v int64, w width) (after int64, writes bool) {
 	for _, one := range b.calls {
 		one.after, one.writes, one.err = one.change(v)
-		if one.err == nil && !n.fits(one.after) {
+		if one.err == nil && !w.fits(one.after) {
 			one.writes, one.err = false, ErrOverflow
 		}
 		if one.writes {
