@@ -56,7 +56,7 @@ func TestChaos(t *testing.T) {
 	length = r.last(ctx, t, length)
 	cancel()
 	schedules.Wait()
-	r.finish()
+	r.finish(t)
 
 	s := r.measure(t, length)
 	s.check(t)
@@ -86,7 +86,7 @@ func (r *run) last(ctx context.Context, t *testing.T, length time.Duration) time
 	pause(ctx, length)
 	await(ctx, overtime, func() bool {
 		pause(ctx, time.Second)
-		return len(r.measure(t, length).vacuity()) == 0
+		return len(r.measure(t, time.Since(start)).vacuity()) == 0
 	})
 	return time.Since(start).Round(time.Second)
 }

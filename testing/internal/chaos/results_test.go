@@ -21,8 +21,9 @@ type board struct {
 	losses  map[string]int64          // when each client last observed one
 	lost    map[string]int            // how many of each model
 	wanted  []*want
-	counts  map[string]int // what workers have counted
-	found   []string       // violations that workers have found
+	counts  map[string]int            // what workers have counted
+	found   []string                  // violations that workers have found
+	keys    map[string]history.Record // the grants by which keys of the partition are served
 }
 
 // The kinds of records in which a worker reports what it checks by itself: it counts that it has
@@ -42,7 +43,7 @@ func newBoard() *board {
 	return &board{
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
-		lost: make(map[string]int), counts: make(map[string]int),
+		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
 	}
 }
 
@@ -70,6 +71,7 @@ func (b *board) add(r history.Record) {
 	case history.Released:
 		b.ended[r.Lease] = true
 	}
+	b.serveLocked(r)
 	b.records = append(b.records, r)
 }
 

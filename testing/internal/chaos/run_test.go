@@ -164,8 +164,10 @@ func (r *run) mend() {
 	}
 }
 
-// finish heals everything, sees every kind of lock granted again, and ends the workers.
-func (r *run) finish() {
+// finish heals everything, sees every kind of lock granted again, checks what other recipes have to
+// have, and ends the workers.
+func (r *run) finish(t *testing.T) {
+	t.Helper()
 	r.mend()
 	for _, s := range r.slots {
 		s.heal()
@@ -174,6 +176,8 @@ func (r *run) finish() {
 	if !await(context.Background(), mendLimit, func() bool { return r.board.grantedSince(at) }) {
 		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", mendLimit))
 	}
+	r.checkShares()
+	r.checkInstances(t)
 	var all sync.WaitGroup
 	for _, s := range r.slots {
 		all.Go(func() { r.fail(s.current().end()) })

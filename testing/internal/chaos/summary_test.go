@@ -145,7 +145,7 @@ func (s summary) vacuity() []string {
 // mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
 // add its counts here.
 func mustHaveDone() []string {
-	return []string{comparedCache, sawPair, replayed, sawStale}
+	return []string{comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList}
 }
 
 // late returns how many late writes of stopped holders were refused, by the store that checks
