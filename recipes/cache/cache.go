@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/extent"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/treecopy"
 	"github.com/docent-go/docent/recipes/internal/treesource"
 	"github.com/docent-go/docent/retry"
 )
@@ -28,28 +29,19 @@ const recipe boundary.Recipe = "cache"
 type Cache struct {
 	client    *framework.Client
 	path      string
-	extent    extent.Extent
-	noData    bool // WithoutData
 	log       *zap.Logger
 	telemetry *telemetry.Cache
 	listeners *listeners.Queued[notice]
 	view      atomic.Pointer[Snapshot] // stored with mu held
 	ctx       context.Context          // ends at Close, or when the client is closed
 	cancel    context.CancelCauseFunc
-	wg        sync.WaitGroup // the loop
+	loop      *treecopy.Loop
+	wg        sync.WaitGroup // the goroutine of loop
 	closing   sync.Once
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	state   state
 	changed chan struct{} // closed and replaced when the view or the state changes
-	desk
-}
-
-// A desk is what other goroutines and the loop have in common.
-type desk struct {
-	source  treesource.Source // nil before there is one
-	wake    func()            // wakes the loop if it waits; nil if it does not
-	waiters []*waiter         // that the loop has yet to see
 }
 
 // New returns a cache of the znode at path, which need not exist, and of all znodes below it, and
@@ -69,21 +61,35 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 // start starts a cache whose first source open makes.
 func start(client *framework.Client, path string, cfg config, open treesource.Opener) *Cache {
 	c := &Cache{
-		client: client, path: path, noData: cfg.withoutData,
+		client: client, path: path,
 		log:       client.Logger().Named("cache"),
 		telemetry: telemetry.OfCache(client, cfg.name, kindNames()),
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}
-	c.extent = extent.Extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log}
+	c.loop = treecopy.New(treecopy.Options{
+		Client: client, NoData: cfg.withoutData, Log: c.log,
+		Extent:  extent.Extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log},
+		Publish: c.publish, Unseen: c.unseen, Filled: c.becomeReady, Failed: c.trouble, Refused: c.setFault,
+	})
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
 		c.log.Error("a listener panicked", zap.Error(p))
 	})
 	c.view.Store(&Snapshot{})
 	c.ctx, c.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the cache's own life
 	c.telemetry.Opened(c.ctx)
-	c.wg.Go(func() { newLoop(c).run(open) })
+	c.wg.Go(func() { c.run(open) })
 	return c
+}
+
+// run ends with the cache or the client.
+func (c *Cache) run(open treesource.Opener) {
+	defer c.client.OnState(c.onState)()
+	defer c.ends()
+	if c.loop.Run(c.ctx, open) != nil { // the client is closed
+		c.unseen()
+		c.cancel(framework.ErrClosed)
+	}
 }
 
 // Path returns the path that New was given.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // An EventKind says what an [Event] is about.
@@ -43,6 +44,28 @@ type Event struct {
 	Old  Node  // of Changed and Removed
 	New  Node  // of Added and Changed
 	Err  error // of Stale: why
+}
+
+// eventsOf returns the events of the changes, and how many there are by kind.
+func eventsOf(changes []treecopy.Change) (events []Event, counts [Stale + 1]int64) {
+	for _, change := range changes {
+		e := Event{Kind: Changed}
+		switch {
+		case change.Old == nil:
+			e.Kind = Added
+		case change.New == nil:
+			e.Kind = Removed
+		}
+		if change.Old != nil {
+			e.Old = Node(*change.Old)
+		}
+		if change.New != nil {
+			e.New = Node(*change.New)
+		}
+		events = append(events, e)
+		counts[e.Kind]++
+	}
+	return events, counts
 }
 
 // A notice is what listeners are notified of at a time.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/pathtree"
+	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // A Node is a znode as the cache has it. A change is its creation, its deletion or a change of its
@@ -19,14 +20,14 @@ type Node struct {
 // A Snapshot is what a [Cache] had at one moment. It never changes, and its methods may be called
 // concurrently. Data is shared with the cache, so it must not be changed.
 type Snapshot struct {
-	tree    pathtree.Tree[Node]
+	tree    pathtree.Tree[treecopy.Znode]
 	settled bool
 }
 
 // Get returns the znode at path, and whether there is one.
 func (s *Snapshot) Get(path string) (Node, bool) {
 	if n := s.tree.Get(path); n != nil {
-		return *n, true
+		return Node(*n), true
 	}
 	return Node{}, false
 }
@@ -35,7 +36,7 @@ func (s *Snapshot) Get(path string) (Node, bool) {
 func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
 		for name, n := range s.tree.Children(path) {
-			if !yield(name, *n) {
+			if !yield(name, Node(*n)) {
 				return
 			}
 		}
@@ -46,7 +47,7 @@ func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 func (s *Snapshot) All() iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
 		for path, n := range s.tree.From("") {
-			if !yield(path, *n) {
+			if !yield(path, Node(*n)) {
 				return
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/internal/pathtree"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // Reasons for which a cache is not ready.
@@ -31,7 +32,7 @@ type state struct {
 }
 
 // current reports whether the server notifies of every change by now.
-func (c *Cache) current() bool { return c.source.Valid() && c.client.State() == framework.Connected }
+func (c *Cache) current() bool { return c.loop.Valid() && c.client.State() == framework.Connected }
 
 // onState is a listener of the client's states. It may be called late.
 func (c *Cache) onState(change framework.StateChange) {
@@ -93,6 +94,7 @@ func (c *Cache) becomeReady(took time.Duration) {
 
 // trouble keeps why the cache is not ready yet.
 func (c *Cache) trouble(err error) {
+	c.log.Debug("cannot fill the cache", c.fields(zap.Error(err))...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.state.ready {
@@ -113,25 +115,18 @@ func (c *Cache) setFault(err error) {
 }
 
 // publish makes t what the cache has.
-func (c *Cache) publish(t pathtree.Tree[Node], events []Event, settled bool) {
+func (c *Cache) publish(t pathtree.Tree[treecopy.Znode], changes []treecopy.Change, settled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.publishLocked(t, events, settled)
-}
-
-func (c *Cache) publishLocked(t pathtree.Tree[Node], events []Event, settled bool) {
 	old := c.view.Load()
-	if len(events) == 0 && t == old.tree && (old.settled || !settled) {
+	if len(changes) == 0 && t == old.tree && (old.settled || !settled) {
 		return
 	}
 	c.view.Store(&Snapshot{tree: t, settled: settled})
 	c.signalLocked()
-	if len(events) > 0 {
+	if len(changes) > 0 {
+		events, counts := eventsOf(changes)
 		c.listeners.Notify(notice{events: events})
-		var counts [Stale + 1]int64
-		for _, e := range events {
-			counts[e.Kind]++
-		}
 		c.telemetry.Changed(c.ctx, counts[:], t.Len()-old.tree.Len())
 	}
 }
@@ -153,21 +148,9 @@ func (c *Cache) fields(more ...zap.Field) []zap.Field {
 	return append([]zap.Field{zap.String(zktel.AttrNodePath, c.client.AbsolutePath(c.path))}, more...)
 }
 
-// A waiter is a call of Sync.
-type waiter struct {
-	done  chan struct{} // closed by the loop when the cache has what was committed before the call
-	until uint64        // the latest mark when the loop saw it
-}
-
 // await waits until the loop has read all that it has been notified of by now.
 func (c *Cache) await(ctx context.Context) error {
-	w := &waiter{done: make(chan struct{})}
-	c.mu.Lock()
-	c.waiters = append(c.waiters, w)
-	if c.wake != nil {
-		c.wake()
-	}
-	c.mu.Unlock()
+	done := c.loop.Sync()
 	for {
 		c.mu.Lock()
 		changed, st := c.changed, c.state
@@ -176,7 +159,7 @@ func (c *Cache) await(ctx context.Context) error {
 			return st.fault
 		}
 		select {
-		case <-w.done:
+		case <-done:
 			return nil
 		case <-changed:
 		case <-ctx.Done():

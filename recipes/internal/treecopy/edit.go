@@ -1,4 +1,4 @@
-package cache
+package treecopy
 
 import (
 	"slices"
@@ -12,21 +12,24 @@ import (
 	"github.com/docent-go/docent/recipes/internal/readlist"
 )
 
-// An edit is a new tree under construction, with the events that lead to it.
+// An edit is a new tree under construction, with the changes that lead to it.
 type edit struct {
-	loop   *loop
-	tree   pathtree.Tree[Node]
-	events []Event
+	loop    *Loop
+	tree    pathtree.Tree[Znode]
+	changes []Change
 }
 
-func (l *loop) edit() *edit { return &edit{loop: l, tree: l.cache.view.Load().tree} }
+func (l *Loop) edit() *edit { return &edit{loop: l, tree: l.tree} }
 
-func (e *edit) publish(settled bool) { e.loop.cache.publish(e.tree, e.events, settled) }
+func (e *edit) publish(settled bool) {
+	e.loop.tree = e.tree
+	e.loop.opts.Publish(e.tree, e.changes, settled)
+}
 
-// apply makes what was seen part of the cache, and then the changes that the source notified of
+// apply makes what was seen part of the copy, and then the changes that the source notified of
 // meanwhile. Before those, a sight is of no use if the znode was deleted: whether it was
 // seen before or after that can't be known.
-func (l *loop) apply(sights []*sight, changes []framework.Change) {
+func (l *Loop) apply(sights []*sight, changes []framework.Change) {
 	gone := make(map[string]bool)
 	for _, change := range changes {
 		if change.Kind == framework.EventDeleted {
@@ -40,7 +43,7 @@ func (l *loop) apply(sights []*sight, changes []framework.Change) {
 		}
 	}
 	for _, s := range sights { // afterwards, because the listings are newer than all that was read
-		if n := e.tree.Get(s.Path); n != nil && n == s.node && (s.Listed || s.Scope > readlist.JustData) {
+		if n := e.tree.Get(s.Path); n != nil && n == s.znode && (s.Listed || s.Scope > readlist.JustData) {
 			e.keepChildren(s, gone)
 		}
 	}
@@ -49,32 +52,28 @@ func (l *loop) apply(sights []*sight, changes []framework.Change) {
 }
 
 func (e *edit) apply(s *sight) {
-	c := e.loop.cache
 	if s.Refusal != nil {
 		e.loop.logRefusal(s)
 	}
-	if s.Path == c.path {
-		c.setFault(s.Refusal)
+	if s.Path == e.loop.opts.Extent.Root {
+		e.loop.opts.Refused(s.Refusal)
 	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil {
 		return // left out; if its parent is added later, that is listed
 	}
 	old := e.tree.Get(s.Path)
-	if old != nil && (s.node == nil || old.Stat.Czxid != s.node.Stat.Czxid) {
+	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
 		e.remove(s.Path)
 		old = nil
 	}
-	if s.node != nil {
-		e.put(old, s.node)
+	if s.znode != nil {
+		e.put(old, s.znode)
 	}
 }
 
 // put adds n, or puts it in the place of old.
-func (e *edit) put(old, n *Node) {
-	switch {
-	case old == nil:
-		e.events = append(e.events, Event{Kind: Added, New: *n})
-	case old.Stat.Mzxid != n.Stat.Mzxid:
-		e.events = append(e.events, Event{Kind: Changed, Old: *old, New: *n})
+func (e *edit) put(old, n *Znode) {
+	if old == nil || old.Stat.Mzxid != n.Stat.Mzxid {
+		e.changes = append(e.changes, Change{old, n})
 	}
 	e.tree = e.tree.With(n.Path, n)
 }
@@ -96,7 +95,7 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 	}
 	for _, name := range s.Names {
 		path := framework.JoinPath(s.Path, name)
-		if gone[path] || s.Scope < readlist.WithAll && e.tree.Get(path) != nil || !e.loop.cache.extent.Accepts(path) {
+		if gone[path] || s.Scope < readlist.WithAll && e.tree.Get(path) != nil || !e.loop.opts.Extent.Accepts(path) {
 			continue
 		}
 		e.loop.marks.Add(path, readlist.WithAll)
@@ -107,15 +106,15 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 func (e *edit) remove(path string) {
 	for _, n := range slices.Backward(e.tree.Subtree(path)) {
 		e.tree = e.tree.Without(n.Path)
-		e.events = append(e.events, Event{Kind: Removed, Old: *n})
+		e.changes = append(e.changes, Change{Old: n})
 	}
 }
 
-func (l *loop) logRefusal(s *sight) {
+func (l *Loop) logRefusal(s *sight) {
 	if _, logged := l.refused[s.Path]; logged {
 		return
 	}
 	l.refused[s.Path] = struct{}{}
-	l.cache.log.Warn("znode can't be read: the cache leaves it out, with all below it",
-		zap.String(zktel.AttrNodePath, l.cache.client.AbsolutePath(s.Path)), zap.Error(s.Refusal))
+	l.opts.Log.Warn("znode can't be read: the cache leaves it out, with all below it",
+		zap.String(zktel.AttrNodePath, l.opts.Client.AbsolutePath(s.Path)), zap.Error(s.Refusal))
 }

@@ -1,6 +1,7 @@
-package cache
+package treecopy
 
 import (
+	"context"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
@@ -12,18 +13,17 @@ import (
 type sight struct {
 	*readlist.Mark
 	treesource.Sight
-	node *Node // nil if there is no znode, or it can't be read
+	znode *Znode // nil if there is no znode, or it can't be read
 }
 
 // look reads the oldest marks and applies what it found. It returns an error if the client is closed.
-func (l *loop) look() error {
+func (l *Loop) look(ctx context.Context) error {
 	if l.lost || l.marks.Empty() {
 		return nil
 	}
-	c := l.cache
 	if l.asks { // so that reads see all that has been committed by now
-		if err := c.client.Ready(c.ctx); err != nil {
-			return l.fail(err)
+		if err := l.opts.Client.Ready(ctx); err != nil {
+			return l.fail(ctx, err)
 		}
 		l.asks = false
 		l.take(l.drain())
@@ -31,10 +31,10 @@ func (l *loop) look() error {
 		return nil
 	}
 	taken := l.marks.Take(maxBatch)
-	sights, err := l.read(taken)
+	sights, err := l.read(ctx, taken)
 	if err != nil {
 		l.marks.PutBack(taken)
-		return l.fail(err)
+		return l.fail(ctx, err)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
@@ -51,17 +51,15 @@ func (l *loop) look() error {
 func isUnseen(change framework.Change) bool { return change.Kind == framework.EventUnseen }
 
 // read reads what was taken. It returns an error if the ensemble did not answer.
-func (l *loop) read(taken []*readlist.Mark) ([]*sight, error) {
-	c := l.cache
-	have := c.view.Load().tree
+func (l *Loop) read(ctx context.Context, taken []*readlist.Mark) ([]*sight, error) {
 	wants := make([]treesource.Want, len(taken))
 	for i, k := range taken {
-		wants[i] = treesource.Want{Path: k.Path, List: c.extent.Deepens(k.Path)}
-		if old := have.Get(k.Path); old != nil && k.Scope == readlist.JustData {
+		wants[i] = treesource.Want{Path: k.Path, List: l.opts.Extent.Deepens(k.Path)}
+		if old := l.tree.Get(k.Path); old != nil && k.Scope == readlist.JustData {
 			wants[i].Known = old.Stat.Czxid
 		}
 	}
-	found, err := treesource.Look(c.ctx, l.source, wants)
+	found, err := treesource.Look(ctx, l.source, wants)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +67,9 @@ func (l *loop) read(taken []*readlist.Mark) ([]*sight, error) {
 	for i, k := range taken {
 		sights[i] = &sight{Mark: k, Sight: found[i]}
 		if read := found[i].Read; read != nil {
-			sights[i].node = &Node{Path: k.Path, Data: read.Data, Stat: read.Stat}
-			if c.noData {
-				sights[i].node.Data = nil
+			sights[i].znode = &Znode{Path: k.Path, Data: read.Data, Stat: read.Stat}
+			if l.opts.NoData {
+				sights[i].znode.Data = nil
 			}
 		}
 	}

@@ -1,0 +1,41 @@
+// Package treecopy keeps a copy of a part of the tree: it reads what a source of changes notifies of.
+package treecopy
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/extent"
+	"github.com/docent-go/docent/recipes/internal/pathtree"
+)
+
+// A Znode is a znode as it was last read.
+type Znode struct {
+	Path string
+	Data []byte
+	Stat framework.Stat
+}
+
+// A Change is one change of a copy.
+type Change struct {
+	Old, New *Znode // nil for none
+}
+
+// Options say what a Loop copies, and whom it reports to. They are immutable. The functions are called
+// by the goroutine of Run.
+type Options struct {
+	Client *framework.Client
+	Extent extent.Extent
+	NoData bool // the copy has no data
+	Log    *zap.Logger
+
+	// Publish reports the copy, and the changes that lead to it. settled says that it is the tree at
+	// one instant.
+	Publish func(tree pathtree.Tree[Znode], changes []Change, settled bool)
+	Unseen  func()                   // changes may have been missed; everything is read again
+	Filled  func(took time.Duration) // nothing that belongs to the fill is left to be read
+	Failed  func(error)              // an attempt to read has failed, and is repeated
+	Refused func(error)              // why the root can't be read; nil if it can be
+}
