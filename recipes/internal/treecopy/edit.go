@@ -10,7 +10,15 @@ import (
 	"github.com/docent-go/docent/recipes/internal/extent"
 	"github.com/docent-go/docent/recipes/internal/pathtree"
 	"github.com/docent-go/docent/recipes/internal/readlist"
+	"github.com/docent-go/docent/recipes/internal/treesource"
 )
+
+// A sight is what a look at one znode found.
+type sight struct {
+	*readlist.Mark
+	treesource.Sight
+	znode *Znode // nil if there is no znode, or it can't be read
+}
 
 // An edit is a new tree under construction, with the changes that lead to it.
 type edit struct {
@@ -49,6 +57,32 @@ func (l *Loop) apply(sights []*sight, changes []framework.Change) {
 	}
 	e.publish(len(changes) == 0 && l.marks.Empty())
 	l.take(changes)
+}
+
+// take applies deletions, and marks what else has changed.
+func (l *Loop) take(changes []framework.Change) {
+	e := l.edit()
+	for _, change := range changes {
+		switch change.Kind {
+		case framework.EventUnseen:
+			e.publish(false)
+			l.begin()
+			e = l.edit()
+		case framework.EventDeleted:
+			l.marks.Revoke(change.Path)
+			e.remove(change.Path)
+			if change.Path == l.opts.Extent.Root {
+				l.opts.Refused(nil)
+			}
+		case framework.EventChildrenChanged:
+			l.marks.Add(change.Path, readlist.WithNames)
+		default:
+			if l.opts.Extent.Has(change.Path) {
+				l.marks.Add(change.Path, readlist.JustData)
+			}
+		}
+	}
+	e.publish(false)
 }
 
 func (e *edit) apply(s *sight) {

@@ -2,19 +2,21 @@ package treecopy
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/readlist"
 	"github.com/docent-go/docent/recipes/internal/treesource"
 )
 
-// A sight is what a look at one znode found.
-type sight struct {
-	*readlist.Mark
-	treesource.Sight
-	znode *Znode // nil if there is no znode, or it can't be read
-}
+// maxBatch is how many znodes are read at a time. A heartbeat of the session queues behind
+// them, so it is small compared with what a server reads within the shortest session timeout.
+const maxBatch = 1000
+
+// pause is the time between a failure and the next attempt.
+const pause = 500 * time.Millisecond
 
 // look reads the oldest marks and applies what it found. It returns an error if the client is closed.
 func (l *Loop) look(ctx context.Context) error {
@@ -74,4 +76,20 @@ func (l *Loop) read(ctx context.Context, taken []*readlist.Mark) ([]*sight, erro
 		}
 	}
 	return sights, nil
+}
+
+// fail reports err, and pauses. It returns err if the client
+// is closed.
+func (l *Loop) fail(ctx context.Context, err error) error {
+	if errors.Is(err, framework.ErrClosed) {
+		return err
+	}
+	l.opts.Failed(err)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
 }

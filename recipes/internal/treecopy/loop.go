@@ -2,21 +2,13 @@ package treecopy
 
 import (
 	"context"
-	"errors"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/pathtree"
 	"github.com/docent-go/docent/recipes/internal/readlist"
 	"github.com/docent-go/docent/recipes/internal/treesource"
-)
-
-const (
-	// maxBatch is how many znodes are read at a time. A heartbeat of the session queues behind
-	// them, so it is small compared with what a server reads within the shortest session timeout.
-	maxBatch = 1000
-	// pause is the time between a failure and the next attempt.
-	pause = 500 * time.Millisecond
 )
 
 // A Loop follows the changes of a part of the tree, and keeps a copy of it. It belongs to the goroutine
@@ -48,48 +40,37 @@ func New(opts Options) *Loop {
 	return &Loop{opts: opts, refused: make(map[string]struct{}), over: over}
 }
 
-// Run fills the copy and follows the changes until ctx ends. Its first source open makes. It returns
-// framework.ErrClosed if the client is closed before.
-func (l *Loop) Run(ctx context.Context, open treesource.Opener) error {
-	for ctx.Err() == nil {
-		err := l.follow(ctx, open)
-		switch {
-		case ctx.Err() != nil:
-		case errors.Is(err, framework.ErrClosed):
-			return framework.ErrClosed
-		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
-			open = treesource.WatchEach
-		default:
-			_ = l.fail(ctx, err) // not ErrClosed
-		}
-	}
-	return nil
+// A desk is what other goroutines and the loop have in common.
+type desk struct {
+	mu      sync.Mutex        // guards following; never held across a request or a callback
+	source  treesource.Source // nil before there is one
+	wake    func()            // wakes the loop if it waits; nil if it does not
+	waiters []*waiter         // that the loop has yet to see
 }
 
-// follow follows one source until that fails.
-func (l *Loop) follow(ctx context.Context, open treesource.Opener) error {
-	src, err := open(ctx, l.opts.Client, l.opts.Extent.Root)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	l.source = src
+// A waiter is a call of Sync.
+type waiter struct {
+	done  chan struct{} // closed by the loop when the copy has what was committed before the call
+	until uint64        // the latest mark when the loop saw it
+}
+
+// Sync returns a channel that is closed when the loop has read all that it has been notified of by now.
+func (l *Loop) Sync() <-chan struct{} {
+	w := &waiter{done: make(chan struct{})}
 	l.desk.mu.Lock()
-	l.desk.source = src
-	l.desk.mu.Unlock()
-	l.begin()
-	for {
-		changes, err := l.next(ctx)
-		if err != nil {
-			return err
-		}
-		l.take(changes)
-		l.admit(len(changes) == 0)
-		if err := l.look(ctx); err != nil {
-			return err
-		}
-		l.settle()
+	defer l.desk.mu.Unlock()
+	l.desk.waiters = append(l.desk.waiters, w)
+	if l.desk.wake != nil {
+		l.desk.wake()
 	}
+	return w.done
+}
+
+// Valid reports whether the server notifies of every change by now.
+func (l *Loop) Valid() bool {
+	l.desk.mu.Lock()
+	defer l.desk.mu.Unlock()
+	return l.desk.source != nil && l.desk.source.Valid()
 }
 
 // begin begins to read everything.
@@ -103,75 +84,8 @@ func (l *Loop) begin() {
 	}
 }
 
-// next returns the changes that are there. If there is nothing else to do, it waits for some, or
-// for a call of Sync. It takes the calls of Sync first: if the source is valid then, what they are to
-// see is among the changes.
-func (l *Loop) next(ctx context.Context) ([]framework.Change, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	l.desk.mu.Lock()
-	l.callers, l.desk.waiters = append(l.callers, l.desk.waiters...), nil
-	if !l.lost && (len(l.callers) > 0 || !l.marks.Empty()) {
-		l.desk.mu.Unlock()
-		l.lost = len(l.callers) > 0 && l.marks.Empty() && !l.source.Valid()
-		return l.drain(), nil
-	}
-	l.desk.wake = cancel
-	l.desk.mu.Unlock()
-	changes, err := l.source.Next(ctx)
-	if ctx.Err() != nil {
-		err = nil // the next call returns why, if its context has ended
-	}
-	return changes, err
-}
-
 // drain returns the changes that are there, and waits for none. An error it leaves to next.
 func (l *Loop) drain() []framework.Change {
 	changes, _ := l.source.Next(l.over)
 	return changes
-}
-
-// take applies deletions, and marks what else has changed.
-func (l *Loop) take(changes []framework.Change) {
-	e := l.edit()
-	for _, change := range changes {
-		switch change.Kind {
-		case framework.EventUnseen:
-			e.publish(false)
-			l.begin()
-			e = l.edit()
-		case framework.EventDeleted:
-			l.marks.Revoke(change.Path)
-			e.remove(change.Path)
-			if change.Path == l.opts.Extent.Root {
-				l.opts.Refused(nil)
-			}
-		case framework.EventChildrenChanged:
-			l.marks.Add(change.Path, readlist.WithNames)
-		default:
-			if l.opts.Extent.Has(change.Path) {
-				l.marks.Add(change.Path, readlist.JustData)
-			}
-		}
-	}
-	e.publish(false)
-}
-
-// fail reports err, and pauses. It returns err if the client
-// is closed.
-func (l *Loop) fail(ctx context.Context, err error) error {
-	if errors.Is(err, framework.ErrClosed) {
-		return err
-	}
-	l.opts.Failed(err)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return nil
 }
