@@ -38,14 +38,6 @@ type Group struct {
 	joined map[string]*node.Node // nil once the Group is closed
 }
 
-// A Member is one znode of a group. Its data is shared and must not be changed.
-type Member struct {
-	ID   string
-	Data []byte
-
-	czxid, mzxid int64
-}
-
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
 // creates nothing. The group has to be closed. If an argument is faulty, New returns all faults. It
 // panics if c is nil.
@@ -120,6 +112,17 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 // sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
 	return settle.Changes(ctx, g.latest, same, g.cfg.settle)
+}
+
+// latest returns the members of each snapshot.
+func (g *Group) latest(ctx context.Context) iter.Seq[[]Member] {
+	return func(yield func([]Member) bool) {
+		for snapshot := range g.cache.Snapshots(ctx) {
+			if !yield(membersOf(snapshot, g.path)) {
+				return
+			}
+		}
+	}
 }
 
 // Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +18,20 @@ const (
 	// slowServe is after how long a function that does not return is logged.
 	slowServe = 10 * time.Second
 )
+
+// A run is a call of Run.
+type run struct {
+	*Partition
+	serve  func(ctx context.Context, key string, l *lease.Lease) error
+	ctx    context.Context // ends with the run
+	stop   context.CancelCauseFunc
+	served map[string]context.CancelCauseFunc // ends the service of each key of this member
+	keys   sync.WaitGroup                     // the goroutines of keys
+
+	mu       sync.Mutex // guards following
+	fault    error      // of serve
+	panicked string     // what serve panicked with, and where
+}
 
 // keep serves the key whenever this process has its lease, until ctx ends. It returns an error if the
 // run has to end.

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -58,20 +57,6 @@ func (p *Partition) Run(
 		return r.fault // of serve, as it is
 	}
 	return recipe.CallError(ctx, "run", p.path, err)
-}
-
-// A run is a call of Run.
-type run struct {
-	*Partition
-	serve  func(ctx context.Context, key string, l *lease.Lease) error
-	ctx    context.Context // ends with the run
-	stop   context.CancelCauseFunc
-	served map[string]context.CancelCauseFunc // ends the service of each key of this member
-	keys   sync.WaitGroup                     // the goroutines of keys
-
-	mu       sync.Mutex // guards following
-	fault    error      // of serve
-	panicked string     // what serve panicked with, and where
 }
 
 // A member is a member's znode.

@@ -1,22 +1,17 @@
 package group
 
 import (
-	"context"
-	"iter"
 	"slices"
 
 	"github.com/docent-go/docent/recipes/cache"
 )
 
-// latest returns the members of each snapshot.
-func (g *Group) latest(ctx context.Context) iter.Seq[[]Member] {
-	return func(yield func([]Member) bool) {
-		for snapshot := range g.cache.Snapshots(ctx) {
-			if !yield(membersOf(snapshot, g.path)) {
-				return
-			}
-		}
-	}
+// A Member is one znode of a group. Its data is shared and must not be changed.
+type Member struct {
+	ID   string
+	Data []byte
+
+	czxid, mzxid int64
 }
 
 // membersOf returns the children of path, in the order of their names.
