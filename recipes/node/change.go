@@ -3,9 +3,12 @@ package node
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/keeper"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A Change is what has happened to the znode of a [Node].
@@ -37,72 +40,104 @@ func (k ChangeKind) String() string {
 	return [...]string{"Made", "Away", "Taken", "Overwritten"}[k-1]
 }
 
+// A record is what a Node knows of its znode, and what it is to write there.
+type record struct {
+	tel     telemetry.Node
+	changes *listeners.Queued[Change]
+	poke    chan struct{} // capacity 1: the keeper has something to do
+
+	mu       sync.Mutex     // guards following; never held across a request or a callback
+	want     keeper.Content // the latest data
+	written  int64          // number of the content that the znode holds; 0 for none
+	znode    string         // its path; "" before the first creation
+	standing bool           // it exists, as far as is known
+	tried    int64          // number of the content of the latest attempt
+	problem  error          // that the attempt ended with
+	last     Change
+	news     chan struct{} // closed and replaced when one of these has changed
+}
+
+func newRecord(tel telemetry.Node, data []byte) *record {
+	return &record{
+		tel: tel, changes: listeners.NewQueued[Change](tel.Panicked),
+		poke: make(chan struct{}, 1), news: make(chan struct{}),
+		want: keeper.Content{Data: append([]byte{}, data...), Number: 1},
+	}
+}
+
+// latest returns the latest data.
+func (r *record) latest() keeper.Content {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.want
+}
+
 // settle notes what an attempt to write the content to the znode at path came to.
-func (n *Node) settle(want keeper.Content, path string, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tried, n.problem = want.Number, err
+func (r *record) settle(want keeper.Content, path string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tried, r.problem = want.Number, err
 	switch {
 	case err == nil:
-		n.written, n.znode = want.Number, path
-		if !n.standing {
-			n.tell(Made, nil)
+		r.written, r.znode = want.Number, path
+		if !r.standing {
+			r.tell(Made, nil)
 		}
-	case errors.Is(err, ErrTaken):
-		n.tell(Taken, err)
-	case !n.standing:
-		n.tell(Away, err)
+	case errors.Is(err, keeper.ErrTaken):
+		r.tell(Taken, err)
+	case !r.standing:
+		r.tell(Away, err)
 	}
-	close(n.news)
-	n.news = make(chan struct{})
+	close(r.news)
+	r.news = make(chan struct{})
 }
 
 // gone notes that the znode does not exist, or may not.
-func (n *Node) gone(why error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.standing {
-		n.tell(Away, why)
+func (r *record) gone(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.standing {
+		r.tell(Away, why)
 	}
 }
 
 // overwritten notes that another client has written to the znode.
-func (n *Node) overwritten() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tell(Overwritten, nil)
+func (r *record) overwritten() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell(Overwritten, nil)
 }
 
 // tell notifies of a change; of an obstacle only once. It needs mu.
-func (n *Node) tell(kind ChangeKind, err error) {
-	if err != nil && kind == n.last.Kind && framework.ErrorType(err) == framework.ErrorType(n.last.Err) {
+func (r *record) tell(kind ChangeKind, err error) {
+	if err != nil && kind == r.last.Kind && framework.ErrorType(err) == framework.ErrorType(r.last.Err) {
 		return
 	}
-	n.last = Change{kind, n.znode, err}
-	if standing := kind == Made || kind == Overwritten; standing != n.standing {
-		n.standing = standing
-		n.tel.Stands(standing)
+	r.last = Change{kind, r.znode, err}
+	if standing := kind == Made || kind == Overwritten; standing != r.standing {
+		r.standing = standing
+		r.tel.Stands(standing)
 	}
-	n.tel.Changed(kind, err, kind == Taken || err != nil && !passing(err))
-	n.changes.Notify(n.last)
+	r.tel.Changed(kind, err, kind == Taken || err != nil && !passing(err))
+	r.changes.Notify(r.last)
 }
 
 // observe follows the client's states: without a connection, the znode may not exist.
-func (n *Node) observe(change framework.StateChange) {
+func (r *record) observe(change framework.StateChange) {
 	switch change.To {
 	case framework.Connected:
-		n.wake()
+		r.wake()
 	case framework.Lost, framework.Closed:
-		n.gone(fmt.Errorf("%w (%v): %w", framework.ErrSessionEnded, change.To, change.Cause))
+		r.gone(fmt.Errorf("%w (%v): %w", framework.ErrSessionEnded, change.To, change.Cause))
 	default:
-		n.gone(fmt.Errorf("%w (%v): %w", framework.ErrNotConnected, change.To, change.Cause))
+		r.gone(fmt.Errorf("%w (%v): %w", framework.ErrNotConnected, change.To, change.Cause))
 	}
 }
 
 // wake has the keeper look whether there is something to do.
-func (n *Node) wake() {
+func (r *record) wake() {
 	select {
-	case n.poke <- struct{}{}:
+	case r.poke <- struct{}{}:
 	default: // the keeper has yet to look, and will see this too
 	}
 }

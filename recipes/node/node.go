@@ -3,12 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/keeper"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -23,33 +21,16 @@ var ErrTaken = keeper.ErrTaken
 
 // A Node is a znode that exists as long as the Node is open. Its methods may be called concurrently.
 type Node struct {
+	*record
 	client  *framework.Client
 	path    string // as its user gave it
 	cfg     config
-	tel     telemetry.Node
-	changes *listeners.Queued[Change]
-	poke    chan struct{}   // capacity 1: the keeper has something to do
 	ctx     context.Context // ends with the Node, or with the client
 	cancel  context.CancelFunc
 	keeper  *keeper.Keeper // only for its goroutine, and for Close after that
 	done    chan struct{}  // closed by that goroutine at its end
 	remove  func()         // ends the listener on the client's states
 	closing atomic.Bool
-
-	mu   sync.Mutex     // guards following; never held across a request or a callback
-	want keeper.Content // the latest data
-	status
-	news chan struct{} // closed and replaced when one of these has changed
-}
-
-// A status is what a Node knows of its znode.
-type status struct {
-	written  int64  // number of the content that the znode holds; 0 for none
-	znode    string // its path; "" before the first creation
-	standing bool   // it exists, as far as is known
-	tried    int64  // number of the content of the latest attempt
-	problem  error  // that the attempt ended with
-	last     Change
 }
 
 // New returns the Node at path, and begins to create the znode with the data. Missing parents are
@@ -65,11 +46,9 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 		return nil, recipe.Error("new", path, err)
 	}
 	n := &Node{
-		client: c, path: path, cfg: cfg, tel: telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)),
-		poke: make(chan struct{}, 1), done: make(chan struct{}), news: make(chan struct{}),
-		want: keeper.Content{Data: append([]byte{}, data...), Number: 1},
+		client: c, path: path, cfg: cfg, done: make(chan struct{}),
+		record: newRecord(telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)), data),
 	}
-	n.changes = listeners.NewQueued[Change](n.tel.Panicked)
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = keeper.New(keeper.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
@@ -87,13 +66,6 @@ func (n *Node) keep() {
 	defer close(n.done)
 	defer n.cancel()
 	n.keeper.Run(n.ctx)
-}
-
-// latest returns the latest data.
-func (n *Node) latest() keeper.Content {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.want
 }
 
 // Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's,
