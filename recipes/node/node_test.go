@@ -196,6 +196,25 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	})
 }
 
+// Curator writes its data to such a znode, and deletes it at the end.
+func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c, path := w.Client(t), fresh()
+		if _, err := c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		n := kept(t, c, path, "the Node's")
+		if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+			t.Errorf("Await: %v, want ErrTaken", err)
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, w.Client(t), c, path, "the user's")
+	})
+}
+
 // Nothing is left of a Node that is closed at each moment of its beginning.
 func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 	t.Parallel()
