@@ -132,14 +132,14 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, operator, path := w.Client(t), w.Client(t), fresh()
-		noWrite := framework.ACL{Perms: framework.PermAll &^ framework.PermWrite, Scheme: "world", ID: "anyone"}
+		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
 		n := kept(t, c, path, "former", node.WithACL(noWrite))
 		mustAwait(t, n)
 		if err := n.Set(patient(t), []byte("latter")); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Set: %v, want ErrNoAuth", err)
 		}
 		mustHold(t, operator, c, path, "former")
-		if _, err := operator.SetACL(t.Context(), path, framework.OpenACL(), framework.AnyVersion); err != nil {
+		if _, err := operator.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 		zktest.Eventually(t, generous, "the data of Set", func() bool { return n.Await(t.Context()) == nil })
