@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
@@ -24,9 +25,7 @@ func TestCloseDeliversWhatIsQueued(t *testing.T) {
 		q.Notify("closed")
 		start := time.Now()
 		must.OK(t, q.Close(t.Context()))
-		if got := time.Since(start); got != 3*time.Second {
-			t.Errorf("Close took %v, want 3s", got)
-		}
+		check.Equal(t, time.Since(start), 3*time.Second, "Close took, want 3s")
 		a.check(t, "the slow one", "connected", "lost", "closed")
 		b.check(t, "the fast one", "connected", "lost", "closed")
 	})
@@ -98,32 +97,22 @@ func TestCloseObeysItsContext(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				err := q.Close(ctx)
-				if got := time.Since(start); got != time.Second {
-					t.Errorf("Close took %v, want 1s", got)
-				}
-				if err == nil || err.Error() != tt.text {
-					t.Errorf("Close = %v, want %s", err, tt.text)
-				}
+				check.Equal(t, time.Since(start), time.Second, "Close took, want 1s")
+				check.That(t, err != nil && err.Error() == tt.text, "Close = %v, want %s", err, tt.text)
 				for _, target := range tt.is {
-					if !errors.Is(err, target) {
-						t.Errorf("Close = %v, which is not %v", err, target)
-					}
+					check.Is(t, err, target, "Close, which is")
 				}
 				b.check(t, "the one that does not block", 1, 2)
 
 				closed := started(func() { err = q.Close(t.Context()) })
 				synctest.Wait()
-				if closed.Load() {
-					t.Error("the second Close did not wait")
-				}
+				check.That(t, !closed.Load(), "the second Close did not wait")
 				close(release)
 				synctest.Wait()
-				if !closed.Load() || err != nil {
-					t.Errorf("the second Close: returned %t, error %v", closed.Load(), err)
-				}
-				if got := len(a.events()); got != 4 {
-					t.Errorf("those that blocked saw %d events, want 4", got)
-				}
+				check.That(t, closed.Load() && err == nil,
+					"the second Close: returned %t, error %v", closed.Load(), err)
+				got := len(a.events())
+				check.That(t, got == 4, "those that blocked saw %d events, want 4", got)
 			})
 		})
 	}
@@ -138,9 +127,7 @@ func TestClose_with_an_ended_context(t *testing.T) {
 		q.Add(func(int) {})
 		q.Notify(1)
 		synctest.Wait()
-		if err := q.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, q.Close(ctx))
 	})
 }
 
@@ -186,9 +173,8 @@ func TestCloseForgetsLateListenersThatAreDone(t *testing.T) {
 		release := make(chan struct{})
 		q.AddWith(1, func(int) { <-release })
 		const want = "listeners: close: 1 of 1 listeners still at work: context canceled"
-		if err := q.Close(ctx); err == nil || err.Error() != want {
-			t.Errorf("Close = %v, want %s", err, want)
-		}
+		err := q.Close(ctx)
+		check.That(t, err != nil && err.Error() == want, "Close = %v, want %s", err, want)
 		close(release)
 	})
 }
@@ -202,9 +188,7 @@ func TestCloseFromInsideDoesNotWaitForItself(t *testing.T) {
 		q.Add(func(e int) {
 			if e == 1 {
 				q.Notify(3)
-				if err := q.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, q.Close(t.Context()))
 				q.Notify(4)
 				order.add("closed")
 				return
@@ -231,9 +215,7 @@ func TestClose_from_inside_with_an_ended_context(t *testing.T) {
 		for range 50 { // either channel may be the one that is seen
 			q := listeners.NewQueued[int](noPanic(t))
 			q.Add(func(int) {
-				if err := q.Close(ctx); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, q.Close(ctx))
 			})
 			q.Notify(1)
 		}
@@ -248,18 +230,14 @@ func TestCloseByAllListenersAtOnceDoesNotLock(t *testing.T) {
 		for range 3 {
 			q.Add(func(int) {
 				for range 2 {
-					if err := q.Close(t.Context()); err != nil {
-						t.Error(err)
-					}
+					check.OK(t, q.Close(t.Context()))
 				}
 				<-time.After(time.Second)
 				order.add("listener")
 			})
 		}
 		q.Notify(1)
-		if err := q.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, q.Close(t.Context()))
 		order.add("closer")
 		order.check(t, "they", "listener", "listener", "listener", "closer")
 	})
@@ -290,8 +268,6 @@ func TestQueuedThatIsIdleHasNoGoroutine(t *testing.T) {
 	q.Add(func(e int) { seen <- e })
 	for e := range 3 {
 		q.Notify(e)
-		if got := <-seen; got != e {
-			t.Errorf("saw %d, want %d", got, e)
-		}
+		check.Equal(t, <-seen, e, "saw")
 	}
 }

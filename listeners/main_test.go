@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -32,9 +33,7 @@ func (r *record[E]) events() []E {
 
 func (r *record[E]) check(t *testing.T, name string, want ...E) {
 	t.Helper()
-	if got := r.events(); !slices.Equal(got, want) {
-		t.Errorf("%s saw %v, want %v", name, got, want)
-	}
+	check.Slices(t, r.events(), want, "%s saw", name)
 }
 
 // noPanic is a hook for listeners that are not to panic.

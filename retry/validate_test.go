@@ -9,6 +9,8 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -40,9 +42,7 @@ func TestValidateAcceptsWhatIsInBounds(t *testing.T) {
 	for name, p := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := retry.Validate(p); err != nil {
-				t.Errorf("Validate = %v, want nil", err)
-			}
+			check.Is(t, retry.Validate(p), nil, "Validate")
 		})
 	}
 }
@@ -85,15 +85,11 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := retry.Validate(tt.policy)
-			if err == nil {
-				t.Fatal("Validate = nil, want the faults")
-			}
+			must.That(t, err != nil, "Validate = nil, want the faults")
 			if got, want := err.Error(), strings.Join(tt.want, "\n"); got != want {
 				t.Errorf("Validate =\n%s\nwant\n%s", got, want)
 			}
-			if !errors.Is(err, retry.ErrInvalid) {
-				t.Error("the error is not ErrInvalid")
-			}
+			check.Is(t, err, retry.ErrInvalid, "the error is not ErrInvalid")
 		})
 	}
 }
@@ -119,9 +115,7 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 				t.Error("fn was called")
 				return nil
 			}, tt.opts...)
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("Do = %v, want %s", err, tt.want)
-			}
+			check.That(t, err != nil && err.Error() == tt.want, "Do = %v, want %s", err, tt.want)
 		})
 	}
 }
@@ -143,9 +137,8 @@ func TestDoPanicsWithoutWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			defer func() {
-				if got := recover(); got != tt.want {
-					t.Errorf("panic = %v, want %s", got, tt.want)
-				}
+				got := recover()
+				check.That(t, got == tt.want, "panic = %v, want %s", got, tt.want)
 			}()
 			tt.call()
 		})
