@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -59,9 +60,7 @@ func newAbandonedSession(t *testing.T, srv *zkserver.Server, opts ...framework.O
 	await(t, h.Lost(), "loss")
 	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline)
 	synctest.Wait()
-	if !g.exists() {
-		t.Fatal("the server has expired the session already")
-	}
+	must.That(t, g.exists(), "the server has expired the session already")
 	g.dials.Store(0)
 	return g
 }
@@ -96,9 +95,8 @@ func (g *abandonedSession) existsForMargin(t *testing.T, within time.Duration) {
 	start := time.Now()
 	<-time.After(leaseMargin - time.Millisecond)
 	g.ends(t, within+time.Millisecond)
-	if took := time.Since(start); took < leaseMargin {
-		t.Errorf("the session ended after %v, before the lease margin of %v", took, leaseMargin)
-	}
+	check.AtLeast(t, time.Since(start), leaseMargin,
+		"the session ended after, before the lease margin of %v", leaseMargin)
 }
 
 // ends fails the test unless the session ends at the server within the limit.
@@ -106,12 +104,8 @@ func (g *abandonedSession) ends(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()
 	zktest.Eventually(t, patience, "the session has ended at the server", func() bool { return !g.exists() })
-	if took := time.Since(start); took > within {
-		t.Errorf("the session ended after %v, want at most %v", took, within)
-	}
-	if slices.Contains(g.srv.Paths(), "/locks/node") {
-		t.Error("its ephemeral znode stands")
-	}
+	check.AtMost(t, time.Since(start), within, "the session ended after")
+	check.That(t, !slices.Contains(g.srv.Paths(), "/locks/node"), "its ephemeral znode stands")
 }
 
 func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
@@ -178,9 +172,7 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 			g.refuse.Store(1) // the client's own dial is under way already
 			g.heal()
 			g.existsForMargin(t, time.Second)
-			if n := g.dials.Load(); n != 2 {
-				t.Errorf("%d dials, want one that failed and one more", n)
-			}
+			check.Equal(t, g.dials.Load(), 2, "dials, want one that failed and one more")
 		})
 	})
 }
@@ -201,9 +193,7 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		}
 		n := g.dials.Load()
 		<-time.After(time.Minute)
-		if late := g.dials.Load() - n; late != 0 {
-			t.Errorf("%d dials since", late)
-		}
+		check.Equal(t, g.dials.Load()-n, 0, "dials since")
 		lines := logs.FilterMessage("cannot close the session that was given up")
 		if warned := lines.FilterLevelExact(zap.WarnLevel).Len(); lines.Len() < 3 || warned != 1 {
 			t.Errorf("%d lines in the log, %d of them warnings, want one per attempt and a warning for the last", lines.Len(), warned)
@@ -211,9 +201,7 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		for _, line := range logs.All() {
 			text := fmt.Sprint(line.Message, line.ContextMap())
 			for _, shown := range []string{string(g.secret), fmt.Sprint(g.secret), hex.EncodeToString(g.secret)} {
-				if strings.Contains(text, shown) {
-					t.Errorf("the log has the session's password: %s", text)
-				}
+				check.That(t, !strings.Contains(text, shown), "the log has the session's password: %s", text)
 			}
 		}
 	})
@@ -237,9 +225,8 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 				closes++
 			}
 		}
-		if handshakes != 1 || closes != 0 {
-			t.Errorf("%d handshakes and %d closes, want one handshake", handshakes, closes)
-		}
+		check.That(t, handshakes == 1 && closes == 0,
+			"%d handshakes and %d closes, want one handshake", handshakes, closes)
 	})
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
@@ -251,9 +238,8 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 		must.OK(t, c.AwaitConnected(t.Context()))
 		<-time.After(time.Minute)
 		for _, rq := range proxy.Requests() {
-			if rq.Op == fault.Connect && rq.Session != 0 || rq.Op == fault.CloseSession {
-				t.Errorf("%v of session %#x, although the server had said that it expired", rq.Op, rq.Session)
-			}
+			check.That(t, (rq.Op != fault.Connect || rq.Session == 0) && rq.Op != fault.CloseSession,
+				"%v of session %#x, although the server had said that it expired", rq.Op, rq.Session)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -90,9 +91,7 @@ func turn(b *testing.B, goroutines int, call func() error) []time.Duration {
 		wg.Go(func() {
 			for i := range calls {
 				start := time.Now()
-				if err := call(); err != nil {
-					b.Error(err)
-				}
+				check.OK(b, call())
 				took[g*calls+i] = time.Since(start)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -46,19 +47,14 @@ func TestCreateMakesEveryKindOfZnode(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var st framework.Stat
 			path := mustCreate(t, c, "/"+tc.name, "data", append(tc.opts, framework.StatTo(&st))...)
-			if !regexp.MustCompile(tc.path).MatchString(path) {
-				t.Errorf("path %q, want it to match %s", path, tc.path)
-			}
+			check.That(t, regexp.MustCompile(tc.path).MatchString(path),
+				"path %q, want it to match %s", path, tc.path)
 			found, ok, err := c.Exists(t.Context(), path)
-			if err != nil || !ok || found != st {
-				t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
-			}
-			if st.EphemeralOwner != tc.owner || st.Czxid == 0 || st.Czxid != st.Mzxid {
-				t.Errorf("owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
-			}
-			if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "data" {
-				t.Errorf("data %q, %v", data, err)
-			}
+			check.That(t, err == nil && ok && found == st,
+				"Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+			check.That(t, st.EphemeralOwner == tc.owner && st.Czxid != 0 && st.Czxid == st.Mzxid,
+				"owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
+			check.Equal(t, string(must.First(c.Get(t.Context(), path))(t)), "data", "data")
 		})
 	}
 }
@@ -113,15 +109,13 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			await(t, dropped.Hit(), "the reply is dropped")
 			synced := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Sync })
 			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
-			if synced < 0 || listed < synced {
-				t.Errorf("sync is request %d, the listing %d: want the sync first", synced, listed)
-			}
+			check.That(t, synced >= 0 && listed >= synced,
+				"sync is request %d, the listing %d: want the sync first", synced, listed)
 			if got := named(children(t, c, dir), name); len(got) != 1 || framework.JoinPath(dir, got[0]) != path {
 				t.Errorf("created %s, found %v", path, got)
 			}
-			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
-				t.Errorf("Create told %+v, Exists %+v, %v", st, found, err)
-			}
+			found, ok, err := c.Exists(t.Context(), path)
+			check.That(t, err == nil && ok && found == st, "Create told %+v, Exists %+v, %v", st, found, err)
 		})
 	}
 }
@@ -159,20 +153,15 @@ func TestProtectedCreate_when_canceled(t *testing.T) {
 			}()
 			_, err := c.Create(ctx, dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
 			wantErr(t, "create", err, context.Canceled, framework.ErrUnknownOutcome)
-			if n := c.PendingDeletes(); n != 1 {
-				t.Errorf("%d deletes are pending, want 1", n)
-			}
+			check.Equal(t, c.PendingDeletes(), 1, "deletes are pending")
 			if tc.cut {
 				proxy.Cut()
 			}
 			held.Release()
 			zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-			if got := children(t, observer, dir); !slices.Equal(got, []string{"keep"}) {
-				t.Errorf("children %v, want none of the create", got)
-			}
-			if n := proxy.Count(fault.Delete); tc.action == fault.HoldReply && n != 1 {
-				t.Errorf("%d deletes were sent, want 1", n)
-			}
+			check.Slices(t, children(t, observer, dir), []string{"keep"}, "children, want none of the create")
+			n := proxy.Count(fault.Delete)
+			check.That(t, tc.action != fault.HoldReply || n == 1, "%d deletes were sent, want 1", n)
 		})
 	}
 }
@@ -202,15 +191,12 @@ func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	g.open()
 	got := <-done
-	if got.err != nil {
-		t.Fatal(got.err)
-	}
+	must.OK(t, got.err)
 	if now := c.Session().ID; st.EphemeralOwner != now || now == id {
 		t.Errorf("created %s of session %#x, want the present session %#x", got.path, st.EphemeralOwner, now)
 	}
-	if names := named(children(t, c, dir), "lock-"); len(names) != 1 {
-		t.Errorf("znodes %v, want one", names)
-	}
+	names := named(children(t, c, dir), "lock-")
+	check.That(t, len(names) == 1, "znodes %v, want one", names)
 	// The same, bound to the session that ends.
 	_, err := c.InSession(id).Create(t.Context(), dir+"/lock-", nil, framework.Ephemeral(), framework.Protected())
 	wantErr(t, "create in the ended session", err, framework.ErrSessionEnded)
@@ -232,16 +218,11 @@ func TestACreateWhoseReplyIsLostSaysSo(t *testing.T) {
 	drop()
 	_, err = c.Create(t.Context(), dir+"/one", nil)
 	wantErr(t, "plain create", err, framework.ErrNodeExists, framework.ErrUnknownOutcome)
-	if framework.Retryable(err) {
-		t.Errorf("%v is retryable", err)
-	}
+	check.That(t, !framework.Retryable(err), "%v is retryable", err)
 	drop()
-	if _, err := c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent()); err != nil {
-		t.Errorf("idempotent create: %v", err)
-	}
-	if n := len(named(children(t, c, dir), "item-")); n != 1 {
-		t.Errorf("%d sequential znodes, want 1", n)
-	}
+	check.Is(t, must.Err(c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent())), nil,
+		"idempotent create")
+	check.Equal(t, len(named(children(t, c, dir), "item-")), 1, "sequential znodes")
 }
 
 func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
@@ -258,20 +239,15 @@ func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			paths[i], err = c.Create(t.Context(), fmt.Sprintf("%s/%d-", dir, i), nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
-			if err != nil {
-				t.Error(err)
-			}
+			check.OK(t, err)
 		})
 	}
 	wg.Wait()
 	got := children(t, c, dir)
-	if len(got) != n+1 {
-		t.Errorf("%d znodes, want %d", len(got)-1, n)
-	}
+	check.Equal(t, len(got), n+1, "%d znodes, want %d", len(got)-1, n)
 	for _, path := range paths {
-		if _, name := framework.SplitPath(path); !slices.Contains(got, name) {
-			t.Errorf("%s was created and is not there", path)
-		}
+		_, name := framework.SplitPath(path)
+		check.That(t, slices.Contains(got, name), "%s was created and is not there", path)
 	}
 }
 
@@ -287,12 +263,9 @@ func TestCreateRefusesOptionsThatContradict(t *testing.T) {
 		"option Protected: must be combined with Ephemeral",
 		"option Idempotent: cannot be combined with Sequential or Protected",
 	} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v\nlacks %q", err, part)
-		}
+		check.That(t, strings.Contains(err.Error(), part), "%v\nlacks %q", err, part)
 	}
 	var op *framework.OpError
-	if !errors.As(err, &op) || op.Op != "create" || op.Path != "relative" {
-		t.Errorf("%#v is no OpError of the create", err)
-	}
+	check.That(t, errors.As(err, &op) && op.Op == "create" && op.Path == "relative",
+		"%#v is no OpError of the create", err)
 }

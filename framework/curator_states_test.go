@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -29,9 +30,8 @@ func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
 		srv.Cut()
 		began := time.Now()
 		wantEvent(t, w, framework.EventSessionEnded)
-		if took := time.Since(began); took > timeout {
-			t.Errorf("told after %v, want that within the session timeout of %v", took, timeout)
-		}
+		check.AtMost(t, time.Since(began), timeout,
+			"told after, want that within the session timeout of %v", timeout)
 	})
 }
 
@@ -46,9 +46,7 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
 		must.OK(t, srv.Expire(c.Session().ID))
 		seen.await(t, connecting, connected, suspended, lost, connected)
-		if data, _, err := c.Get(t.Context(), "/mine"); err != nil || string(data) != secretData {
-			t.Errorf("get in the next session: %q, %v", data, err)
-		}
+		check.Equal(t, string(must.First(c.Get(t.Context(), "/mine"))(t)), secretData, "get in the next session")
 	})
 }
 
@@ -68,9 +66,7 @@ func TestCuratorFirstStateIsConnected(t *testing.T) {
 		<-time.After(time.Minute)
 		seen.await(t, connecting)
 		srv.Accept()
-		if err := <-created; err != nil {
-			t.Errorf("what was asked for before: %v", err)
-		}
+		check.Is(t, <-created, nil, "what was asked for before")
 		seen.await(t, connecting, connected)
 	})
 }
@@ -92,9 +88,7 @@ func TestCuratorTwoLongOutages(t *testing.T) {
 			srv.Accept()
 			want = append(want, connected)
 			seen.await(t, want...)
-			if _, ok, err := c.Exists(t.Context(), "/"); err != nil || !ok {
-				t.Errorf("a read afterwards: %v, %v", ok, err)
-			}
+			check.Equal(t, must.Second(c.Exists(t.Context(), "/"))(t), true, "a read afterwards")
 		}
 	})
 }
@@ -111,14 +105,11 @@ func TestCuratorSessionSurvivesARollingRestart(t *testing.T) {
 			f.Cut()
 			<-time.After(5 * time.Second)
 			f.Accept()
-			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok {
-				t.Fatalf("the ephemeral znode exists: %v, %v", ok, err)
-			}
+			must.Equal(t, must.Second(c.Exists(t.Context(), node))(t), true, "the ephemeral znode exists")
 		}
 		states := seen.states()
-		if slices.Contains(states, lost) || !slices.Contains(states, suspended) || c.Session().ID != id {
-			t.Errorf("states %v, session %#x; want session %#x still, and the connection to break", states, c.Session().ID, id)
-		}
+		check.That(t, !slices.Contains(states, lost) && slices.Contains(states, suspended) && c.Session().ID == id,
+			"states %v, session %#x; want session %#x still, and the connection to break", states, c.Session().ID, id)
 	}, zkserver.WithFrontends(3))
 }
 
@@ -138,13 +129,10 @@ func TestCuratorTreeIsDeletedByTwoAtOnce(t *testing.T) {
 		}
 		both.Wait()
 		for _, err := range errs {
-			if err != nil && !errors.Is(err, framework.ErrNoNode) {
-				t.Errorf("DeleteTree beside another: %v", err)
-			}
+			check.That(t, err == nil || errors.Is(err, framework.ErrNoNode), "DeleteTree beside another: %v", err)
 		}
-		if left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" }); len(left) != 0 {
-			t.Errorf("left: %q", left)
-		}
+		left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" })
+		check.That(t, len(left) == 0, "left: %q", left)
 	})
 }
 
@@ -162,9 +150,7 @@ func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
 		srv.Accept()
 		seen.await(t, connecting, connected, suspended, lost, connected)
 		zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-		if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
-			t.Errorf("the znode exists: %v, %v", ok, err)
-		}
+		check.Equal(t, must.Second(c.Exists(t.Context(), node))(t), false, "the znode exists")
 	})
 }
 
@@ -193,12 +179,9 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 			return err
 		}
 		must.OK(t, retry.Do(t.Context(), retry.Times(5, time.Second), work))
-		if firsts != 2 {
-			t.Errorf("the first part was done %d times, want 2", firsts)
-		}
-		if _, stands, err := c.Exists(t.Context(), "/first-1"); err != nil || stands {
-			t.Errorf("the ended session's znode exists: %v, %v", stands, err)
-		}
+		check.That(t, firsts == 2, "the first part was done %d times, want 2", firsts)
+		check.Equal(t, must.Second(c.Exists(t.Context(), "/first-1"))(t), false,
+			"the ended session's znode exists")
 	})
 }
 
@@ -209,9 +192,8 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
 		stands := func(when string, want bool) {
 			t.Helper()
-			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
-				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
-			}
+			_, ok, err := c.Exists(t.Context(), node)
+			check.That(t, err == nil && ok == want, "%s: it stands: %v (%v), want %v", when, ok, err, want)
 		}
 		<-time.After(50 * time.Minute)
 		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)

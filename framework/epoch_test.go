@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -20,9 +21,7 @@ func createAtEpoch(t testing.TB, c *framework.Client, path string, opts ...frame
 	var st framework.Stat
 	opts = append(opts, framework.WithEpoch(&version), framework.StatTo(&st), framework.Ephemeral(), framework.KnownByData())
 	created, err := c.Create(t.Context(), path, []byte("same"), opts...)
-	if err == nil && created != path {
-		t.Errorf("created %q, want %q", created, path)
-	}
+	check.That(t, err != nil || created == path, "created %q, want %q", created, path)
 	return version, st, err
 }
 
@@ -36,9 +35,8 @@ func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, f
 func wantEpoch(t testing.TB, c *framework.Client, path string, version int32) {
 	t.Helper()
 	st, ok, err := c.Exists(t.Context(), framework.EpochOf(path))
-	if err != nil || !ok || st.Version != version || st.EphemeralOwner != 0 {
-		t.Errorf("epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
-	}
+	check.That(t, err == nil && ok && st.Version == version && st.EphemeralOwner == 0,
+		"epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
 }
 
 func TestEpochDiffersForEachZnode(t *testing.T) {
@@ -48,9 +46,7 @@ func TestEpochDiffersForEachZnode(t *testing.T) {
 		for i := range 4 {
 			c := clients[i%2]
 			version, st := mustCreateAtEpoch(t, c, "/a/b/one")
-			if version != former+1 {
-				t.Errorf("epoch %d after %d", version, former)
-			}
+			check.That(t, version == former+1, "epoch %d after %d", version, former)
 			former = version
 			wantEpoch(t, c, "/a/b/one", version)
 			if found, ok, err := c.Exists(t.Context(), "/a/b/one"); err != nil || !ok || found != st {
@@ -59,9 +55,7 @@ func TestEpochDiffersForEachZnode(t *testing.T) {
 			_, _, err := createAtEpoch(t, clients[1-i%2], "/a/b/one")
 			wantErr(t, "Create of a znode that exists", err, framework.ErrNodeExists)
 			wantEpoch(t, c, "/a/b/one", version)
-			if err := c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)); err != nil {
-				t.Error(err)
-			}
+			check.OK(t, c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)))
 		}
 	})
 }
@@ -72,9 +66,7 @@ func TestEpochNeedsAParent(t *testing.T) {
 		_, _, err := createAtEpoch(t, c, "/missing/one")
 		wantErr(t, "Create without WithParents", err, framework.ErrNoNode)
 		mustCreate(t, c, "/present", "")
-		if _, _, err := createAtEpoch(t, c, "/present/one"); err != nil {
-			t.Errorf("Create below an existing parent: %v", err)
-		}
+		check.Is(t, must.Err(createAtEpoch(t, c, "/present/one")), nil, "Create below an existing parent")
 		if got := srv.Paths(); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, "/missing") }) {
 			t.Errorf("znodes %q, want none below /missing", got)
 		}
@@ -93,15 +85,12 @@ func TestEpochLiesInTheNamespace(t *testing.T) {
 			_, err := view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpAtEpoch("/one", version))
 			return err
 		}
-		if err := write(version); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, write(version))
 		for version, want := range map[int32]error{version + 1: framework.ErrBadVersion, version - 1: framework.ErrBadVersion} {
 			culprit := new(framework.TxnError)
 			err := write(version)
-			if !errors.As(err, &culprit) || culprit.Index != 1 || culprit.Path != "/one" || culprit.Op != "check" {
-				t.Errorf("transaction at another epoch: %v", err)
-			}
+			check.That(t, errors.As(err, &culprit) && culprit.Index == 1 && culprit.Path == "/one" && culprit.Op == "check",
+				"transaction at another epoch: %v", err)
 			wantErr(t, "transaction at another epoch", err, want)
 		}
 	})
@@ -117,9 +106,8 @@ func TestEpochOfAZnodeWhoseReplyWasLost(t *testing.T) {
 				must.OK(t, c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
 				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
 				version, st := mustCreateAtEpoch(t, c, "/lost/one")
-				if lost.Hits() != 1 || version != former+raised {
-					t.Errorf("epoch %d after %d, %d replies lost", version, former, lost.Hits())
-				}
+				check.That(t, lost.Hits() == 1 && version == former+raised,
+					"epoch %d after %d, %d replies lost", version, former, lost.Hits())
 				wantEpoch(t, c, "/lost/one", version)
 				if found, ok, err := c.Exists(t.Context(), "/lost/one"); err != nil || !ok || found != st {
 					t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
@@ -158,17 +146,12 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				first, _, _ := operator.Exists(t.Context(), "/changed/one")
 				must.OK(t, change(t.Context(), operator, framework.EpochOf("/changed/one")))
 				g.open()
-				if err := <-done; err != nil {
-					t.Fatal(err)
-				}
-				if st.Czxid <= first.Czxid {
-					t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
-				}
+				must.OK(t, <-done)
+				check.That(t, st.Czxid > first.Czxid,
+					"czxid %d after %d, want another znode", st.Czxid, first.Czxid)
 				wantEpoch(t, c, "/changed/one", version)
 				_, err := c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))
-				if err != nil {
-					t.Error(err)
-				}
+				check.OK(t, err)
 			})
 		})
 	}

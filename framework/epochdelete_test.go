@@ -1,11 +1,11 @@
 package framework_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -23,22 +23,17 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 			nil, // the epoch keeps the ACL
 		} {
 			_, st, err := createAtEpoch(t, c, "/acl/one", opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			acl, _, err := c.ACL(t.Context(), framework.EpochOf("/acl/one"))
-			if err != nil || len(acl) != 1 || acl[0] != usable {
-				t.Errorf("ACL %+v, %v; want %+v", acl, err, usable)
-			}
+			check.That(t, err == nil && len(acl) == 1 && acl[0] == usable,
+				"ACL %+v, %v; want %+v", acl, err, usable)
 			must.OK(t, c.Delete(t.Context(), "/acl/one", framework.CreatedBy(st.Czxid)))
 		}
 		_, _, err := createAtEpoch(t, c, "/acl/two", framework.WithACL(acl.ReadOnly()...))
-		if err == nil || !strings.Contains(err.Error(), "/acl/two.epoch: must permit to read and to write") {
-			t.Errorf("Create with an epoch that no client could set: %v", err)
-		}
-		if names := children(t, c, "/acl"); len(names) != 1 {
-			t.Errorf("znodes %q, want the first epoch alone", names)
-		}
+		check.Says(t, err, "/acl/two.epoch: must permit to read and to write",
+			"Create with an epoch that no client could set")
+		names := children(t, c, "/acl")
+		check.That(t, len(names) == 1, "znodes %q, want the first epoch alone", names)
 	})
 }
 
@@ -66,14 +61,10 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),
 			"combined with AtVersion":   c.Delete(t.Context(), "/x", framework.AtEpoch(1), framework.CreatedBy(1), framework.AtVersion(1)),
 		} {
-			if err == nil || !strings.Contains(err.Error(), what) {
-				t.Errorf("error %v, want one that says %q", err, what)
-			}
+			check.Says(t, err, what, "error, want one that says %q", what)
 		}
 		for _, path := range []string{"/x", framework.EpochOf("/x")} {
-			if _, ok, err := c.Exists(t.Context(), path); err != nil || ok {
-				t.Errorf("%s exists: %v, %v", path, ok, err)
-			}
+			check.Equal(t, must.Second(c.Exists(t.Context(), path))(t), false, "%s exists", path)
 		}
 	})
 }
@@ -109,9 +100,7 @@ func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
 					} else if err := c.Delete(t.Context(), "/found/one", opts...); err != nil {
 						t.Error(err)
 					}
-					if _, ok, err := operator.Exists(t.Context(), "/found/one"); err != nil || ok {
-						t.Errorf("exists %v, %v", ok, err)
-					}
+					check.Equal(t, must.Second(operator.Exists(t.Context(), "/found/one"))(t), false, "exists")
 				})
 			})
 		}
@@ -142,9 +131,8 @@ func TestDeleteAtEpochLeavesTheNextZnodeAlone(t *testing.T) {
 			stuck.Release()
 			wantErr(t, "Delete", <-deleted, framework.ErrNoNode)
 			zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-			if _, err := other.Txn(t.Context(), framework.OpAtEpoch("/next/one", next)); err != nil {
-				t.Errorf("the next znode: %v", err)
-			}
+			check.Is(t, must.Err(other.Txn(t.Context(), framework.OpAtEpoch("/next/one", next))), nil,
+				"the next znode")
 		})
 	}
 }

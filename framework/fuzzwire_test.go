@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -125,8 +126,6 @@ func converse(t *testing.T, srv *rawServer) {
 		}
 		start := time.Now()
 		c.Close()
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("Close took %v", took)
-		}
+		check.AtMost(t, time.Since(start), 10*time.Second, "Close took")
 	})
 }

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -52,9 +52,7 @@ func mustHold(t testing.TB, c *framework.Client) *framework.SessionHold {
 	if err == nil {
 		err = h.Secure(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(h.Release)
 	return h
 }
@@ -73,9 +71,7 @@ func await(t testing.TB, ch <-chan struct{}, what string) {
 func wantErr(t testing.TB, what string, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
-		if !errors.Is(err, target) {
-			t.Errorf("%s: error %v, want one that matches %q", what, err, target)
-		}
+		check.Is(t, err, target, "%s: error, want one that matches %q", what, target)
 	}
 }
 
@@ -119,9 +115,8 @@ func (tr *trail) states() []framework.State {
 func (tr *trail) await(t testing.TB, want ...framework.State) {
 	t.Helper()
 	zktest.Eventually(t, patience, "states", func() bool { return len(tr.states()) >= len(want) })
-	if got := tr.states(); !slices.Equal(got, want) {
-		t.Fatalf("states %v, want %v", got, want)
-	}
+	got := tr.states()
+	must.That(t, slices.Equal(got, want), "states %v, want %v", got, want)
 }
 
 // last returns the latest change to a state.

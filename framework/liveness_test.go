@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -106,16 +107,10 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 			}
 			wg.Wait()
 			start := time.Now()
-			if err := c.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-			if took := time.Since(start); took > closeLimit {
-				t.Errorf("Close took %v, want at most %v", took, closeLimit)
-			}
+			check.Is(t, c.Close(), nil, "Close")
+			check.AtMost(t, time.Since(start), closeLimit, "Close took")
 			hanging.Cut() // what its connections leave is not the client's
-			if err := goleak.Find(before, zktest.IgnoreServers()); err != nil {
-				t.Error(err)
-			}
+			check.OK(t, goleak.Find(before, zktest.IgnoreServers()))
 		})
 	}
 	must.OK(t, frozen.Thaw())
@@ -128,9 +123,8 @@ func checkBounded(t *testing.T, name string, call func(context.Context) error) {
 	start := time.Now()
 	err := call(ctx)
 	wantErr(t, name, err, context.DeadlineExceeded)
-	if took := time.Since(start); took > patience/2 {
-		t.Errorf("%s took %v with a context of 200ms", name, took)
-	}
+	took := time.Since(start)
+	check.That(t, took <= patience/2, "%s took %v with a context of 200ms", name, took)
 	given, giveUp := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(20*time.Millisecond, func() { giveUp(errGaveUp) })
 	defer timer.Stop()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
@@ -98,13 +99,9 @@ func TestAMalformedReply(t *testing.T) {
 				must.OK(t, c.AwaitConnected(t.Context()))
 				err := ask(t.Context(), c, tc.opcode)
 				wantErr(t, "the request", err, framework.ErrUnknownOutcome)
-				if errors.Is(err, framework.ErrTooLarge) {
-					t.Errorf("%v: it was sent", err)
-				}
+				check.That(t, !errors.Is(err, framework.ErrTooLarge), "%v: it was sent", err)
 				seen.await(t, connecting, connected, suspended, connected)
-				if err := ask(t.Context(), c, 3); err != nil {
-					t.Errorf("on the next connection: %v", err)
-				}
+				check.Is(t, ask(t.Context(), c, 3), nil, "on the next connection")
 			})
 		})
 	}
@@ -160,9 +157,7 @@ func TestAServersEventOfNoZnodeIsDropped(t *testing.T) {
 		}}
 		c := raw(t, srv, framework.WithStateListener(seen.add))
 		must.OK(t, c.AwaitConnected(t.Context()))
-		if err := ask(t.Context(), c, 3); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, ask(t.Context(), c, 3))
 		synctest.Wait()
 		seen.await(t, connecting, connected)
 	})

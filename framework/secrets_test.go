@@ -16,6 +16,8 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -37,9 +39,7 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 
 		mustCreate(t, c, "/mine", secretData)
 		acl, _, err := c.ACL(t.Context(), "/mine")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		digest := strings.TrimPrefix(acl[0].ID, user+":")
 		_, _, err = stranger.Get(t.Context(), "/mine")
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
@@ -48,9 +48,7 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
 			cancel()
-			if t.Failed() {
-				t.Fatal(name)
-			}
+			must.That(t, !t.Failed(), "%v", name)
 		}
 		id, password := framework.SessionSecret(c)
 
@@ -60,9 +58,8 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 			rec.check(t, s, fmt.Sprint([]byte(s)), hex.EncodeToString([]byte(s)), base64.StdEncoding.EncodeToString([]byte(s)))
 		}
 		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", zktel.MetricOperationDuration, "no_auth", "attempt failed"} {
-			if !strings.Contains(rec.String(), shown) {
-				t.Errorf("the record does not have %q: what was checked is not all", shown)
-			}
+			check.That(t, strings.Contains(rec.String(), shown),
+				"the record does not have %q: what was checked is not all", shown)
 		}
 		for name, m := range all {
 			if text := fmt.Sprintf("%+v", m.Data); strings.Contains(text, "/mine") || strings.Contains(text, fmt.Sprintf("%#x", id)) {

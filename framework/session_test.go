@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -23,16 +24,13 @@ func TestSession_has_timeout_and_deadline(t *testing.T) {
 	c := newClient(t, server.Addr(), framework.WithSessionTimeout(framework.MinSessionTimeout))
 	must.OK(t, c.AwaitConnected(within(t, patience)))
 	got := c.Session()
-	if got.ID == 0 || got.Timeout != zktest.DefaultMinSessionTimeout {
-		t.Errorf("session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
-	}
+	check.That(t, got.ID != 0 && got.Timeout == zktest.DefaultMinSessionTimeout,
+		"session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
 	slack := got.Timeout / 20 // a handshake counts a little less than it might
-	if got.Deadline.Before(before.Add(got.Timeout-slack)) || got.Deadline.After(time.Now().Add(got.Timeout)) {
-		t.Errorf("deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
-	}
-	if new := newClient(t, freeAddr(t)).Session(); new != (framework.Session{}) {
-		t.Errorf("a client without a session tells of %+v", new)
-	}
+	check.That(t, !got.Deadline.Before(before.Add(got.Timeout-slack)) && !got.Deadline.After(time.Now().Add(got.Timeout)),
+		"deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
+	check.Equal(t, newClient(t, freeAddr(t)).Session(), (framework.Session{}),
+		"a client without a session tells of")
 }
 
 func TestHold_keeps_the_deadline_fresh(t *testing.T) {
@@ -40,9 +38,7 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
 	h := mustHold(t, c)
-	if h.Session() != c.Session().ID {
-		t.Errorf("hold of session %#x, the client's is %#x", h.Session(), c.Session().ID)
-	}
+	check.Equal(t, h.Session(), c.Session().ID, "hold of session, the client's is %#x", c.Session().ID)
 	start := time.Now()
 	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
 		must.OK(t, h.Err())
@@ -59,9 +55,7 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 		t.Error("a hold was lost after its release")
 	default:
 	}
-	if err := released.Err(); err != nil {
-		t.Errorf("a hold that was released: %v", err)
-	}
+	check.Is(t, released.Err(), nil, "a hold that was released")
 	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
 	proxy.Heal()
 	must.OK(t, c.AwaitConnected(within(t, patience)))
@@ -82,9 +76,7 @@ func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	c := connect(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(5*time.Second))
-	if c.State() != connected {
-		t.Errorf("state %v", c.State())
-	}
+	check.Equal(t, c.State(), connected, "state")
 	hopeless := newClient(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(100*time.Millisecond))
 	wantErr(t, "await", hopeless.AwaitConnected(within(t, 500*time.Millisecond)), context.DeadlineExceeded, framework.ErrNotConnected)
 }
@@ -176,9 +168,8 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 		released.OnLost(func(error) { t.Error("a hold that was released is told of a loss") })
 		released.Release()
 		must.OK(t, c.Close())
-		if !ended.Load() || early.Load() {
-			t.Errorf("the session has ended at the server: %v, before the hold's owner was told: %v", ended.Load(), early.Load())
-		}
+		check.That(t, ended.Load() && !early.Load(),
+			"the session has ended at the server: %v, before the hold's owner was told: %v", ended.Load(), early.Load())
 		h.OnLost(func(error) { t.Error("a hold that is lost already is told of it") })
 	})
 }
@@ -203,9 +194,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		})
 		srv.Freeze()
 		sleep(time.Until(h.Deadline()))
-		if !stuck.Load() {
-			t.Fatal("nobody closes the connection")
-		}
+		must.That(t, stuck.Load(), "nobody closes the connection")
 		go h.Err() // it notices the loss
 		closed := make(chan struct{})
 		synctest.Wait()
@@ -223,9 +212,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		}
 		close(goOn)
 		<-closed
-		if !told.Load() {
-			t.Error("the loss was not told")
-		}
+		check.That(t, told.Load(), "the loss was not told")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -44,9 +45,7 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 				tc.end(t, srv, proxy, c.Session().ID)
 				await(t, h.Lost(), "loss")
 				await(t, w.Fired(), "the watch")
-				if w.Event() != framework.EventSessionEnded {
-					t.Errorf("the watch tells of %v", w.Event())
-				}
+				check.Equal(t, w.Event(), framework.EventSessionEnded, "the watch tells of")
 				wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
 				if !strings.Contains(h.Err().Error(), tc.text) {
 					t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
@@ -55,9 +54,8 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 				must.OK(t, c.AwaitConnected(t.Context()))
 				seen.await(t, connecting, connected, suspended, lost, connected)
 				wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
-				if got := seen.last(lost).Session; got != h.Session() {
-					t.Errorf("session %#x was lost, want %#x", got, h.Session())
-				}
+				got := seen.last(lost).Session
+				check.That(t, got == h.Session(), "session %#x was lost, want %#x", got, h.Session())
 			})
 		})
 	}
@@ -77,14 +75,11 @@ func TestOutage_is_reported_with_its_cause(t *testing.T) {
 		}
 		_, _, err := c.Children(within(t, 3*time.Second), "/")
 		wantErr(t, "a read", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), "refused") {
-			t.Errorf("the error %q does not say what the last attempt met", err)
-		}
+		check.That(t, strings.Contains(err.Error(), "refused"),
+			"the error %q does not say what the last attempt met", err)
 		proxy.Heal()
 		await(t, w.Fired(), "the watch")
-		if w.Event() != framework.EventReconnected {
-			t.Errorf("the watch tells of %v", w.Event())
-		}
+		check.Equal(t, w.Event(), framework.EventReconnected, "the watch tells of")
 	})
 }
 
@@ -100,9 +95,7 @@ func TestSetServers_with_the_present_server(t *testing.T) {
 		must.OK(t, c.SetServers("d.test,e.test"))
 		sleep(time.Second)
 		seen.await(t, connecting, connected, suspended, connected)
-		if c.Session().ID != id {
-			t.Errorf("session %#x, want %#x", c.Session().ID, id)
-		}
+		check.Equal(t, c.Session().ID, id, "session")
 	})
 }
 
@@ -113,9 +106,7 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 		var c *framework.Client
 		c = virtual(t, srv, framework.WithACLProvider(func(path string) []acl.Entry {
 			if path == "/parent" { // it is asked for on the way, after a request was answered
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, c.Close())
 			}
 			return acl.Open()
 		}))
@@ -132,12 +123,10 @@ func TestLog_of_an_abandoned_session(t *testing.T) {
 		g.heal()
 		g.existsForMargin(t, 10*time.Millisecond)
 		sleep(time.Second)
-		if n := logs.FilterMessage("closed the session that was given up").Len(); n != 1 {
-			t.Errorf("%d lines in the log, want one", n)
-		}
-		if n := logs.FilterMessage("cannot close the session that was given up").Len(); n != 0 {
-			t.Errorf("%d lines tell of a failure", n)
-		}
+		check.Equal(t, logs.FilterMessage("closed the session that was given up").Len(), 1,
+			"lines in the log, want one")
+		check.Equal(t, logs.FilterMessage("cannot close the session that was given up").Len(), 0,
+			"lines tell of a failure")
 	})
 }
 
@@ -149,9 +138,8 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), "not a ZooKeeper handshake") {
-			t.Errorf("the error %q does not say what answered", err)
-		}
+		check.That(t, strings.Contains(err.Error(), "not a ZooKeeper handshake"),
+			"the error %q does not say what answered", err)
 	})
 }
 
@@ -170,9 +158,7 @@ func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 				attempts = append(attempts, rq.At)
 			}
 		}
-		if len(attempts) < 5 {
-			t.Fatalf("%d attempts", len(attempts))
-		}
+		must.That(t, len(attempts) >= 5, "%d attempts", len(attempts))
 		limit := 50 * time.Millisecond
 		for i := range attempts[1:] {
 			if gap := attempts[i+1].Sub(attempts[i]); gap < limit/2 || gap >= limit {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -58,14 +59,11 @@ func TestASilentClientIsNoMore(t *testing.T) {
 				sleep(time.Second)
 				line := lineWith(out.String(), "cannot connect")
 				for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
-					if !strings.Contains(line, part) {
-						t.Errorf("the line %q does not have %q", line, part)
-					}
+					check.That(t, strings.Contains(line, part), "the line %q does not have %q", line, part)
 				}
 				sleep(5 * time.Minute)
-				if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
-					t.Errorf("%d lines within five minutes, want them at growing intervals", n)
-				}
+				n := strings.Count(out.String(), "cannot connect")
+				check.That(t, n >= 4 && n <= 6, "%d lines within five minutes, want them at growing intervals", n)
 			})
 		})
 	}
@@ -81,9 +79,8 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 			proxy.Refuse()
 			proxy.Cut()
 			sleep(100 * time.Millisecond)
-			if n := logs.FilterMessage("cannot connect").Len(); n != outage+1 {
-				t.Errorf("%d lines in outage %d, want one in each", n, outage)
-			}
+			check.Equal(t, logs.FilterMessage("cannot connect").Len(), outage+1,
+				"lines in outage %d, want one in each", outage)
 			proxy.Heal()
 			must.Get2(c.Children(t.Context(), "/"))(t)
 		}
@@ -111,9 +108,7 @@ func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 				tc.harm(t, c, proxy)
 				sleep(span / 2)
 				cause := seen.last(suspended).Cause
-				if cause == nil || cause.Error() != tc.want {
-					t.Errorf("the cause is %v, want %q", cause, tc.want)
-				}
+				check.That(t, cause != nil && cause.Error() == tc.want, "the cause is %v, want %q", cause, tc.want)
 			})
 		})
 	}
@@ -135,9 +130,7 @@ func TestCredential_that_is_too_large(t *testing.T) {
 	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {
 		c, err := framework.NewClient("localhost", framework.WithAuth("digest", make([]byte, length)),
 			framework.WithMaxPacket(room, room), framework.WithDialer(refuse), framework.WithRetry(retry.Never()))
-		if (err == nil) != want {
-			t.Errorf("a credential of %d bytes: %v", length, err)
-		}
+		check.That(t, (err == nil) == want, "a credential of %d bytes: %v", length, err)
 		if err == nil {
 			_ = c.Close()
 		} else if !strings.Contains(err.Error(), "credential 0") || !strings.Contains(err.Error(), "4096") {

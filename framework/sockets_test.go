@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -58,18 +59,12 @@ func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 				srv.Cut()
 				await(t, held.Hit(), "the handshake")
 				sleep(time.Millisecond)
-				if n := open.Load(); n != 1 {
-					t.Fatalf("%d connections", n)
-				}
+				must.Equal(t, open.Load(), 1, "connections")
 				done := make(chan error)
 				go func() { done <- c.Close() }()
 				sleep(time.Millisecond)
-				if n := open.Load(); n != 0 {
-					t.Errorf("%d connections after the session's end", n)
-				}
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				check.Equal(t, open.Load(), 0, "connections after the session's end")
+				check.OK(t, <-done)
 			})
 		})
 	}
@@ -88,13 +83,9 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 			must.OK(t, c.AwaitConnected(t.Context()))
 		}
 		sleep(time.Minute) // the sessions that were replaced are closed by then
-		if n := open.Load(); n != 1 {
-			t.Errorf("%d connections, want the one that is in use", n)
-		}
+		check.Equal(t, open.Load(), 1, "connections, want the one that is in use")
 		must.OK(t, c.Close())
-		if n := open.Load(); n != 0 {
-			t.Errorf("%d connections of a closed client", n)
-		}
+		check.Equal(t, open.Load(), 0, "connections of a closed client")
 	})
 }
 
@@ -115,9 +106,7 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		time.Sleep(time.Until(h.Deadline())) //nolint:forbidigo // virtual
-		if err := h.Err(); err != nil {
-			t.Fatalf("given up while it may stand: %v", err)
-		}
+		must.Is(t, h.Err(), nil, "given up while it may stand")
 		secured := make(chan error, 1)
 		go func() { secured <- h.Secure(t.Context()) }()
 		time.Sleep(3 * time.Second) //nolint:forbidigo // virtual: longer than the connect timeout
@@ -128,9 +117,7 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		default:
 		}
 		srv.Accept()
-		if err := <-secured; err != nil {
-			t.Error(err)
-		}
+		check.OK(t, <-secured)
 	})
 }
 
@@ -148,16 +135,11 @@ func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
 			srv.Cut()
 			sleep(20 * time.Second)
 		}
-		if err := h.Secure(ctx); err != nil {
-			t.Errorf("a healthy session can't be secured: %v", err)
-		}
+		check.Is(t, h.Secure(ctx), nil, "a healthy session can't be secured")
 		sleep(time.Minute)
-		if err := h.Err(); err != nil {
-			t.Errorf("lost: %v", err)
-		}
+		check.Is(t, h.Err(), nil, "lost")
 		const message = "lease margin is more than half the session timeout that the server granted"
-		if n := logs.FilterMessage(message).Len(); n != 1 {
-			t.Errorf("logged %d times, want once a session", n)
-		}
+		n := logs.FilterMessage(message).Len()
+		check.That(t, n == 1, "logged %d times, want once a session", n)
 	}, zkserver.WithSessionTimeouts(time.Second, 6*time.Second))
 }

@@ -8,12 +8,12 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -74,15 +74,11 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 			must.OK(t, c.AwaitConnected(t.Context()))
 			must.OK(t, c.SetServers(servers))
 			sleep(time.Second)
-			if _, _, err := c.Children(t.Context(), "/"); err != nil {
-				t.Errorf("at %s: %v", servers, err)
-			}
+			check.Is(t, must.Err(c.Children(t.Context(), "/")), nil, "at %s", servers)
 		}
 		_, _, err := client("c.test", &tls.Config{RootCAs: roots}).Children(t.Context(), "/")
 		wantErr(t, "a host with the certificate of another", err, framework.ErrNotConnected)
-		if err == nil || !strings.Contains(err.Error(), "not c.test") {
-			t.Errorf("error %v, want it to name the host", err)
-		}
+		check.Says(t, err, "not c.test", "error, want it to name the host")
 		_, _, err = client("a.test", &tls.Config{}).Children(t.Context(), "/")
 		wantErr(t, "an unknown authority", err, framework.ErrNotConnected)
 		for name, config := range map[string]*tls.Config{
@@ -98,9 +94,7 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 				},
 			},
 		} {
-			if _, _, err := client("c.test", config).Children(t.Context(), "/"); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			check.Is(t, must.Err(client("c.test", config).Children(t.Context(), "/")), nil, "%s", name)
 		}
 	})
 }
@@ -220,23 +214,16 @@ func TestCertificatesAndRootsAreReloaded(t *testing.T) {
 		server.set(pair(after, "zk.test"), pool(after))
 		proxy.Cut()
 		sleep(time.Second)
-		if c.State() == connected {
-			t.Error("connected to a server whose authority is not known yet")
-		}
+		check.That(t, c.State() != connected, "connected to a server whose authority is not known yet")
 		store.set(pool(after), pair(after, "second"))
-		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
-			t.Fatalf("session %#x, want %#x: %v", c.Session().ID, id, err)
-		}
-		if got := server.last(); got != "second" {
-			t.Errorf("the server saw the certificate of %q", got)
-		}
+		_, _, err := c.Children(t.Context(), "/")
+		must.That(t, err == nil && c.Session().ID == id, "session %#x, want %#x: %v", c.Session().ID, id, err)
+		check.Equal(t, server.last(), "second", "the server saw the certificate of")
 
 		server.set(pair(after, "other.test"), pool(after))
 		sleep(time.Second)
 		proxy.Cut()
 		sleep(time.Second)
-		if c.State() == connected {
-			t.Error("connected to a server with the certificate of another")
-		}
+		check.That(t, c.State() != connected, "connected to a server with the certificate of another")
 	})
 }

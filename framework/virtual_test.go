@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -50,9 +51,8 @@ func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
 				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
 				start := time.Now()
 				c := virtual(t, srv, framework.WithConnectTimeout(attempt))
-				if took := time.Since(start); took > 2*attempt {
-					t.Errorf("connected after %v, want at most two attempts of %v", took, attempt)
-				}
+				check.AtMost(t, time.Since(start), 2*attempt,
+					"connected after, want at most two attempts of %v", attempt)
 				id := c.Session().ID
 				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
 				srv.Cut()
@@ -77,9 +77,8 @@ func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 				srv.Freeze()
 				<-time.After(timeout + time.Nanosecond)
 				synctest.Wait()
-				if seen.last(lost).To == 0 {
-					t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
-				}
+				check.That(t, seen.last(lost).To != 0,
+					"states %v: no Lost within the session timeout of %v", seen.states(), timeout)
 				srv.Thaw()
 				must.OK(t, c.AwaitConnected(t.Context()))
 			})
@@ -92,12 +91,9 @@ func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		<-time.After(time.Until(c.Session().Deadline) + time.Second)
-		if c.State() != connected {
-			t.Fatalf("state %v", c.State())
-		}
+		must.Equal(t, c.State(), connected, "state")
 		h := mustHold(t, c)
-		if left := time.Until(h.Deadline()); left <= 0 {
-			t.Errorf("secured with %v left", left)
-		}
+		left := time.Until(h.Deadline())
+		check.That(t, left > 0, "secured with %v left", left)
 	})
 }

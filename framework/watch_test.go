@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -25,9 +26,7 @@ func mustWatch(t testing.TB, c *framework.Client, path string, kind framework.Wa
 func wantEvent(t testing.TB, w *framework.Watch, want framework.EventKind) {
 	t.Helper()
 	await(t, w.Fired(), want.String())
-	if got := w.Event(); got != want {
-		t.Errorf("event %v, want %v", got, want)
-	}
+	check.Equal(t, w.Event(), want, "event")
 }
 
 func TestAWatchTellsWhatChanged(t *testing.T) {
@@ -69,15 +68,12 @@ func TestAWatchTellsWhatChanged(t *testing.T) {
 	if st, ok := w.Stat(); !ok || st.Version != 2 || len(w.Data()) != 0 {
 		t.Errorf("the watch found %+v (%v), %q", st, ok, w.Data())
 	}
-	if got := mustWatch(t, c, "/parent", framework.WatchChildren).Children(); len(got) != 2 {
-		t.Errorf("children %v, want two", got)
-	}
+	got := mustWatch(t, c, "/parent", framework.WatchChildren).Children()
+	check.That(t, len(got) == 2, "children %v, want two", got)
 	_, err := c.Watch(t.Context(), "/absent", framework.WatchData)
 	wantErr(t, "watch of an absent znode's data", err, framework.ErrNoNode)
 	_, err = c.Watch(t.Context(), "/data", 0)
-	if err == nil {
-		t.Error("a watch of no kind was accepted")
-	}
+	check.That(t, err != nil, "a watch of no kind was accepted")
 }
 
 // Not parallel: it measures the heap.
@@ -108,12 +104,9 @@ func TestAbandonedWatchesLeaveOneAtTheServer(t *testing.T) {
 	before := heap()
 	wait(5000)
 	after := heap()
-	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d watches at the server (%v), want 1", n, err)
-	}
-	if growth := int64(after) - int64(before); growth > 200<<10 {
-		t.Errorf("the heap grew by %d bytes over 5000 abandoned watches", growth)
-	}
+	check.Equal(t, must.Get(server.Watches(t.Context()))(t), 1, "watches at the server")
+	growth := int64(after) - int64(before)
+	check.That(t, growth <= 200<<10, "the heap grew by %d bytes over 5000 abandoned watches", growth)
 	w := mustWatch(t, c, "/watched", framework.WatchData)
 	must.Get(c.Set(t.Context(), "/watched", nil, framework.AnyVersion))(t)
 	wantEvent(t, w, framework.EventChanged)
@@ -139,9 +132,7 @@ func TestWatches_of_one_path_share_one(t *testing.T) {
 	left := mustWatch(t, c, "/shared", framework.WatchData)
 	left.Close()
 	left.Close()
-	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d watches at the server (%v), want 1", n, err)
-	}
+	check.Equal(t, must.Get(server.Watches(t.Context()))(t), 1, "watches at the server")
 	must.Get(c.Set(t.Context(), "/shared", nil, framework.AnyVersion))(t)
 	for _, w := range watches {
 		wantEvent(t, w, framework.EventChanged)
@@ -176,9 +167,7 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	var wg sync.WaitGroup // requests that wait for the connection: they must not hide the change
 	for range 20 {
 		wg.Go(func() {
-			if _, _, err := c.Children(t.Context(), dir); err != nil {
-				t.Error(err)
-			}
+			check.OK(t, must.Err(c.Children(t.Context(), dir)))
 		})
 	}
 	g.open()
@@ -190,9 +179,8 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if proxy.Count(fault.SetWatches) != 0 {
-		t.Error("watches were set again in bulk, with a zxid that can hide changes")
-	}
+	check.Equal(t, proxy.Count(fault.SetWatches), 0,
+		"watches were set again in bulk, with a zxid that can hide changes")
 }
 
 func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -29,9 +30,7 @@ func TestProbes(t *testing.T) {
 			}{{"ready", ready, readyCode}, {"live", live, liveCode}} {
 				answer := httptest.NewRecorder()
 				probe.handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-				if answer.Code != probe.code {
-					t.Errorf("%s: %s %d, want %d", when, probe.name, answer.Code, probe.code)
-				}
+				check.Equal(t, answer.Code, probe.code, "%s: %s", when, probe.name)
 				if got := answer.Body.String(); probe.name == "ready" && got != readyText {
 					t.Errorf("%s: answered %q, want %q", when, got, readyText)
 				}
@@ -64,9 +63,7 @@ func TestBadArguments(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+				check.That(t, recover() != nil, "%s: no panic", name)
 			}()
 			fn()
 		}()

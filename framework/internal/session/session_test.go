@@ -18,6 +18,8 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -98,9 +100,7 @@ func withSession(t *testing.T, fn func(t *testing.T, srv *zkserver.Server, c *cl
 			Zxid:           new(atomic.Int64),
 			Unsupported:    new(session.Unsupported),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run() }() // ends with the session
 		fn(t, srv, c, s, ended)
@@ -138,9 +138,7 @@ func TestSessionReportsItsConnections(t *testing.T) {
 			t.Errorf("session %#x with the timeout %v, want %#x with %v", s.ID(), s.Timeout(), id, timeout)
 		}
 		s.Cancel(errStopped)
-		if err := <-ended; !errors.Is(err, errStopped) {
-			t.Errorf("ended with %v, want the cause", err)
-		}
+		check.Is(t, <-ended, errStopped, "ended with, want the cause")
 	})
 }
 
@@ -161,9 +159,7 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 	withSession(t, func(t *testing.T, srv *zkserver.Server, c *client, s *session.Session, ended <-chan error) {
 		connected(t, c)
 		var h session.Hold
-		if !s.Take(&h) {
-			t.Fatal("the session is over")
-		}
+		must.That(t, s.Take(&h), "the session is over")
 		for fresh := false; !fresh; {
 			var err error
 			if err = session.Effect(t.Context(), s, (*zkconn.Conn).Prove); err == nil {
@@ -174,9 +170,7 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 			}
 		}
 		<-time.After(3 * timeout) // heartbeats move the deadline on
-		if err := h.Err(); err != nil {
-			t.Fatalf("lost without a fault: %v", err)
-		}
+		must.Is(t, h.Err(), nil, "lost without a fault")
 		var order []string
 		h.OnLost(func(error) {
 			if s.Context().Err() == nil {
@@ -189,9 +183,8 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 			t.Errorf("session ended with %v, hold with %v; want ErrSessionDeadline", err, h.Err())
 		}
 		<-h.Lost()
-		if took := time.Since(frozen); took > timeout-timeout/5 {
-			t.Errorf("lost after %v, want a margin before the timeout of %v", took, timeout)
-		}
+		check.AtMost(t, time.Since(frozen), timeout-timeout/5,
+			"lost after, want a margin before the timeout of %v", timeout)
 		if !slices.Equal(order, []string{"lost first"}) || s.HeldAtEnd() != 1 || s.Take(new(session.Hold)) {
 			t.Errorf("order %v, %d holds at the end", order, s.HeldAtEnd())
 		}
@@ -203,8 +196,6 @@ func TestRequestsOfAClosingClientFail(t *testing.T) {
 	withSession(t, func(t *testing.T, _ *zkserver.Server, c *client, s *session.Session, _ <-chan error) {
 		connected(t, c)
 		c.closing.Store(true)
-		if err := session.Effect(t.Context(), s, (*zkconn.Conn).Touch); !errors.Is(err, zkerr.ErrClosed) {
-			t.Errorf("got %v, want ErrClosed", err)
-		}
+		check.Is(t, session.Effect(t.Context(), s, (*zkconn.Conn).Touch), zkerr.ErrClosed, "Effect")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/docent-go/docent/internal/check"
 )
 
 // The opcodes and codes that a lease clock has to tell apart.
@@ -107,15 +109,13 @@ func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
 		before := p.tap.Deadline()
 		xid := p.request(opcode)
 		p.reply(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), reply...))
-		if moved := p.tap.Deadline().After(before); moved != want {
-			t.Errorf("the deadline moved: %v, want %v", moved, want)
-		}
+		moved := p.tap.Deadline().After(before)
+		check.That(t, moved == want, "the deadline moved: %v, want %v", moved, want)
 		if p.tap.Proven().Equal(time.Now()) != want {
 			t.Error("what Proven returns does not agree: " + fmt.Sprint(p.tap.Proven()))
 		}
-		if _, waiting := p.tap.OldestUnanswered(); waiting {
-			t.Error("the reply is not seen")
-		}
+		_, waiting := p.tap.OldestUnanswered()
+		check.That(t, !waiting, "the reply is not seen")
 	})
 }
 
@@ -132,11 +132,9 @@ func TestTheLeastTimeoutOfASessionCounts(t *testing.T) {
 		binary.BigEndian.PutUint32(more[4:], uint32(3*timeout/time.Millisecond))
 		p.reply(more)
 		p.write()
-		if left := time.Until(p.tap.Deadline()); left > timeout {
-			t.Errorf("the deadline is %v away, want no more than %v", left, timeout)
-		}
-		if _, _, got := p.tap.Session(); got != timeout {
-			t.Errorf("session timeout %v, want %v", got, timeout)
-		}
+		left := time.Until(p.tap.Deadline())
+		check.That(t, left <= timeout, "the deadline is %v away, want no more than %v", left, timeout)
+		_, _, got := p.tap.Session()
+		check.That(t, got == timeout, "session timeout %v, want %v", got, timeout)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -59,13 +61,10 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			first, second := p.request(opExists), p.request(opExists)
 			arrived, came := p.ask(opWhoAmI, []byte("body"), 100)
 			xid := int32(binary.BigEndian.Uint32(arrived))
-			if xid >= -9 || binary.BigEndian.Uint32(arrived[4:]) != opWhoAmI || string(arrived[8:]) != "body" {
-				t.Fatalf("%x was sent", arrived)
-			}
+			must.That(t, xid < -9 && binary.BigEndian.Uint32(arrived[4:]) == opWhoAmI && string(arrived[8:]) == "body",
+				"%x was sent", arrived)
 			again, cameAgain := p.ask(opWhoAmI, nil, 100)
-			if bytes.Equal(again[:4], arrived[:4]) {
-				t.Error("two questions have one xid")
-			}
+			check.That(t, !bytes.Equal(again[:4], arrived[:4]), "two questions have one xid")
 			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, -101, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, -102, "two"), answerTo(again, 0, "")}
 			var stream []byte
 			for _, body := range replies {
@@ -87,9 +86,8 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			if got := <-cameAgain; got.err != nil || got.answer.Code != 0 || len(got.answer.Body) != 0 {
 				t.Errorf("the second answer is %+v", got)
 			}
-			if _, waiting := p.tap.OldestUnanswered(); waiting {
-				t.Error("everything is answered, and something is not")
-			}
+			_, waiting := p.tap.OldestUnanswered()
+			check.That(t, !waiting, "everything is answered, and something is not")
 		})
 	}
 }
@@ -103,15 +101,10 @@ func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
 		arrived, came := p.ask(opAddWatch, nil, 100)
 		go p.server.Write(framed(answerTo(arrived, 0, "\x00\x00\x00\x00")))
 		go io.Copy(io.Discard, p.client)
-		if got := <-came; got.err != nil {
-			t.Fatal(got.err)
-		}
-		if moved := p.tap.Deadline().Sub(deadline); moved != 0 {
-			t.Errorf("the deadline has moved by %v", moved)
-		}
-		if moved := p.tap.Presumed().Sub(presumed); moved != 2*margin {
-			t.Errorf("what is presumed has moved by %v, want %v", moved, 2*margin)
-		}
+		got := <-came
+		must.That(t, got.err == nil, "%v", got.err)
+		check.Equal(t, p.tap.Deadline().Sub(deadline), 0, "the deadline has moved by")
+		check.Equal(t, p.tap.Presumed().Sub(presumed), 2*margin, "what is presumed has moved by")
 	})
 }
 
@@ -126,9 +119,8 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
 			t.Fatal(n, err)
 		}
-		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
-			t.Errorf("%+v, want that it is too large", got)
-		}
+		got := <-came
+		check.That(t, errors.Is(got.err, tap.ErrTooLarge), "%+v, want that it is too large", got)
 	})
 }
 
@@ -147,15 +139,13 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 				p := newPeer(t)
 				_, came := p.ask(opWhoAmI, nil, 100)
 				end(p)
-				if got := <-came; !errors.Is(got.err, tap.ErrUnanswered) {
-					t.Errorf("%+v, want that it has no answer", got)
-				}
+				got := <-came
+				check.That(t, errors.Is(got.err, tap.ErrUnanswered), "%+v, want that it has no answer", got)
 				if name == "another takes its place" {
 					return // no handshake yet, either
 				}
-				if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-					t.Errorf("the next: %v, want that it is not sent", err)
-				}
+				check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent,
+					"the next, want that it is not sent")
 			})
 		})
 	}
@@ -164,12 +154,8 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 func TestQuestion_waits_for_the_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
-		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-			t.Errorf("without a connection: %v", err)
-		}
+		check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent, "without a connection")
 		p.dial()
-		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-			t.Errorf("before the handshake: %v", err)
-		}
+		check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent, "before the handshake")
 	})
 }

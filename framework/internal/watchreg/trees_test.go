@@ -2,19 +2,18 @@ package watchreg_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 )
 
 var errLeft = errors.New("left by the test")
 
 func wantChanges(t *testing.T, trees *watchreg.Trees, w *watchreg.Tree, want ...watchreg.Change) {
 	t.Helper()
-	if got, err := trees.Take(w); err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v; want %v", got, err, want)
-	}
+	check.Slices(t, must.Get(trees.Take(w))(t), want, "Take")
 }
 
 func TestTreesOutliveConnections(t *testing.T) {
@@ -23,14 +22,11 @@ func TestTreesOutliveConnections(t *testing.T) {
 	trees.Join(&first, "/a")
 	trees.Join(&second, "/a")
 	job, ok := trees.Next("one session")
-	if !ok || job.Path != "/a" || !job.Set || trees.Valid(&first) {
-		t.Fatalf("job %+v, %t; want to set a watch at /a", job, ok)
-	}
+	must.That(t, ok && job.Path == "/a" && job.Set && !trees.Valid(&first),
+		"job %+v, %t; want to set a watch at /a", job, ok)
 	trees.Sever("one session")
 	trees.Done(job) // of the lost connection
-	if trees.Valid(&first) {
-		t.Error("valid by a job of a lost connection")
-	}
+	check.That(t, !trees.Valid(&first), "valid by a job of a lost connection")
 	for range 2 { // the second connection may have missed changes
 		job, _ = trees.Next("another session")
 		trees.Done(job)
@@ -40,13 +36,10 @@ func TestTreesOutliveConnections(t *testing.T) {
 	wantChanges(t, &trees, &first, watchreg.Change{Path: "/a", Event: watchreg.Unseen})
 
 	trees.Leave(&first, errLeft)
-	if _, err := trees.Take(&first); !errors.Is(err, errLeft) {
-		t.Errorf("got %v, want the reason of Leave", err)
-	}
+	check.Is(t, must.Err(trees.Take(&first)), errLeft, "got, want the reason of Leave")
 	trees.Leave(&second, errLeft)
-	if job, ok := trees.Next("another session"); ok {
-		t.Errorf("job %+v, want none: the server has forgotten the watch", job)
-	}
+	job, ok = trees.Next("another session")
+	check.That(t, !ok, "job %+v, want none: the server has forgotten the watch", job)
 }
 
 func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
@@ -66,9 +59,7 @@ func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
 		{watchreg.Deleted, "/ab", ""},
 		{watchreg.ChildrenChanged, "/a", ""},
 	} {
-		if parent := trees.Fire(c.event, c.path); parent != c.parent {
-			t.Errorf("event %d of %s: parent %q, want %q", c.event, c.path, parent, c.parent)
-		}
+		check.Equal(t, trees.Fire(c.event, c.path), c.parent, "event %d of %s: parent", c.event, c.path)
 	}
 	wantChanges(t, &trees, &w,
 		watchreg.Change{Path: "/a/b", Event: watchreg.Created},

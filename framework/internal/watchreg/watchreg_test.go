@@ -2,12 +2,13 @@ package watchreg_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -56,9 +57,7 @@ func (s subscription) mustWait(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for a fault: no test waits
 	defer cancel()
-	if err := s.begun.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.begun.Wait(ctx))
 }
 
 func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
@@ -97,9 +96,7 @@ func (r *read) Wait(ctx context.Context) (*proto.Node, error) {
 
 func (s *server) wantReads(t *testing.T, n int) {
 	t.Helper()
-	if len(s.reads) != n {
-		t.Fatalf("%d reads, want %d", len(s.reads), n)
-	}
+	must.Equal(t, len(s.reads), n, "reads")
 }
 
 // watched returns a Subscription whose watch the server has.
@@ -114,12 +111,9 @@ func (s *server) watched(t *testing.T) subscription {
 func TestSubscriptionsOfOneKeyShareTheWatch(t *testing.T) {
 	s := newServer()
 	first, second := s.watched(t), s.watched(t)
-	if n := s.Armed(); n != 1 {
-		t.Errorf("%d watches at the server, want 1", n)
-	}
-	if n := s.armed[dataKey()]; n != 0 {
-		t.Errorf("the key is armed %d times after the reads", n)
-	}
+	check.Equal(t, s.Armed(), 1, "watches at the server")
+	n := s.armed[dataKey()]
+	check.That(t, n == 0, "the key is armed %d times after the reads", n)
 	closed := s.watched(t)
 	closed.Close()
 	s.Fire(watchreg.Changed, "/a")
@@ -178,17 +172,13 @@ func TestSharedReads(t *testing.T) {
 		second.mustWait(t)
 		s.begin(true).mustWait(t) // the result is known
 		s.wantReads(t, 1)
-		if first.Found() != second.Found() {
-			t.Error("the Subscriptions have two copies of what was read")
-		}
+		check.Equal(t, first.Found(), second.Found(), "the Subscriptions have two copies of what was read")
 	})
 	t.Run("are_repeated_if_they_found_no_znode", func(t *testing.T) {
 		s := newServer()
 		first, second := s.begin(true), s.begin(true)
 		s.reads[0].failed(zkerr.ErrNoNode)
-		if err := first.begun.Wait(t.Context()); !errors.Is(err, zkerr.ErrNoNode) {
-			t.Errorf("got %v, want ErrNoNode", err)
-		}
+		check.Is(t, first.begun.Wait(t.Context()), zkerr.ErrNoNode, "Wait")
 		s.next = func(r *read) { r.found(2) }
 		second.mustWait(t)
 		if second.Found().Stat.Mzxid != 2 {
@@ -202,9 +192,7 @@ func TestSharedReads(t *testing.T) {
 		s.begin(true)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := first.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want context.Canceled", err)
-		}
+		check.Is(t, first.begun.Wait(ctx), context.Canceled, "got, want context.Canceled")
 		s.begin(true)
 		s.wantReads(t, 2)
 	})
@@ -238,12 +226,8 @@ func TestContextEndsABeginning(t *testing.T) {
 	sub := s.begin(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := sub.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	if s.armed[dataKey()] != 0 || s.Armed() != 0 {
-		t.Error("the key is still armed")
-	}
+	check.Is(t, sub.begun.Wait(ctx), context.Canceled, "got, want context.Canceled")
+	check.That(t, s.armed[dataKey()] == 0 && s.Armed() == 0, "the key is still armed")
 	s.begin(true)
 	s.wantReads(t, 2) // the first is no longer shared
 	sub.want(t, 0, false)

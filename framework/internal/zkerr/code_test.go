@@ -2,11 +2,11 @@ package zkerr_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -22,9 +22,7 @@ func TestOfCode(t *testing.T) {
 		proto.CodeAuthRequired:   zkerr.ErrAuthFailed,
 		-117:                     zkerr.ErrServer,
 	} {
-		if got := zkerr.OfCode(code); !errors.Is(got, want) {
-			t.Errorf("code %d is %v, want %v", code, got, want)
-		}
+		check.Is(t, zkerr.OfCode(code), want, "code %d is", code)
 	}
 }
 
@@ -41,8 +39,6 @@ func TestStatusCode(t *testing.T) {
 		"code_of_no_ZooKeeper": {zkerr.Unnamed("7"), "_OTHER"},
 		"no_answer":            {zkerr.ErrNotConnected, ""},
 	} {
-		if got := zkerr.StatusCode(tt.err); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		check.Equal(t, zkerr.StatusCode(tt.err), tt.want, "%s", name)
 	}
 }
