@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -70,9 +71,8 @@ func TestValidate(t *testing.T) {
 			if err := c.rule.Validate(); err != nil {
 				got = err.Error()
 			}
-			if want := strings.Join(c.want, "\n"); got != want {
-				t.Errorf("Validate() =\n%s\nwant\n%s", got, want)
-			}
+			want := strings.Join(c.want, "\n")
+			check.That(t, got == want, "Validate() =\n%s\nwant\n%s", got, want)
 		})
 	}
 }
@@ -82,9 +82,7 @@ func TestAddRefusesAnInvalidRule(t *testing.T) {
 	defer func() {
 		got, _ := recover().(string)
 		const want = "fault: Rules.Add(Garbage of Create (once)): fault: action Garbage: can't befall op Create"
-		if got != want {
-			t.Errorf("panic %q; want %q", got, want)
-		}
+		check.Equal(t, got, want, "panic")
 	}()
 	new(fault.Rules).Add(fault.Rule{Op: fault.Create, Action: fault.Garbage})
 }
@@ -99,9 +97,7 @@ func TestRuleString(t *testing.T) {
 			Session: 31, Op: fault.Sync, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever,
 		},
 	} {
-		if got := rule.String(); got != want {
-			t.Errorf("String() = %q; want %q", got, want)
-		}
+		check.Equal(t, rule.String(), want, "String()")
 	}
 }
 
@@ -128,14 +124,12 @@ func TestPath(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.pattern, "/", "|"), func(t *testing.T) {
 			t.Parallel()
 			for _, path := range c.yes {
-				if !matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}) {
-					t.Errorf("%q doesn't match %q", c.pattern, path)
-				}
+				check.That(t, matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}),
+					"%q doesn't match %q", c.pattern, path)
 			}
 			for _, path := range c.no {
-				if matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}) {
-					t.Errorf("%q matches %q", c.pattern, path)
-				}
+				check.That(t, !matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}),
+					"%q matches %q", c.pattern, path)
 			}
 		})
 	}
@@ -176,9 +170,8 @@ func TestNames(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := matches(c.rule, c.frame); got != c.want {
-				t.Errorf("%v on %+v: %v; want %v", c.rule, c.frame, got, c.want)
-			}
+			got := matches(c.rule, c.frame)
+			check.That(t, got == c.want, "%v on %+v: %v; want %v", c.rule, c.frame, got, c.want)
 		})
 	}
 }

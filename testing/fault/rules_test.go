@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -48,9 +50,7 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 					continue
 				}
 				got += "x"
-				if isHit(h) != (hits > 0) {
-					t.Error("a claim counts as a hit before it has landed")
-				}
+				check.That(t, isHit(h) == (hits > 0), "a claim counts as a hit before it has landed")
 				s.Commit()
 				s.Commit() // counts once
 				hits++
@@ -58,9 +58,7 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 					t.Errorf("Hits() = %d, hit %v; want %d", h.Hits(), isHit(h), hits)
 				}
 			}
-			if got != c.want {
-				t.Errorf("hits %q; want %q", got, c.want)
-			}
+			check.Equal(t, got, c.want, "hits")
 		})
 	}
 }
@@ -72,9 +70,8 @@ func TestTheFirstRuleWins(t *testing.T) {
 	rules.Add(fault.Rule{Path: "/*", Action: fault.DropReply})
 	want := []fault.Action{fault.CutBefore, fault.DropReply}
 	for _, action := range want {
-		if s := rules.Match(create("/a")); s == nil || s.Action() != action {
-			t.Fatalf("claim %v; want %v", s, action)
-		}
+		s := rules.Match(create("/a"))
+		must.That(t, s != nil && s.Action() == action, "claim %v; want %v", s, action)
 	}
 	if s := rules.Match(create("/a")); s != nil {
 		t.Errorf("claim of %v; want none left", s.Action())
@@ -86,13 +83,10 @@ func TestPassLeavesTheFrameToOthers(t *testing.T) {
 	var rules fault.Rules
 	seen := rules.Add(fault.Rule{Action: fault.Pass, Times: fault.Forever})
 	rules.Add(fault.Rule{Action: fault.CutBefore})
-	if s := rules.Match(create("/a")); s == nil || s.Action() != fault.CutBefore {
-		t.Errorf("claim %v; want that of CutBefore", s)
-	}
+	s := rules.Match(create("/a"))
+	check.That(t, s != nil && s.Action() == fault.CutBefore, "claim %v; want that of CutBefore", s)
 	rules.Match(create("/b"))
-	if seen.Hits() != 2 || !isHit(seen) {
-		t.Errorf("Hits() = %d; want 2", seen.Hits())
-	}
+	check.That(t, seen.Hits() == 2 && isHit(seen), "Hits() = %d; want 2", seen.Hits())
 }
 
 func TestAbandonGivesTheClaimBack(t *testing.T) {
@@ -102,19 +96,13 @@ func TestAbandonGivesTheClaimBack(t *testing.T) {
 	s := rules.Match(create("/a"))
 	s.Cancel()
 	s.Commit() // too late
-	if h.Hits() != 0 || isHit(h) {
-		t.Errorf("Hits() = %d of an abandoned claim; want 0", h.Hits())
-	}
+	check.That(t, h.Hits() == 0 && !isHit(h), "Hits() = %d of an abandoned claim; want 0", h.Hits())
 	again := rules.Match(create("/a"))
-	if again == nil {
-		t.Fatal("the claim did not come back")
-	}
+	must.That(t, again != nil, "the claim did not come back")
 	again.Commit()
 	again.Cancel() // too late
 	s.Cancel()     // a second time
-	if rules.Match(create("/a")) != nil {
-		t.Error("a claim came back twice")
-	}
+	check.That(t, rules.Match(create("/a")) == nil, "a claim came back twice")
 	(*fault.Injection)(nil).Cancel()
 }
 
@@ -132,14 +120,11 @@ func TestAClaimComesBackWhateverHappenedMeanwhile(t *testing.T) {
 	}
 	for _, op := range []fault.Op{fault.Sync, fault.Create, fault.Sync} {
 		s := rules.Match(fault.Frame{Op: op})
-		if s == nil {
-			t.Fatalf("the rule on %v claims no frame any more", op)
-		}
+		must.That(t, s != nil, "the rule on %v claims no frame any more", op)
 		s.Commit()
 	}
-	if forever.Hits() != 2 || once.Hits() != 1 || other.Hits() != 1 {
-		t.Errorf("hits %d, %d, %d; want 2, 1, 1", forever.Hits(), once.Hits(), other.Hits())
-	}
+	check.That(t, forever.Hits() == 2 && once.Hits() == 1 && other.Hits() == 1,
+		"hits %d, %d, %d; want 2, 1, 1", forever.Hits(), once.Hits(), other.Hits())
 }
 
 func TestRemoveEndsARule(t *testing.T) {
@@ -147,18 +132,12 @@ func TestRemoveEndsARule(t *testing.T) {
 	var rules fault.Rules
 	h := rules.Add(fault.Rule{Action: fault.HoldReply, Times: 3})
 	s := rules.Match(create("/a"))
-	if got := h.Rule().Times; got != 3 {
-		t.Errorf("Rule().Times = %d; want 3, as it was added", got)
-	}
+	check.Equal(t, h.Rule().Times, 3, "Rule().Times; want 3, as it was added")
 	h.Remove()
 	h.Remove()
-	if rules.Match(create("/a")) != nil {
-		t.Error("a removed rule has claimed a frame")
-	}
+	check.That(t, rules.Match(create("/a")) == nil, "a removed rule has claimed a frame")
 	s.Commit()
-	if h.Hits() != 1 {
-		t.Errorf("Hits() = %d; want 1, the frame was claimed before", h.Hits())
-	}
+	check.Equal(t, h.Hits(), 1, "Hits(); want 1, the frame was claimed before")
 	select {
 	case <-s.Released():
 		t.Error("Remove has released what the rule holds")
@@ -168,9 +147,7 @@ func TestRemoveEndsARule(t *testing.T) {
 	s = rules.Match(create("/a"))
 	other.Remove()
 	s.Cancel()
-	if rules.Match(create("/a")) != nil {
-		t.Error("a removed rule got its claim back")
-	}
+	check.That(t, rules.Match(create("/a")) == nil, "a removed rule got its claim back")
 }
 
 func TestWait(t *testing.T) {
@@ -243,12 +220,9 @@ func TestWait(t *testing.T) {
 					time.AfterFunc(time.Minute, func() { c.do(h, &rules, cancel) })
 				}
 				err := s.Wait(ctx, start.Add(-time.Second))
-				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
-					t.Errorf("Wait() = %v; want %v", err, c.err)
-				}
-				if took := time.Since(start); took != c.after {
-					t.Errorf("Wait() took %v; want %v", took, c.after)
-				}
+				check.That(t, errors.Is(err, c.err) && (err == nil) == (c.err == nil),
+					"Wait() = %v; want %v", err, c.err)
+				check.Equal(t, time.Since(start), c.after, "Wait() took")
 			})
 		})
 	}
@@ -259,9 +233,7 @@ func TestReleaseEndsARule(t *testing.T) {
 	var rules fault.Rules
 	h := rules.Add(fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
 	h.Release()
-	if rules.Match(create("/a")) != nil {
-		t.Error("a released rule has claimed a frame")
-	}
+	check.That(t, rules.Match(create("/a")) == nil, "a released rule has claimed a frame")
 }
 
 func TestConcurrentMatches(t *testing.T) {
@@ -286,8 +258,6 @@ func TestConcurrentMatches(t *testing.T) {
 		for s := rules.Match(create("/a")); s != nil; s = rules.Match(create("/a")) {
 			s.Commit()
 		}
-		if h.Hits() != times {
-			t.Errorf("Hits() = %d; want %d: no claim lost, none made twice", h.Hits(), times)
-		}
+		check.Equal(t, h.Hits(), times, "Hits(); want %d: no claim lost, none made twice", times)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -14,9 +16,7 @@ func ExampleRun() {
 	test := func(t *testing.T) { // func TestAccountLock
 		locktest.Run(t, func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			m, err := lock.NewMutex(c, path+"/account")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return m
 		}, locktest.Fair(), locktest.Reentrant())
 	}
@@ -34,9 +34,7 @@ func ExampleOracle() {
 				oracle.Enter(lease)
 				// ... the work ...
 				oracle.Leave(lease)
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, lease.Release(t.Context()))
 			}
 		})
 	}

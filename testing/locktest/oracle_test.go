@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
@@ -112,9 +113,7 @@ func TestOracleCounts(t *testing.T) {
 			t.Errorf("%d grants, %d holders after a loss; want 2 and 1", oracle.Grants(), oracle.Holders())
 		}
 		oracle.Leave(second)
-		if oracle.Holders() != 0 {
-			t.Errorf("%d holders at the end, want 0", oracle.Holders())
-		}
+		check.Equal(t, oracle.Holders(), 0, "holders at the end")
 		if err := errors.Join(first.Err(), second.Err()); !errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrReleased) {
 			t.Errorf("leases: %v, want one lost and none released: the oracle does not touch them", err)
 		}

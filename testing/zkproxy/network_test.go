@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -21,18 +22,14 @@ func TestCut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	other := connect(t, s.proxy.Addr())
-	if got := s.proxy.Cut(); got != 2 {
-		t.Errorf("Cut() = %d; want 2", got)
-	}
+	check.Equal(t, s.proxy.Cut(), 2, "Cut()")
 	s.client.wantEnd()
 	other.wantEnd()
 	again := dial(t, s.proxy.Addr())
 	again.id, again.password = s.client.id, s.client.password
 	again.sendHandshake()
 	again.receiveHandshake()
-	if again.id != s.client.id {
-		t.Errorf("session %#x after the cut; want %#x resumed", again.id, s.client.id)
-	}
+	check.That(t, again.id == s.client.id, "session %#x after the cut; want %#x resumed", again.id, s.client.id)
 }
 
 func TestBlackhole(t *testing.T) {
@@ -88,9 +85,7 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 		s.client.send(opCreate, s.create(s.node))
 		must.OK(t, s.client.conn.Close())
 		s.direct.exists("/")
-		if s.direct.exists(s.node) {
-			t.Error("the create has been applied")
-		}
+		check.That(t, !s.direct.exists(s.node), "the create has been applied")
 		s.proxy.Heal()
 		zktest.Eventually(t, soon, "the create is applied", func() bool { return s.direct.exists(s.node) })
 	})
@@ -111,13 +106,9 @@ func TestBlackholeKeepsTheServerFromBeingDialled(t *testing.T) {
 	proxy := zkproxy.Run(t, listener.Addr().String())
 	proxy.Blackhole(zkproxy.ToServer)
 	dial(t, proxy.Addr()).sendHandshake()
-	if err := accept(quiet); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the server was dialled in spite of the blackhole: %v", err)
-	}
+	check.Is(t, accept(quiet), os.ErrDeadlineExceeded, "the server was dialled in spite of the blackhole")
 	proxy.Heal()
-	if err := accept(soon); err != nil {
-		t.Errorf("the server wasn't dialled: %v", err)
-	}
+	check.Is(t, accept(soon), nil, "the server wasn't dialled")
 }
 
 func TestRefuse(t *testing.T) {
@@ -164,9 +155,7 @@ func TestHealLeavesRulesAndLatency(t *testing.T) {
 	s.client.wantReplies(xid)
 	start := time.Now()
 	s.client.must(opGetData, packet{}.string("/").bool(false))
-	if took := time.Since(start); took < rtt {
-		t.Errorf("a round trip took %v; want %v at least", took, rtt)
-	}
+	check.AtLeast(t, time.Since(start), rtt, "a round trip took; want %v at least", rtt)
 	wantNoHit(t, cut.Hit())
 }
 
@@ -194,14 +183,10 @@ func TestOtherProtocolsPass(t *testing.T) {
 			must.Get(io.WriteString(p.conn, "ruok"))(t)
 			must.OK(t, finish(p.conn))
 			_ = p.conn.SetReadDeadline(time.Now().Add(soon))
-			if answer, err := io.ReadAll(p.conn); err != nil || string(answer) != "imok" {
-				t.Errorf("received %q, %v; want imok", answer, err)
-			}
+			check.Equal(t, string(must.Get(io.ReadAll(p.conn))(t)), "imok", "received; want imok")
 		})
 	}
-	if got := proxy.Count(fault.Connect); got != 0 {
-		t.Errorf("%d handshakes in the log; want none", got)
-	}
+	check.Equal(t, proxy.Count(fault.Connect), 0, "handshakes in the log; want none")
 }
 
 // silent is a server that accepts connections and does nothing else.
@@ -236,19 +221,12 @@ func TestCloseEndsWhateverIsUnderWay(t *testing.T) {
 			prepare(proxy)
 			speaking, mute := dial(t, proxy.Addr()), dial(t, proxy.Addr())
 			speaking.sendHandshake()
-			if err := proxy.Close(); err != nil {
-				t.Errorf("Close() = %v", err)
-			}
-			if err := goleak.Find(leak); err != nil {
-				t.Error(err)
-			}
+			check.Is(t, proxy.Close(), nil, "Close()")
+			check.OK(t, goleak.Find(leak))
 			mute.wantGone()
-			if err := proxy.Close(); err != nil {
-				t.Errorf("second Close() = %v", err)
-			}
-			if _, err := net.Dial("tcp", proxy.Addr()); err == nil {
-				t.Error("the port is still open")
-			}
+			check.Is(t, proxy.Close(), nil, "second Close()")
+			_, err := net.Dial("tcp", proxy.Addr())
+			check.That(t, err != nil, "the port is still open")
 		})
 	}
 }
@@ -292,9 +270,8 @@ func TestBadInput(t *testing.T) {
 			_ = proxy.Close()
 			continue
 		}
-		if want := "zkproxy: upstream \"" + upstream + "\": must be host:port"; err.Error() != want {
-			t.Errorf("Start(%q) = %q; want %q", upstream, err, want)
-		}
+		want := "zkproxy: upstream \"" + upstream + "\": must be host:port"
+		check.That(t, err.Error() == want, "Start(%q) = %q; want %q", upstream, err, want)
 	}
 	proxy := zkproxy.Run(t, silent(t))
 	for want, call := range map[string]func(){
@@ -303,9 +280,8 @@ func TestBadInput(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if got, _ := recover().(string); !strings.HasPrefix(got, want) {
-					t.Errorf("panic %q; want %q", got, want)
-				}
+				got, _ := recover().(string)
+				check.That(t, strings.HasPrefix(got, want), "panic %q; want %q", got, want)
 			}()
 			call()
 		}()

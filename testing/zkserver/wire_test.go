@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // Opcodes of the protocol, for the tests' own client.
@@ -23,7 +25,7 @@ const (
 	syncOp          = 9
 	ping            = 11
 	getChildren2    = 12
-	check           = 13
+	checkVersion    = 13
 	multi           = 14
 	create2         = 15
 	checkWatches    = 17
@@ -203,19 +205,13 @@ func (c *client) receive() (reply, error) {
 func (c *client) call(t testing.TB, op int32, fields ...any) reply {
 	t.Helper()
 	xid, err := c.send(op, fields...)
-	if err != nil {
-		t.Fatalf("send op %d: %v", op, err)
-	}
+	must.Is(t, err, nil, "send op %d", op)
 	for {
 		got, err := c.receive()
-		if err != nil {
-			t.Fatalf("op %d: %v", op, err)
-		}
+		must.Is(t, err, nil, "op %d", op)
 		if got.xid == xid {
 			return got
 		}
-		if got.xid != -1 {
-			t.Fatalf("op %d: answer to xid %d, want %d", op, got.xid, xid)
-		}
+		must.Equal(t, got.xid, -1, "op %d: answer to xid, want %d", op, xid)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -61,9 +62,7 @@ func ExampleRunEnsemble() {
 	_ = func(t *testing.T) { // func TestSomething(t *testing.T)
 		ensemble := zktest.RunEnsemble(t, 3)
 		followers, err := ensemble.Followers(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ensemble.Isolate(followers[0])
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -20,18 +21,14 @@ func TestHeldBytesAreLateNotLost(t *testing.T) {
 	exchange(t, client, "before")
 
 	link.SetOpen(false)
-	if _, err := client.Write([]byte("during")); err != nil {
-		t.Fatalf("write to a held link: %v; want nobody told", err)
-	}
+	must.Is(t, must.Err(client.Write([]byte("during"))), nil, "write to a held link; want nobody told")
 	must.OK(t, client.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	if n, err := client.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("read from a held link = %d, %v; want it to wait", n, err)
 	}
 
 	link.SetOpen(true)
-	if got := read(t, client, len("during")); got != "during" {
-		t.Errorf("after the hold: %q; want what was sent", got)
-	}
+	check.Equal(t, read(t, client, len("during")), "during", "after the hold; want what was sent")
 	exchange(t, client, "after")
 }
 
@@ -42,9 +39,7 @@ func TestConnectionsMadeDuringAHoldWork(t *testing.T) {
 	client := dialLink(t, link)
 	must.Get(client.Write([]byte("early")))(t)
 	link.SetOpen(true)
-	if got := read(t, client, len("early")); got != "early" {
-		t.Errorf("after the hold: %q; want what was sent", got)
-	}
+	check.Equal(t, read(t, client, len("early")), "early", "after the hold; want what was sent")
 }
 
 func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
@@ -80,9 +75,7 @@ func TestLinkWaitsForItsTargetToListen(t *testing.T) {
 	server := must.Get(listener.Accept())(t)
 	defer server.Close()
 	must.Get(client.Write([]byte("x")))(t)
-	if got := read(t, server, 1); got != "x" {
-		t.Errorf("target reads %q; want x", got)
-	}
+	check.Equal(t, read(t, server, 1), "x", "target reads; want x")
 }
 
 func TestClosedLinkLeavesNothing(t *testing.T) {
@@ -96,12 +89,9 @@ func TestClosedLinkLeavesNothing(t *testing.T) {
 			must.Get(client.Write([]byte("lost")))(t)
 			must.OK(t, link.Close())
 			limit(t, client)
-			if _, err := io.Copy(io.Discard, client); errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error("the connection stands after the link's close")
-			}
-			if err := link.Close(); err != nil {
-				t.Errorf("second close: %v", err)
-			}
+			_, err := io.Copy(io.Discard, client)
+			check.That(t, !errors.Is(err, os.ErrDeadlineExceeded), "the connection stands after the link's close")
+			check.Is(t, link.Close(), nil, "second close")
 		})
 	}
 }
@@ -110,9 +100,7 @@ func newLink(t testing.TB, target string) zktest.TestLink {
 	t.Helper()
 	link := must.Get(zktest.NewLink(target))(t)
 	t.Cleanup(func() {
-		if err := link.Close(); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, link.Close())
 	})
 	return link
 }
@@ -145,9 +133,7 @@ func echo(t testing.TB) string {
 func exchange(t testing.TB, conn net.Conn, text string) {
 	t.Helper()
 	must.Get(conn.Write([]byte(text)))(t)
-	if got := read(t, conn, len(text)); got != text {
-		t.Fatalf("echo of %q: %q", text, got)
-	}
+	must.Equal(t, read(t, conn, len(text)), text, "echo of %q", text)
 }
 
 func read(t testing.TB, conn net.Conn, n int) string {

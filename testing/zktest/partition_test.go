@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -67,15 +68,13 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 		conn, _, err := zk.Connect([]string{cut.Addr()}, time.Second, zk.WithLogger(quiet{}))
 		must.OK(t, err)
 		defer conn.Close()
-		if _, err := conn.Create("/written-by-the-minority", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
-			t.Error("a member without a majority took a write")
-		}
+		_, err = conn.Create("/written-by-the-minority", nil, 0, zk.WorldACL(zk.PermAll))
+		check.That(t, err != nil, "a member without a majority took a write")
 
 		must.OK(t, e.Heal(cut))
 		must.OK(t, cut.AwaitReady(t.Context()))
-		if ok, _, err := connect(t, cut).Exists("/written-by-the-majority"); err != nil || !ok {
-			t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
-		}
+		check.Equal(t, must.First(connect(t, cut).Exists("/written-by-the-majority"))(t), true,
+			"what the majority wrote is at the healed member; want it there")
 	})
 	must.OK(t, e.Repair(t.Context()))
 }
@@ -110,9 +109,7 @@ func cutClients(t *testing.T, e *zktest.Ensemble) {
 		cut := followers[0]
 		err := e.CutClients(cut)
 		if errors.Is(err, zktest.ErrNoNamespaces) {
-			if _, err := cut.Mode(t.Context()); err != nil {
-				t.Errorf("Mode() after a cut that could not be made: %v", err)
-			}
+			check.Is(t, must.Err(cut.Mode(t.Context())), nil, "Mode() after a cut that could not be made")
 			return
 		}
 		must.OK(t, err)

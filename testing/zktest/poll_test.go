@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -35,12 +36,8 @@ func TestPolling(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				failure := failureOf(t, func(t testing.TB) { c.poll(t, limit, "it is so", within(c.after)) })
-				if failure != c.failure {
-					t.Errorf("failure %q; want %q", failure, c.failure)
-				}
-				if took := time.Since(start); took != c.takes {
-					t.Errorf("took %v; want %v", took, c.takes)
-				}
+				check.Equal(t, failure, c.failure, "failure")
+				check.Equal(t, time.Since(start), c.takes, "took")
 			})
 		})
 	}

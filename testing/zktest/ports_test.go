@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -28,12 +29,9 @@ func TestStartAtATakenPort(t *testing.T) {
 			if err == nil {
 				second.Close()
 			}
-			if !errors.Is(err, zktest.ErrPortTaken) {
-				t.Fatalf("StartAt() = %v; want the error about a taken port", err)
-			}
-			if !strings.Contains(err.Error(), "BindException") {
-				t.Errorf("error without the server's log: %v", err)
-			}
+			must.Is(t, err, zktest.ErrPortTaken, "StartAt(); want the error about a taken port")
+			check.That(t, strings.Contains(err.Error(), "BindException"),
+				"error without the server's log: %v", err)
 		})
 	}
 }
@@ -63,9 +61,8 @@ func TestStartIsRepeatedOnlyForTakenPorts(t *testing.T) {
 				}
 				return 0, c.errs[calls-1]
 			})
-			if !errors.Is(err, c.want) || calls != c.calls {
-				t.Errorf("%d starts and error %v; want %d and %v", calls, err, c.calls, c.want)
-			}
+			check.That(t, errors.Is(err, c.want) && calls == c.calls,
+				"%d starts and error %v; want %d and %v", calls, err, c.calls, c.want)
 		})
 	}
 }

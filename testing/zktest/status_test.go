@@ -3,6 +3,7 @@ package zktest_test
 import (
 	"testing"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -14,20 +15,14 @@ func TestRequestsAreCounted(t *testing.T) {
 		n := must.Get(server.Requests(t.Context()))(t)
 		return n
 	}
-	if got := count(); got != 0 {
-		t.Errorf("Requests() before any client = %d; want 0", got)
-	}
+	check.Equal(t, count(), 0, "Requests() before any client")
 	conn := connect(t, server)
-	if got := count(); got != 1 {
-		t.Errorf("Requests() after a handshake = %d; want 1", got)
-	}
+	check.Equal(t, count(), 1, "Requests() after a handshake")
 	const reads = 20
 	for range reads {
 		must.Get2(conn.Exists("/"))(t)
 	}
-	if got := count(); got != 1+reads {
-		t.Errorf("Requests() after %d reads = %d; want %d", reads, got, 1+reads)
-	}
+	check.Equal(t, count(), 1+reads, "Requests() after %d reads", reads)
 	must.OK(t, server.Restart(t.Context()))
 }
 
@@ -36,11 +31,7 @@ func TestWatchesAreCounted(t *testing.T) {
 	server := zktest.Run(t)
 	conn := connect(t, server)
 	for i := range 3 {
-		if _, _, _, err := conn.ExistsW("/watched-" + itoa(i)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := server.Watches(t.Context()); err != nil || got != i+1 {
-			t.Errorf("Watches() = %d, %v; want %d", got, err, i+1)
-		}
+		must.OK(t, must.Err(conn.ExistsW("/watched-"+itoa(i))))
+		check.Equal(t, must.Get(server.Watches(t.Context()))(t), i+1, "Watches()")
 	}
 }

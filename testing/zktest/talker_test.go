@@ -55,9 +55,8 @@ func says() {
 
 func (p *talker) expect(t testing.TB, want string) {
 	t.Helper()
-	if got, err := p.lines.ReadString('\n'); got != want+"\n" {
-		t.Fatalf("heard %q, %v; want %q", got, err, want)
-	}
+	got, err := p.lines.ReadString('\n')
+	must.That(t, got == want+"\n", "heard %q, %v; want %q", got, err, want)
 }
 
 func (p *talker) say(t testing.TB, to, word string) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	bench "github.com/docent-go/docent/testing/internal/bench"
 	"github.com/docent-go/docent/testing/internal/peers"
@@ -22,45 +23,33 @@ func TestRun_has_every_scenario(t *testing.T) {
 		bench.InProcess(t.Context(), bench.Gozk), bench.Missing(bench.Curator, peers.ErrMissing),
 	}, bench.Embedded())
 	r := must.Get(b.Run(t.Context()))(t)
-	if err := r.Failures(); err != nil {
-		t.Error(err)
-	}
+	check.OK(t, r.Failures())
 	results := r.Settings[0].Scenarios
 	for i, s := range bench.Scenarios() {
 		got := results[i]
-		if got.Name != s.Name() {
-			t.Fatalf("scenario %d is %s, want %s", i, got.Name, s.Name())
-		}
+		must.Equal(t, got.Name, s.Name(), "scenario %d is", i)
 		for _, name := range []string{bench.Wire, bench.Docent, bench.Gozk} {
 			f := got.Of(name)
 			if s.Kinds()[name] == "" {
-				if f.Contender != "" {
-					t.Errorf("%s: %s takes part", got.Name, name)
-				}
+				check.Equal(t, f.Contender, "", "%s: %s takes part", got.Name, name)
 				continue
 			}
-			if f.P50 <= 0 || f.Rate <= 0 || len(f.RoundsP50) != 2 || f.OfDocent <= 0 {
-				t.Errorf("%s: %s: %+v", got.Name, name, f)
-			}
-			if s.Kinds()[bench.Wire] != "" && f.OfFloor <= 0 {
-				t.Errorf("%s: %s has no ratio to the floor", got.Name, name)
-			}
+			check.That(t, !(f.P50 <= 0) && !(f.Rate <= 0) && len(f.RoundsP50) == 2 && !(f.OfDocent <= 0),
+				"%s: %s: %+v", got.Name, name, f)
+			check.That(t, s.Kinds()[bench.Wire] == "" || !(f.OfFloor <= 0),
+				"%s: %s has no ratio to the floor", got.Name, name)
 			passedOn := name == bench.Docent && strings.HasSuffix(got.Name, "-local") // most acquires send nothing
-			if !strings.HasPrefix(got.Name, "reentry") && !passedOn && f.Requests < 1 || passedOn && f.Requests <= 0 {
-				t.Errorf("%s: %s has made %v requests an operation", got.Name, name, f.Requests)
-			}
+			check.That(t, (strings.HasPrefix(got.Name, "reentry") || passedOn || !(f.Requests < 1)) && (!passedOn || !(f.Requests <= 0)),
+				"%s: %s has made %v requests an operation", got.Name, name, f.Requests)
 		}
 		for _, bar := range got.Bars {
-			if strings.Contains(bar.Bar, bench.Curator) && bar.Judged {
-				t.Errorf("%s: a bar beside Curator, which is missing, is judged: %+v", got.Name, bar)
-			}
+			check.That(t, !strings.Contains(bar.Bar, bench.Curator) || !bar.Judged,
+				"%s: a bar beside Curator, which is missing, is judged: %+v", got.Name, bar)
 		}
 	}
 	text := r.Markdown()
 	for _, want := range []string{"Curator: SKIPPED, NOT MEASURED: not installed", "A quick run", "not judged", "`uncontended`"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report doesn't say %q:\n%s", want, text)
-		}
+		check.That(t, strings.Contains(text, want), "the report doesn't say %q:\n%s", want, text)
 	}
 	data := must.Get(r.JSON())(t)
 	var again bench.Report
@@ -78,9 +67,7 @@ func TestAnAddedRoundTripIsPaidByEachRequest(t *testing.T) {
 	r := must.Get(b.Run(t.Context()))(t)
 	got := time.Duration(r.Settings[0].Scenarios[0].Of(bench.Wire).P50)
 	// A signal may cut the proxy's wait short.
-	if got < rtt*9/10 {
-		t.Errorf("a request takes %v, with %v of round trip added", got, rtt)
-	}
+	check.AtLeast(t, got, rtt*9/10, "a request takes, with %v of round trip added", rtt)
 }
 
 // The drivers that are written in other languages know all loads.
@@ -94,21 +81,15 @@ func TestTheDriversOfOtherLanguagesPlayEveryLoad(t *testing.T) {
 			t.Parallel()
 			located := bench.Located(t.Context(), t.TempDir(), name)
 			if err := located[0].Skip(); err != nil {
-				if !errors.Is(err, peers.ErrMissing) || os.Getenv("ZK_TEST") == "required" {
-					t.Fatal(err)
-				}
+				must.That(t, errors.Is(err, peers.ErrMissing) && os.Getenv("ZK_TEST") != "required", "%v", err)
 				t.Skipf("SKIPPED, NOT TESTED: %v", err)
 			}
 			played := bench.Differing(name)
 			r := must.Get(bench.Smoke(1, played, located, bench.Embedded()).Run(t.Context()))(t)
-			if err := r.Failures(); err != nil {
-				t.Error(err)
-			}
+			check.OK(t, r.Failures())
 			for i, s := range played {
 				f := r.Settings[0].Scenarios[i].Of(name)
-				if s.Kinds()[name] != "" && (f.P50 <= 0 || f.Rate <= 0) {
-					t.Errorf("%s: %+v", s.Name(), f)
-				}
+				check.That(t, s.Kinds()[name] == "" || !(f.P50 <= 0) && !(f.Rate <= 0), "%s: %+v", s.Name(), f)
 			}
 		})
 	}
@@ -117,11 +98,7 @@ func TestTheDriversOfOtherLanguagesPlayEveryLoad(t *testing.T) {
 func TestAContenderThatDiesIsReportedWithItsReason(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	err = bench.Start(t.Context(), self, "-no-such-flag")
-	if err == nil || !strings.Contains(err.Error(), "no-such-flag") {
-		t.Errorf("got %v, want what it wrote to its standard error", err)
-	}
+	check.Says(t, err, "no-such-flag", "got, want what it wrote to its standard error")
 }

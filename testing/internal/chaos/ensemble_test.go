@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -18,9 +19,7 @@ func connect(t testing.TB, addr string) *framework.Client {
 	t.Helper()
 	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		check.Is(t, c.Close(), nil, "close")
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	return c

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -56,9 +57,8 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	} {
 		s := full()
 		c.change(&s)
-		if got := s.vacuity(); len(got) != c.want {
-			t.Errorf("without %s: %q; want %d complaints", c.lacks, got, c.want)
-		}
+		got := s.vacuity()
+		check.That(t, len(got) == c.want, "without %s: %q; want %d complaints", c.lacks, got, c.want)
 	}
 }
 
@@ -71,9 +71,8 @@ func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
 	w.did("looked")
 	w.found("truth", "%s is wrong", "/a")
 	counts, found := b.reports()
-	if counts["looked"] != 2 || !slices.Equal(found, []string{"w1.1: truth: /a is wrong"}) {
-		t.Errorf("the board has %v and %q", counts, found)
-	}
+	check.That(t, counts["looked"] == 2 && slices.Equal(found, []string{"w1.1: truth: /a is wrong"}),
+		"the board has %v and %q", counts, found)
 	if len(b.all()) != 0 {
 		t.Errorf("the history has %v", b.all())
 	}
@@ -111,11 +110,8 @@ func TestTheStoreHeedsFences(t *testing.T) {
 		{"/b", 5, 1, history.Accepted},
 	} {
 		version, outcome := conn.write(c.lock, c.fence)
-		if version != c.version || outcome != c.want {
-			t.Errorf("%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
-		}
+		check.That(t, version == c.version && outcome == c.want,
+			"%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
 	}
-	if got := s.fence("/a"); got != 7 {
-		t.Errorf("fence %d, want 7", got)
-	}
+	check.Equal(t, s.fence("/a"), 7, "fence")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -101,9 +102,7 @@ func (s *summary) judge(t *testing.T, v history.CheckResult) {
 	}
 	n.bad++
 	picture, err := v.Save(resultDir)
-	if err != nil {
-		t.Error(err)
-	}
+	check.OK(t, err)
 	s.violations = append(s.violations, fmt.Sprintf("%s at %s: porcupine says %s: see %s", v.Model.Name, v.Group, v.Result, picture))
 }
 

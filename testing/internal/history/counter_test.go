@@ -11,6 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -20,9 +22,7 @@ import (
 func newCounter(t testing.TB, c *framework.Client, path string) *counter.Counter {
 	t.Helper()
 	n, err := counter.New(c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return n
 }
 
@@ -89,8 +89,7 @@ func TestCounterIsLinearizable(t *testing.T) {
 			t.Fatal(err)
 		}
 		last.Return = clock()
-		if got := history.CheckNumber(append(calls, last), time.Minute); got != porcupine.Ok {
-			t.Errorf("%d calls: %v, want an order", len(calls), got)
-		}
+		check.Equal(t, history.CheckNumber(append(calls, last), time.Minute), porcupine.Ok,
+			"%d calls, want an order", len(calls))
 	}, zkenv.Only("the replies of real servers are not slower", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Standalone))
 }

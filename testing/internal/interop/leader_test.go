@@ -3,10 +3,10 @@ package interop_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
@@ -59,9 +59,7 @@ func takeTurns(t *testing.T, k kind) {
 		t.Parallel()
 		path := pathOf(t)
 		o := contend(t, 10, k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
-		if o.handovers == 0 {
-			t.Error("no library ever followed the other: that was no contest")
-		}
+		check.That(t, o.handovers != 0, "no library ever followed the other: that was no contest")
 		awaitFree(t, newClient(t), path)
 	})
 	t.Run("In order", func(t *testing.T) {
@@ -92,16 +90,12 @@ func TestCuratorSeesOurID(t *testing.T) {
 			mustLock(t, ours)
 			queue := queueUp(t, newClient(t), path, theirs)
 			want := []string{"anna:8080", theirs.name}
-			if got := newActor(t, curator).must(t, "ids", k.foreign, path); !slices.Equal(got, want) {
-				t.Errorf("Curator sees %q, want %q", got, want)
-			}
+			check.Slices(t, newActor(t, curator).must(t, "ids", k.foreign, path), want, "Curator sees")
 			var got []string
 			for _, p := range ours.participants(t) {
 				got = append(got, string(p.Data))
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("docent sees %q, want %q", got, want)
-			}
+			check.Slices(t, got, want, "docent sees")
 			mustUnlock(t, ours)
 			mustGet(t, queue[0], "Curator's term")
 			mustUnlock(t, theirs)
@@ -119,9 +113,8 @@ func TestMixedFormatsAreRefused(t *testing.T) {
 			holder := theirs.foreigner(t, curator, path)
 			mustLock(t, holder)
 			c := newClient(t)
-			if _, err := newCandidate(t, c, path, f, "docent").Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
-				t.Errorf("Campaign beside Curator's %s: %v, want ErrMixed", theirs.name, err)
-			}
+			check.Is(t, must.Err(newCandidate(t, c, path, f, "docent").Campaign(t.Context())), leader.ErrMixed,
+				"Campaign beside Curator's %s", theirs.name)
 			mustUnlock(t, holder)
 			awaitFree(t, c, path)
 		})

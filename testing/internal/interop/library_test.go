@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/peers"
 	"github.com/docent-go/docent/testing/zktest"
@@ -44,9 +45,7 @@ func (l *library) shared(t testing.TB) *driver {
 	if l.driver == nil && l.failure == nil {
 		l.driver, l.failure = l.start()
 	}
-	if l.failure != nil {
-		t.Fatal(l.failure)
-	}
+	must.OK(t, l.failure)
 	return l.driver
 }
 
@@ -56,9 +55,7 @@ func (l *library) own(t testing.TB) *driver {
 	l.require(t)
 	d := must.Get(l.start())(t)
 	t.Cleanup(func() {
-		if err := d.end(); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, d.end())
 	})
 	return d
 }
@@ -85,9 +82,7 @@ func (l *library) require(t testing.TB) {
 	if err == nil {
 		return
 	}
-	if !errors.Is(err, peers.ErrMissing) || os.Getenv("ZK_TEST") == "required" {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, peers.ErrMissing) && os.Getenv("ZK_TEST") != "required", "%v", err)
 	l.mu.Lock()
 	l.skipped++
 	l.mu.Unlock()

@@ -2,13 +2,14 @@ package interop_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -18,9 +19,7 @@ import (
 func newSemaphore(t testing.TB, c *framework.Client, path string, permits int, opts ...semaphore.Option) *semaphore.Semaphore {
 	t.Helper()
 	s, err := semaphore.New(c, path, permits, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -29,26 +28,20 @@ func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
 	defer cancel()
 	l, err := s.Acquire(ctx, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return l
 }
 
 func mustRelease(t testing.TB, l *lease.Lease) {
 	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Release(t.Context()))
 }
 
 // acquires reports whether Curator gets n permits of a semaphore within the limit.
 func (a *actor) acquires(t testing.TB, path, permits string, n int, limit time.Duration) bool {
 	t.Helper()
 	_, ok, err := a.do("acquire", path, permits, strconv.Itoa(n), strconv.FormatInt(limit.Milliseconds(), 10)).wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return ok
 }
 
@@ -59,19 +52,13 @@ func TestCuratorSemaphoreCounts(t *testing.T) {
 	java, path := newActor(t, curator), pathOf(t)
 	s := newSemaphore(t, newClient(t), path, 3)
 	ours := mustAcquire(t, s, 2)
-	if java.acquires(t, path, permits, 2, wrongGrant) {
-		t.Fatal("Curator got two permits of three beside docent's two")
-	}
-	if !java.acquires(t, path, permits, 1, generous) {
-		t.Fatal("Curator did not get the third permit")
-	}
-	if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
-		t.Errorf("docent's fourth permit of three: %v, want ErrHeld", err)
-	}
+	must.That(t, !java.acquires(t, path, permits, 2, wrongGrant),
+		"Curator got two permits of three beside docent's two")
+	must.That(t, java.acquires(t, path, permits, 1, generous), "Curator did not get the third permit")
+	check.Is(t, must.Err(s.TryAcquire(t.Context(), 1)), lease.ErrHeld, "docent's fourth permit of three")
 	found, err := s.Participants(t.Context())
-	if err != nil || len(found) != 3 || !found[2].Holder {
-		t.Errorf("participants %+v, %v; want three holders", found, err)
-	}
+	check.That(t, err == nil && len(found) == 3 && found[2].Holder,
+		"participants %+v, %v; want three holders", found, err)
 	mustRelease(t, ours)
 	java.must(t, "release", path)
 	mustRelease(t, mustAcquire(t, s, 3))
@@ -115,9 +102,7 @@ func TestCuratorSemaphoreTakesTurns(t *testing.T) {
 				<-time.After(time.Millisecond)
 				inUse.RUnlock()
 				oracle.Leave(l)
-				if err := l.Release(t.Context()); err != nil {
-					t.Errorf("Release: %v", err)
-				}
+				check.Is(t, l.Release(t.Context()), nil, "Release")
 			}
 		})
 	}
@@ -133,9 +118,7 @@ func TestCuratorsSharedCount(t *testing.T) {
 	java.must(t, "count", at, "1")
 	s := newSemaphore(t, newClient(t), path, 9, semaphore.WithPermitsAt(at))
 	ours := mustAcquire(t, s, 1)
-	if java.acquires(t, path, at, 1, wrongGrant) {
-		t.Fatal("Curator got a second permit of one")
-	}
+	must.That(t, !java.acquires(t, path, at, 1, wrongGrant), "Curator got a second permit of one")
 	waiting := make(chan error, 1)
 	go func() {
 		l, err := s.Acquire(t.Context(), 2)
@@ -147,21 +130,14 @@ func TestCuratorsSharedCount(t *testing.T) {
 	java.must(t, "count", at, "2") // three, which wakes the contender
 	select {
 	case err := <-waiting:
-		if err != nil {
-			t.Error(err)
-		}
+		check.OK(t, err)
 	case <-time.After(generous):
 		t.Fatal("more permits woke no contender")
 	}
 	mustRelease(t, ours)
 	n, err := counter.New(newClient(t), at, counter.WithInt32())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err := n.Add(t.Context(), 1); err != nil || v != 4 {
-		t.Errorf("docent counts to %d, %v; want 4", v, err)
-	}
-	if got := java.must(t, "count", at, "0"); got[0] != "4" {
-		t.Errorf("Curator counts to %s, want 4", got[0])
-	}
+	must.OK(t, err)
+	check.Equal(t, must.Get(n.Add(t.Context(), 1))(t), 4, "docent counts to")
+	got := java.must(t, "count", at, "0")
+	check.That(t, got[0] == "4", "Curator counts to %s, want 4", got[0])
 }

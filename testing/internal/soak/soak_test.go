@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -26,9 +27,7 @@ func TestSoak(t *testing.T) {
 	length := defaultLength
 	if text := os.Getenv("SOAK_SECONDS"); text != "" {
 		seconds, err := strconv.Atoi(text)
-		if err != nil || seconds < 1 {
-			t.Fatalf("SOAK_SECONDS=%s: must be a number of seconds, at least 1", text)
-		}
+		must.That(t, err == nil && seconds >= 1, "SOAK_SECONDS=%s: must be a number of seconds, at least 1", text)
 		length = time.Duration(seconds) * time.Second
 	}
 	s := open(t)
@@ -39,15 +38,12 @@ func TestSoak(t *testing.T) {
 	defer wg.Wait()
 	wg.Go(func() { work(ctx, s.client, &operations) })
 	wg.Go(func() {
-		if err := s.disturb(ctx, faultEach, func() { faults.Add(1) }); err != nil {
-			t.Errorf("fault: %v", err)
-		}
+		check.Is(t, s.disturb(ctx, faultEach, func() { faults.Add(1) }), nil, "fault")
 	})
 	samples := watch(ctx, &operations, &faults)
 	write(t, samples)
-	if len(samples) < fewest {
-		t.Fatalf("%d samples in %v: too few to judge, want at least %d", len(samples), length, fewest)
-	}
+	must.That(t, len(samples) >= fewest,
+		"%d samples in %v: too few to judge, want at least %d", len(samples), length, fewest)
 	last := samples[len(samples)-1]
 	t.Logf("%v: %d operations, %d faults, at the end %d goroutines, %d KiB of heap, %d descriptors",
 		length, last.operations, last.faults, last.goroutines, last.heap>>10, last.descriptors)
@@ -92,9 +88,7 @@ func open(t *testing.T) *scene {
 		framework.WithSessionTimeout(sessionTimeout), framework.WithAuth("digest", []byte("soak:first"))))(t)
 	t.Cleanup(func() {
 		zktest.Eventually(t, 30*time.Second, "the end of all background deletions", func() bool { return c.PendingDeletes() == 0 })
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		check.Is(t, c.Close(), nil, "close")
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	s.client = c
