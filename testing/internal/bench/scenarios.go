@@ -96,7 +96,7 @@ func scenarios() []scenario {
 			floor: "children",
 		},
 	}
-	return slices.Concat(all, contended(), caches(), memory())
+	return slices.Concat(all, contended(), shared(), caches(), memory())
 }
 
 // contended returns the scenarios in which workers of one process want one lock.
@@ -139,6 +139,24 @@ func contended() []scenario {
 			lacks: "kazoo's ReadLock also waits for writers that stand behind it, so it deadlocks with its WriteLock under this load",
 			floor: "create, children, delete by 16 workers",
 			bars:  []bar{rateAtLeast(curator, 1.5)},
+		},
+	}
+}
+
+// shared returns the scenarios of a number and of permits that clients share.
+func shared() []scenario {
+	kinds := map[string]string{docent: "counter", curator: "counter"}
+	return []scenario{
+		{
+			name: "counter-16", title: "16 workers of one process add to one counter", load: "shared", workers: 16, ops: 3000, byRate: true,
+			kinds: kinds, lacks: "go-zookeeper has no counter, and a thread of kazoo's retries alone",
+			bars: []bar{rateAtLeast(curator, 8)},
+		},
+		{
+			name: "permits-2", title: "two sessions acquire 2 of 2 permits at the same time", load: "pair", workers: 2, ops: 20, byRate: true,
+			kinds: map[string]string{docent: "permits", curator: "permits"},
+			lacks: "kazoo's Semaphore acquires one permit at a time, and go-zookeeper has none",
+			bars:  []bar{rateAtLeast(curator, 2)},
 		},
 	}
 }

@@ -19,7 +19,8 @@
 // # The loads
 //
 // A lock object belongs to one worker, a goroutine or thread, and the kind says which
-// recipe it is.
+// recipe it is. A lock of the kind "counter" is an addition, whose release does nothing. One of the
+// kind "permits" is all of 2 permits.
 //
 //	sequence   one worker acquires and releases one lock, OPS times; a sample is both together
 //	reentry    the same while it holds the lock already; a sample is the mean of a batch
@@ -32,6 +33,8 @@
 //	           released, and each releases as soon as it holds. A sample lies between two grants
 //	hold       one worker acquires WORKERS locks on as many paths, releases them after "go"
 //	refused    the first session holds, the second one tries OPS times, in vain
+//	pair       OPS times both sessions acquire and release at the same time, each for a second at the
+//	           most. A sample is the time until both have released or withdrawn
 //
 // PATH of the following loads has WORKERS znodes below it.
 //

@@ -8,12 +8,17 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/semaphore"
 )
 
 // multiSize is how many members a multi-lock has.
 const multiSize = 10
+
+// permits is how many permits a semaphore has.
+const permits = 2
 
 // localHandoffs is how often in a row a mutex goes from goroutine to goroutine.
 const localHandoffs = 100
@@ -67,7 +72,8 @@ func (l *locals) of(c *framework.Client, path string) (lock.Locker, error) {
 func (s docentSession) Close() error { return s.client.Close() }
 
 // Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner),
-// mutex-local (with local hand-off), read, write, semaphore, multi and leader.
+// mutex-local (with local hand-off), read, write, semaphore, multi, leader, counter and
+// permits.
 func (s docentSession) Lock(kind, path string) (Lock, error) {
 	locker, err := s.locker(kind, path)
 	if err != nil {
@@ -100,6 +106,12 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 	case "leader":
 		election, err := leader.New(s.client, path)
 		return candidate{election}, err
+	case "counter":
+		n, err := counter.New(s.client, path)
+		return adder{n}, err
+	case "permits":
+		all, err := semaphore.New(s.client, path, permits)
+		return permitsLock{all}, err
 	case "multi":
 		var members []lock.Locker
 		for i := range multiSize {
@@ -122,6 +134,25 @@ func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Cam
 
 func (c candidate) TryLock(context.Context) (*lock.Lease, error) { return nil, errors.ErrUnsupported }
 
+// An adder is a counter as a lock: to acquire it is to add.
+type adder struct{ *counter.Counter }
+
+func (a adder) Lock(ctx context.Context) (*lock.Lease, error) {
+	_, err := a.Add(ctx, 1)
+	return nil, err
+}
+
+func (a adder) TryLock(context.Context) (*lock.Lease, error) { return nil, errors.ErrUnsupported }
+
+// A permitsLock is a semaphore as a lock of all its permits.
+type permitsLock struct{ *semaphore.Semaphore }
+
+func (p permitsLock) Lock(ctx context.Context) (*lock.Lease, error) { return p.Acquire(ctx, permits) }
+
+func (p permitsLock) TryLock(ctx context.Context) (*lock.Lease, error) {
+	return p.TryAcquire(ctx, permits)
+}
+
 // A docentLock keeps the leases that its worker has, the latest last.
 type docentLock struct {
 	locker lock.Locker
@@ -143,6 +174,9 @@ func (l *docentLock) Release(ctx context.Context) error {
 	last := len(l.leases) - 1
 	lease := l.leases[last]
 	l.leases = l.leases[:last]
+	if lease == nil { // of an addition
+		return nil
+	}
 	return lease.Release(ctx)
 }
 

@@ -2,6 +2,7 @@ package contender
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -37,7 +38,7 @@ type stage struct {
 func (s *stage) play(ctx context.Context, p plan) (result, error) {
 	loads := map[string]func(context.Context, plan) (result, error){
 		"sequence": s.workers, "paths": s.workers, "shared": s.workers, "mix": s.workers,
-		"reentry": s.reentry, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused,
+		"reentry": s.reentry, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
 		"fill": s.fill, "change": s.change, "cached": s.cached,
 	}
 	load := loads[p.load]
@@ -189,6 +190,35 @@ func (s *stage) refused(ctx context.Context, p plan) (result, error) {
 	elapsed := time.Since(start)
 	r := result{elapsed, p.ops, samples, mallocs() - before}
 	return r, holder.Release(ctx)
+}
+
+// pairLimit is how long a session waits in the load "pair".
+const pairLimit = time.Second
+
+// pair has both sessions acquire at the same time. A session that can't withdraws after a second.
+func (s *stage) pair(ctx context.Context, p plan) (result, error) {
+	samples := make([]time.Duration, p.ops)
+	before, start := mallocs(), time.Now()
+	for i := range samples {
+		begun := time.Now()
+		err := together(len(s.sessions), func(side int) error {
+			l, err := s.sessions[side].Lock(p.kind, fmt.Sprintf("%s/%d", p.path, i))
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(ctx, pairLimit)
+			defer cancel()
+			if err := l.Acquire(ctx); err != nil {
+				return err
+			}
+			return l.Release(ctx)
+		})
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return result{}, err
+		}
+		samples[i] = time.Since(begun)
+	}
+	return result{time.Since(start), p.ops, samples, mallocs() - before}, nil
 }
 
 // sinceLast turns moments into the intervals between them, the first one from start.

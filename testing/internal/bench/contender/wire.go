@@ -56,7 +56,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 	case "multi":
 		return &multi{conn: s.conn, path: path}, nil
 	case "semaphore":
-		return &semaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}, nil
+		return &wireSemaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}, nil
 	default:
 		return nil, errKind(kind)
 	}
@@ -197,21 +197,21 @@ func (l *multi) Release(context.Context) error {
 
 func (l *multi) Refused(context.Context) error { return errNotOffered }
 
-// A semaphore makes a znode of a lock and one of a lease, and removes both at once:
+// A wireSemaphore makes a znode of a lock and one of a lease, and removes both at once:
 // three round trips on the way.
-type semaphore struct{ lock, lease wireLock }
+type wireSemaphore struct{ lock, lease wireLock }
 
-func (l *semaphore) Acquire(ctx context.Context) error {
+func (l *wireSemaphore) Acquire(ctx context.Context) error {
 	if err := l.lock.Acquire(ctx); err != nil {
 		return err
 	}
 	return l.lease.Acquire(ctx)
 }
 
-func (l *semaphore) Release(ctx context.Context) error {
+func (l *wireSemaphore) Release(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- l.lock.Release(ctx) }()
 	return errors.Join(l.lease.Release(ctx), <-done)
 }
 
-func (l *semaphore) Refused(context.Context) error { return errNotOffered }
+func (l *wireSemaphore) Refused(context.Context) error { return errNotOffered }

@@ -5,6 +5,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
@@ -19,6 +20,7 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
@@ -27,6 +29,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.RetryNTimes;
 
 /**
@@ -36,6 +40,8 @@ import org.apache.curator.retry.RetryNTimes;
 public final class BenchDriver {
     private static final int REENTRY_BATCH = 1000;
     private static final int MULTI_SIZE = 10;
+    private static final int PERMITS = 2;
+    private static final int PAIR_LIMIT_MS = 1000;
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private static final BlockingQueue<String> LINES = new LinkedBlockingQueue<>();
     private static final CuratorFramework[] SESSIONS = new CuratorFramework[2];
@@ -132,6 +138,8 @@ public final class BenchDriver {
                 return hold(p);
             case "refused":
                 return refused(p);
+            case "pair":
+                return pair(p);
             case "fill":
                 return fill(p);
             case "change":
@@ -177,6 +185,66 @@ public final class BenchDriver {
         }
     }
 
+    /** A counter as a lock: to acquire it is to add, again and again at once until that succeeds. */
+    private static final class Adder implements InterProcessLock {
+        private final DistributedAtomicLong counter;
+
+        Adder(CuratorFramework client, String path) {
+            counter = new DistributedAtomicLong(client, path, new RetryNTimes(Integer.MAX_VALUE, 0));
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            if (!counter.increment().succeeded()) {
+                throw new IllegalStateException("not incremented");
+            }
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void release() {}
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return false;
+        }
+    }
+
+    /** A semaphore as a lock of all its permits. */
+    private static final class PermitsLock implements InterProcessLock {
+        private final InterProcessSemaphoreV2 semaphore;
+        private Collection<Lease> leases;
+
+        PermitsLock(CuratorFramework client, String path) {
+            semaphore = new InterProcessSemaphoreV2(client, path, PERMITS);
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            leases = semaphore.acquire(PERMITS);
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            leases = semaphore.acquire(PERMITS, time, unit);
+            return leases != null;
+        }
+
+        @Override
+        public void release() {
+            semaphore.returnAll(leases);
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return leases != null;
+        }
+    }
+
     private static InterProcessLock lock(int session, String kind, String path) {
         CuratorFramework client = SESSIONS[session];
         switch (kind) {
@@ -190,6 +258,10 @@ public final class BenchDriver {
                 return new InterProcessSemaphoreMutex(client, path);
             case "leader":
                 return new LatchLock(client, path);
+            case "counter":
+                return new Adder(client, path);
+            case "permits":
+                return new PermitsLock(client, path);
             case "multi":
                 return new InterProcessMultiLock(
                         client,
@@ -360,6 +432,24 @@ public final class BenchDriver {
         String answer = answer(System.nanoTime() - start, p.ops, samples);
         holder.release();
         return answer;
+    }
+
+    /** Has both sessions acquire at the same time. A session that can't withdraws after a second. */
+    private static String pair(Plan p) throws Exception {
+        long[] samples = new long[p.ops];
+        long start = System.nanoTime();
+        for (int i = 0; i < p.ops; i++) {
+            String path = p.path + "/" + i;
+            long begun = System.nanoTime();
+            together(SESSIONS.length, side -> {
+                InterProcessLock l = lock(side, p.kind, path);
+                if (l.acquire(PAIR_LIMIT_MS, TimeUnit.MILLISECONDS)) {
+                    l.release();
+                }
+            });
+            samples[i] = System.nanoTime() - begun;
+        }
+        return answer(System.nanoTime() - start, p.ops, samples);
     }
 
     /** Returns a filled cache of a tree with as many znodes below its path as the plan has workers. */
