@@ -29,8 +29,9 @@ func (x *registrant) checkList(what string, stale bool, list []instance) {
 // registered as it was last updated, no instance but the clients' is, and all lists show the same.
 func (x *registrant) checkEnd() {
 	limit := time.Now().Add(2*x.w.settling() + 30*time.Second)
-	for problem := ""; ; {
-		if problem = x.problem(); problem == "" {
+	for {
+		problem := x.problem()
+		if problem == "" {
 			x.w.count("discovery at the end", 1)
 			return
 		}
