@@ -2,7 +2,6 @@ package fragments_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -53,12 +52,7 @@ func TestTestingPage_faults(t *testing.T) {
 	})
 }
 
-func TestMain(m *testing.M) {
-	// Package net makes its resolver at the first look-up. One that is made in a bubble ends the process
-	// when it is used outside.
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), "localhost")
-	zktest.Main(m)
-}
+func TestMain(m *testing.M) { zktest.Main(m) }
 
 func TestAccountLock(t *testing.T) {
 	locktest.Run(t, func(t testing.TB, c *framework.Client, path string) lock.Locker {
