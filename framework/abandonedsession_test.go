@@ -17,7 +17,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -60,7 +59,9 @@ func newAbandonedSession(t *testing.T, srv *zkserver.Server, opts ...framework.O
 	await(t, h.Lost(), "loss")
 	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline)
 	synctest.Wait()
-	must.That(t, g.exists(), "the server has expired the session already")
+	if !g.exists() {
+		t.Fatal("the server has expired the session already")
+	}
 	g.dials.Store(0)
 	return g
 }
@@ -95,8 +96,9 @@ func (g *abandonedSession) existsForMargin(t *testing.T, within time.Duration) {
 	start := time.Now()
 	<-time.After(leaseMargin - time.Millisecond)
 	g.ends(t, within+time.Millisecond)
-	check.AtLeast(t, time.Since(start), leaseMargin,
-		"the session ended after, before the lease margin of %v", leaseMargin)
+	if took := time.Since(start); took < leaseMargin {
+		t.Errorf("the session ended after %v, before the lease margin of %v", took, leaseMargin)
+	}
 }
 
 // ends fails the test unless the session ends at the server within the limit.
@@ -104,8 +106,12 @@ func (g *abandonedSession) ends(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()
 	zktest.Eventually(t, patience, "the session has ended at the server", func() bool { return !g.exists() })
-	check.AtMost(t, time.Since(start), within, "the session ended after")
-	check.That(t, !slices.Contains(g.srv.Paths(), "/locks/node"), "its ephemeral znode stands")
+	if took := time.Since(start); took > within {
+		t.Errorf("the session ended after %v, want at most %v", took, within)
+	}
+	if slices.Contains(g.srv.Paths(), "/locks/node") {
+		t.Error("its ephemeral znode stands")
+	}
 }
 
 func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
@@ -172,7 +178,9 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 			g.refuse.Store(1) // the client's own dial is under way already
 			g.heal()
 			g.existsForMargin(t, time.Second)
-			check.Equal(t, g.dials.Load(), 2, "dials, want one that failed and one more")
+			if n := g.dials.Load(); n != 2 {
+				t.Errorf("%d dials, want one that failed and one more", n)
+			}
 		})
 	})
 }
@@ -193,7 +201,9 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		}
 		n := g.dials.Load()
 		<-time.After(time.Minute)
-		check.Equal(t, g.dials.Load()-n, 0, "dials since")
+		if late := g.dials.Load() - n; late != 0 {
+			t.Errorf("%d dials since", late)
+		}
 		lines := logs.FilterMessage("cannot close the session that was given up")
 		if warned := lines.FilterLevelExact(zap.WarnLevel).Len(); lines.Len() < 3 || warned != 1 {
 			t.Errorf("%d lines in the log, %d of them warnings, want one per attempt and a warning for the last", lines.Len(), warned)
@@ -201,7 +211,9 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		for _, line := range logs.All() {
 			text := fmt.Sprint(line.Message, line.ContextMap())
 			for _, shown := range []string{string(g.secret), fmt.Sprint(g.secret), hex.EncodeToString(g.secret)} {
-				check.That(t, !strings.Contains(text, shown), "the log has the session's password: %s", text)
+				if strings.Contains(text, shown) {
+					t.Errorf("the log has the session's password: %s", text)
+				}
 			}
 		}
 	})
@@ -225,8 +237,9 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 				closes++
 			}
 		}
-		check.That(t, handshakes == 1 && closes == 0,
-			"%d handshakes and %d closes, want one handshake", handshakes, closes)
+		if handshakes != 1 || closes != 0 {
+			t.Errorf("%d handshakes and %d closes, want one handshake", handshakes, closes)
+		}
 	})
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
@@ -238,8 +251,9 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 		must.OK(t, c.AwaitConnected(t.Context()))
 		<-time.After(time.Minute)
 		for _, rq := range proxy.Requests() {
-			check.That(t, (rq.Op != fault.Connect || rq.Session == 0) && rq.Op != fault.CloseSession,
-				"%v of session %#x, although the server had said that it expired", rq.Op, rq.Session)
+			if rq.Op == fault.Connect && rq.Session != 0 || rq.Op == fault.CloseSession {
+				t.Errorf("%v of session %#x, although the server had said that it expired", rq.Op, rq.Session)
+			}
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -49,7 +48,9 @@ func reads(t *testing.T, c *framework.Client, paths ...string) (readable []strin
 // wantReads fails the test unless c can read exactly the paths wanted of /old, /new and /bob.
 func wantReads(t *testing.T, when string, c *framework.Client, want ...string) {
 	t.Helper()
-	check.Slices(t, reads(t, c, "/old", "/new", "/bob"), want, "%s: it can read", when)
+	if got := reads(t, c, "/old", "/new", "/bob"); !slices.Equal(got, want) {
+		t.Errorf("%s: it can read %q, want %q", when, got, want)
+	}
 }
 
 // protect creates the znodes of [wantReads] by c.
@@ -73,9 +74,13 @@ func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		wantReads(t, "on the next connection", c, "/new", "/bob")
 		await(t, cut.Hit(), "the cut")
-		check.Equal(t, proxy.Count(fault.SetAuth), 2, "credentials presented")
+		if n := proxy.Count(fault.SetAuth); n != 2 {
+			t.Errorf("%d credentials presented, want 2", n)
+		}
 	}
-	check.Equal(t, c.Session().ID, id, "it has another session")
+	if c.Session().ID != id {
+		t.Error("it has another session")
+	}
 }
 
 func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
@@ -105,8 +110,9 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 	for range 2 {
 		err := c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed))
 		wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
-		check.That(t, !strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed),
-			"the error shows the credential: %v", err)
+		if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) {
+			t.Errorf("the error shows the credential: %v", err)
+		}
 		zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
 		must.OK(t, c.AwaitConnected(within(t, patience)))
 		wantReads(t, "after a refusal", c, "/old")
@@ -114,11 +120,15 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 	proxy.ResetRequests()
 	proxy.Cut()
 	wantReads(t, "on the next connection", c, "/old")
-	check.Equal(t, proxy.Count(fault.SetAuth), 1, "credentials presented")
-	err := h.Err()
-	check.That(t, err == nil && c.Session().ID == id, "session %#x, want %#x: %v", c.Session().ID, id, err)
-	check.That(t, !slices.Contains(seen.states(), framework.AuthFailed),
-		"states %v, want no AuthFailed", seen.states())
+	if n := proxy.Count(fault.SetAuth); n != 1 {
+		t.Errorf("%d credentials presented, want 1", n)
+	}
+	if err := h.Err(); err != nil || c.Session().ID != id {
+		t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
+	}
+	if slices.Contains(seen.states(), framework.AuthFailed) {
+		t.Errorf("states %v, want no AuthFailed", seen.states())
+	}
 }
 
 func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
@@ -156,9 +166,13 @@ func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {
 		sleep(time.Second)
 		proxy.ResetRequests()
 		srv.Accept()
-		must.OK(t, <-added)
+		if err := <-added; err != nil {
+			t.Fatal(err)
+		}
 		wantReads(t, "once it is connected", c, "/new")
-		check.Equal(t, proxy.Count(fault.SetAuth), 1, "credentials presented")
+		if n := proxy.Count(fault.SetAuth); n != 1 {
+			t.Errorf("%d credentials presented, want 1", n)
+		}
 	})
 }
 
@@ -171,15 +185,20 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 		sleep(time.Minute) // pauses take seconds by now
 		start := time.Now()
 		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(renewed)), framework.ErrAuthFailed)
-		check.AtMost(t, time.Since(start), 0, "it was tried after")
+		if took := time.Since(start); took > 0 {
+			t.Errorf("it was tried after %v", took)
+		}
 		refusing.Remove()
 		must.OK(t, c.AddAuth(t.Context(), "digest", digest("4nother")))
-		took := time.Since(start)
-		check.That(t, took <= 0 && c.State() == connected, "%v after %v", c.State(), took)
+		if took := time.Since(start); took > 0 || c.State() != connected {
+			t.Errorf("%v after %v", c.State(), took)
+		}
 		protect(t, c)
 		mustCreate(t, c, "/another", "", onlyFor(user, "4nother"))
 		wantReads(t, "with the last", c)
-		check.OK(t, must.Err(c.Get(t.Context(), "/another")))
+		if _, _, err := c.Get(t.Context(), "/another"); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -190,7 +209,9 @@ func TestAddAuth_reports_a_refused_client(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithAuth("nosuchscheme", digest(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(renewed)), framework.ErrAuthFailed)
-		check.Equal(t, c.State(), framework.AuthFailed, "state")
+		if c.State() != framework.AuthFailed {
+			t.Errorf("state %v", c.State())
+		}
 	})
 }
 
@@ -228,8 +249,12 @@ func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
 		wantErr(t, "a credential that is too long", c.AddAuth(t.Context(), "digest", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge)
-		check.Says(t, c.AddAuth(t.Context(), "", digest(secret)), "scheme must not be empty", "no scheme")
-		check.Equal(t, proxy.Count(fault.SetAuth), 0, "credentials presented")
+		if err := c.AddAuth(t.Context(), "", digest(secret)); err == nil || !strings.Contains(err.Error(), "scheme must not be empty") {
+			t.Errorf("no scheme: %v", err)
+		}
+		if n := proxy.Count(fault.SetAuth); n != 0 {
+			t.Errorf("%d credentials presented", n)
+		}
 		must.OK(t, c.Close())
 		wantErr(t, "a closed client", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrClosed)
 	})
@@ -246,6 +271,8 @@ func TestAddAuth_of_a_token_replaces_the_earlier_one(t *testing.T) {
 		proxy.ResetRequests()
 		srv.Cut()
 		sleep(time.Second)
-		check.Equal(t, proxy.Count(fault.SetAuth), 2, "credentials presented")
+		if n := proxy.Count(fault.SetAuth); n != 2 {
+			t.Errorf("%d credentials presented, want 2", n)
+		}
 	})
 }

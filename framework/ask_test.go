@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -57,7 +56,9 @@ func TestWhoAmI(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr(), framework.WithAuth("digest", []byte(user+":"+secret)))
 	ids := must.Get(c.WhoAmI(t.Context()))(t)
 	for _, want := range []framework.Identity{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: user}} {
-		check.That(t, slices.Contains(ids, want), "identities %v, want %v among them", ids, want)
+		if !slices.Contains(ids, want) {
+			t.Errorf("identities %v, want %v among them", ids, want)
+		}
 	}
 }
 
@@ -88,7 +89,9 @@ func TestEphemerals(t *testing.T) {
 		"/none": {},
 	} {
 		got, err := c.Ephemerals(t.Context(), path)
-		check.That(t, err == nil && slices.Equal(got, want), "below %s: %v, %v, want %v", path, got, err, want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("below %s: %v, %v, want %v", path, got, err, want)
+		}
 	}
 	_, err := c.Ephemerals(t.Context(), "a")
 	wantErr(t, "a bad path", err, framework.ErrInvalidPath)
@@ -104,11 +107,14 @@ func TestAnOldServerIsAskedOnce(t *testing.T) {
 			_, err = c.Ephemerals(t.Context(), "/")
 			wantErr(t, "Ephemerals", err, framework.ErrUnsupported)
 		}
-		n := old.asked.Load()
-		check.That(t, n == 2, "the server was asked %d times, want once for each", n)
+		if n := old.asked.Load(); n != 2 {
+			t.Errorf("the server was asked %d times, want once for each", n)
+		}
 		<-time.After(time.Hour) // a newer one may have taken its place
 		old.renewed.Store(true)
-		check.OK(t, must.Err(c.WhoAmI(t.Context())))
+		if _, err := c.WhoAmI(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -117,14 +123,20 @@ func TestReady_asks_a_quorum(t *testing.T) {
 		c := virtual(t, srv)
 		before := srv.Frontend(0).Zxid()
 		must.OK(t, c.Ready(t.Context()))
-		check.Equal(t, srv.Frontend(0).Zxid()-before, 1, "transactions, want one")
+		if n := srv.Frontend(0).Zxid() - before; n != 1 {
+			t.Errorf("%d transactions, want one", n)
+		}
 		srv.Frontend(0).Isolate() // it goes on to answer reads
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		must.Is(t, must.Err(c.Children(ctx, "/")), nil, "a read")
+		if _, _, err := c.Children(ctx, "/"); err != nil {
+			t.Fatalf("a read: %v", err)
+		}
 		wantErr(t, "cut off from the quorum", c.Ready(ctx), context.DeadlineExceeded, framework.ErrUnknownOutcome)
 		srv.Frontend(0).Heal()
-		check.Is(t, c.Ready(t.Context()), nil, "healed")
+		if err := c.Ready(t.Context()); err != nil {
+			t.Errorf("healed: %v", err)
+		}
 	})
 }
 
@@ -137,11 +149,17 @@ func TestReady_does_not_wait_for_a_connection(t *testing.T) {
 		start := time.Now()
 		err := c.Ready(t.Context())
 		wantErr(t, "without a connection", err, framework.ErrNotConnected)
-		check.Equal(t, time.Since(start), 0, "it took")
-		check.That(t, err == nil || strings.Contains(err.Error(), "Suspended"), "%v: no word of the state", err)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if err != nil && !strings.Contains(err.Error(), "Suspended") {
+			t.Errorf("%v: no word of the state", err)
+		}
 		srv.Accept()
 		must.OK(t, c.AwaitConnected(t.Context()))
-		check.OK(t, c.Ready(t.Context()))
+		if err := c.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
 		c.Close()
 		wantErr(t, "closed", c.Ready(t.Context()), framework.ErrClosed)
 	})
@@ -159,7 +177,9 @@ func TestClose_ends_questions(t *testing.T) {
 		}()
 		synctest.Wait()
 		c.Close()
-		check.Is(t, <-asked, framework.ErrClosed, "asked")
+		if err := <-asked; !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("%v, want %v", err, framework.ErrClosed)
+		}
 		srv.Thaw()
 	})
 }
@@ -189,7 +209,9 @@ func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		reads, faults := c.GetEach(late{ctx, func() bool { return asked.Hits() == 2 }, cancel}, "/a", "/none")
-		must.That(t, ctx.Err() != nil, "the context has not ended: the test shows nothing")
+		if ctx.Err() == nil {
+			t.Fatal("the context has not ended: the test shows nothing")
+		}
 		if faults[0] != nil || string(reads[0].Data) != "data" || !errors.Is(faults[1], framework.ErrNoNode) {
 			t.Errorf("%q, errors %v; want the data, and ErrNoNode of the other", reads[0].Data, faults)
 		}

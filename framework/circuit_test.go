@@ -1,12 +1,12 @@
 package framework_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -27,11 +27,15 @@ func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
 		zktest.Eventually(t, patience, "it reconnects", func() bool { return len(all.states()) >= 2+2*(i+1) })
 	}
 	folded.await(t, connected, suspended, connected)
-	check.Equal(t, len(all.states()), 2+2*flaps, "changes without the circuit")
+	if n := len(all.states()); n != 2+2*flaps {
+		t.Errorf("%d changes without the circuit, want %d", n, 2+2*flaps)
+	}
 	must.OK(t, c.Close())
 	folded.await(t, connected, suspended, connected, closed)
 	for i, change := range folded.list() {
-		check.That(t, i <= 0 || change.From == folded.list()[i-1].To, "change %d is %v", i, change)
+		if i > 0 && change.From != folded.list()[i-1].To {
+			t.Errorf("change %d is %v", i, change)
+		}
 	}
 }
 
@@ -48,7 +52,9 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 		folded.await(t, connected, suspended, lost)
 		srv.Accept()
 		folded.await(t, connected, suspended, lost, connected)
-		check.Slices(t, removed.states(), []framework.State{connected}, "the removed listener saw")
+		if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
+			t.Errorf("the removed listener saw %v", got)
+		}
 	})
 }
 
@@ -61,8 +67,9 @@ func TestCircuitBreaking_without_waits(t *testing.T) {
 	proxy.Cut()
 	folded.await(t, connected, suspended, connected)
 	_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
-	check.That(t, err != nil && strings.Contains(err.Error(), "wait") && strings.Contains(err.Error(), "state listener: must not be nil"),
-		"an invalid policy and no listener: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "wait") || !strings.Contains(err.Error(), "state listener: must not be nil") {
+		t.Errorf("an invalid policy and no listener: %v", err)
+	}
 }
 
 // As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
@@ -87,7 +94,9 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 					<-time.After(time.Second)
 				}
 				<-time.After(time.Minute)
-				must.Equal(t, len(all.states()), 2+2*flaps, "states %v, want %d flaps", all.states(), flaps)
+				if n := len(all.states()); n != 2+2*flaps {
+					t.Fatalf("states %v, want %d flaps", all.states(), flaps)
+				}
 				folded.await(t, tc.want...)
 			})
 		})

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -31,8 +30,12 @@ func TestCloseEndsTheSessionAndItsEphemeralsAtOnce(t *testing.T) {
 	observer := connect(t, server.Addr())
 	node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
 	must.OK(t, c.Close())
-	check.Equal(t, must.Second(observer.Exists(t.Context(), node))(t), false, "%s exists after Close", node)
-	check.Is(t, c.Close(), nil, "second Close")
+	if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
+		t.Errorf("%s exists after Close (%v)", node, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
 }
 
 func TestCloseFromAListenerReturns(t *testing.T) {
@@ -90,10 +93,16 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 				wg.Go(func() { _, _ = c.Create(t.Context(), "/x/y", nil, framework.TTL(time.Second)) })
 			}
 			start := time.Now()
-			check.OK(t, c.Close())
-			check.AtMost(t, time.Since(start), closeLimit, "Close took")
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(start); took > closeLimit {
+				t.Errorf("Close took %v, want at most %v", took, closeLimit)
+			}
 			wg.Wait()
-			check.OK(t, errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())))
+			if err := errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -122,8 +131,9 @@ func TestConnectingAndClosingOverAndOverDoesNotGrow(t *testing.T) {
 	zktest.Eventually(t, patience, "goroutines and sockets are as before", func() bool {
 		return runtime.NumGoroutine() <= goroutines && sockets(t) <= open
 	})
-	growth := int64(heap()) - int64(size)
-	check.That(t, growth <= 1<<20, "the heap grew by %d bytes over %d cycles", growth, cycles)
+	if growth := int64(heap()) - int64(size); growth > 1<<20 {
+		t.Errorf("the heap grew by %d bytes over %d cycles", growth, cycles)
+	}
 	t.Logf("after %d cycles: %d goroutines (%d before), %d sockets (%d), heap %+d bytes", cycles,
 		runtime.NumGoroutine(), goroutines, sockets(t), open, int64(heap())-int64(size))
 }
@@ -167,10 +177,15 @@ func TestCloseWithoutAConnection(t *testing.T) {
 				seen.await(t, connecting, connected, suspended)
 				down.Store(!reachable)
 				start := time.Now()
-				check.OK(t, c.Close())
-				check.AtMost(t, time.Since(start), 1100*time.Millisecond, "Close took")
-				left := len(srv.Sessions())
-				check.That(t, (left == 0) == reachable, "%d sessions left", left)
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(start); took > 1100*time.Millisecond {
+					t.Errorf("Close took %v", took)
+				}
+				if left := len(srv.Sessions()); (left == 0) != reachable {
+					t.Errorf("%d sessions left", left)
+				}
 			})
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -20,8 +19,12 @@ func closesInTime(t *testing.T, c *framework.Client) {
 	t.Helper()
 	const limit = time.Second + 100*time.Millisecond
 	start := time.Now()
-	check.OK(t, c.Close())
-	check.AtMost(t, time.Since(start), limit, "Close took")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > limit {
+		t.Errorf("Close took %v, want at most %v", took, limit)
+	}
 }
 
 func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
@@ -45,7 +48,9 @@ func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 				g.heal()
 				must.OK(t, g.client.AwaitConnected(t.Context()))
 				<-time.After(leaseMargin + time.Millisecond) // in virtual time: as far as it gets by itself
-				must.That(t, g.exists(), "the session has ended before Close")
+				if !g.exists() {
+					t.Fatal("the session has ended before Close")
+				}
 				closesInTime(t, g.client)
 				if g.exists() == tc.want {
 					t.Errorf("when Close has returned the session has ended: %v, want %v", !g.exists(), tc.want)
@@ -62,9 +67,13 @@ func TestClose_ends_the_lease_margin(t *testing.T) {
 		g := newAbandonedSession(t, srv)
 		g.heal()
 		must.OK(t, g.client.AwaitConnected(t.Context()))
-		must.That(t, g.exists(), "the session has ended before Close")
+		if !g.exists() {
+			t.Fatal("the session has ended before Close")
+		}
 		closesInTime(t, g.client)
-		check.That(t, !g.exists(), "Close has returned, with a connection, and the session has not ended")
+		if g.exists() {
+			t.Error("Close has returned, with a connection, and the session has not ended")
+		}
 	})
 }
 
@@ -73,7 +82,9 @@ func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := newAbandonedSession(t, srv)
 		closesInTime(t, g.client)
-		check.Equal(t, g.dials.Load(), 0, "dials")
+		if n := g.dials.Load(); n != 0 {
+			t.Errorf("%d dials", n)
+		}
 	})
 }
 
@@ -106,7 +117,9 @@ func TestAbandonedSession_on_a_real_server(t *testing.T) {
 			zktest.Eventually(t, patience, "the session is closed, or asked for", func() bool {
 				return closedOrAsked(proxy, h.Session(), healed)
 			})
-			check.Equal(t, must.Second(observer.Exists(t.Context(), node))(t), false, "the znode exists")
+			if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
+				t.Errorf("the znode exists: %v, %v", ok, err)
+			}
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -36,7 +35,9 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		framework.WithRetryObserver(nil),
 		framework.WithMaxPacket(1, 1<<40),
 		nil)
-	must.That(t, c == nil && err != nil, "client %v, error %v", c, err)
+	if c != nil || err == nil {
+		t.Fatalf("client %v, error %v", c, err)
+	}
 	for _, part := range []string{
 		`server "host:99999": port "99999": must be a number from 1 to 65535`,
 		`server "[::1": must be host, host:port or [IPv6]:port`,
@@ -60,11 +61,17 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		"largest reply 1099511627776: must be between",
 		"option 14: must not be nil",
 	} {
-		check.That(t, strings.Contains(err.Error(), part), "the error lacks %q", part)
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q", part)
+		}
 	}
-	check.That(t, !strings.Contains(err.Error(), "pa55") && !t.Failed(), "error:\n%v", err)
+	if strings.Contains(err.Error(), "pa55") || t.Failed() {
+		t.Errorf("error:\n%v", err)
+	}
 	for line := range strings.Lines(err.Error()) {
-		check.That(t, strings.HasPrefix(line, "framework: "), "line without the package: %q", line)
+		if !strings.HasPrefix(line, "framework: ") {
+			t.Errorf("line without the package: %q", line)
+		}
 	}
 }
 
@@ -92,24 +99,32 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 	chroot := fresh(t)
 	c := connect(t, zktest.Shared(t).Addr()+chroot, framework.WithNamespace("ns"))
 	inner, err := c.Namespace("inner/most")
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := mustCreate(t, inner, "/a/node-", "x", framework.Sequential())
 	if path != "/a/node-0000000000" || inner.AbsolutePath(path) != chroot+"/ns/inner/most"+path {
 		t.Errorf("created %s, absolute %s", path, inner.AbsolutePath(path))
 	}
-	check.Equal(t, string(must.First(root.Get(t.Context(), chroot+"/ns/inner/most"+path))(t)), "x", "Get")
+	if data, _, err := root.Get(t.Context(), chroot+"/ns/inner/most"+path); err != nil || string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
 	if got := children(t, inner, "/"); !slices.Equal(got, []string{"a"}) || inner.Session() != c.Session() {
 		t.Errorf("children %v of session %v, the client's is %v", got, inner.Session(), c.Session())
 	}
 	results, err := inner.Txn(t.Context(), framework.OpCreate("/b", nil))
-	check.That(t, err == nil && results[0].Path == "/b", "%v, %v", results, err)
+	if err != nil || results[0].Path != "/b" {
+		t.Errorf("%v, %v", results, err)
+	}
 	for _, ns := range []string{"", "/a", "a/", "a//b", ".."} {
 		if _, err := c.Namespace(ns); err == nil {
 			t.Errorf("namespace %q was accepted", ns)
 		}
 	}
 	must.OK(t, inner.Close())
-	check.That(t, c.State() == closed, "the client is %v after a view of it was closed", c.State())
+	if c.State() != closed {
+		t.Errorf("the client is %v after a view of it was closed", c.State())
+	}
 }
 
 func TestACLProvider_for_znodes_and_parents(t *testing.T) {
@@ -132,16 +147,23 @@ func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 		{"/deep/open", []framework.CreateOption{framework.WithACL(acl.ReadOnly()...)}, acl.ReadOnly()},
 	} {
 		mustCreate(t, c, tc.path, "", tc.opts...)
-		check.Slices(t, must.First(c.ACL(t.Context(), tc.path))(t), tc.want, "%s has", tc.path)
+		if got, _, err := c.ACL(t.Context(), tc.path); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s has %#v (%v), want %#v", tc.path, got, err, tc.want)
+		}
 	}
 	_, err := c.Set(t.Context(), "/fixed", nil, -1)
 	wantErr(t, "set against the ACL", err, framework.ErrNoAuth)
-	check.Equal(t, must.Get(c.SetACL(t.Context(), "/open", readOnly, 0))(t).Aversion, 1, "SetACL")
+	if st, err := c.SetACL(t.Context(), "/open", readOnly, 0); err != nil || st.Aversion != 1 {
+		t.Errorf("SetACL: %+v, %v", st, err)
+	}
 	_, err = c.SetACL(t.Context(), "/open", nil, 0)
-	check.Says(t, err, "must have at least one entry", "an empty ACL")
+	if err == nil || !strings.Contains(err.Error(), "must have at least one entry") {
+		t.Errorf("an empty ACL: %v", err)
+	}
 	bad := connect(t, zktest.Shared(t).Addr(), framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{{}} }))
-	check.Says(t, must.Err(bad.Create(t.Context(), "/x", nil)), "permissions 0: must be between 1 and 31",
-		"an ACL without permissions")
+	if _, err := bad.Create(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "permissions 0: must be between 1 and 31") {
+		t.Errorf("an ACL without permissions: %v", err)
+	}
 }
 
 func TestRetriesAreObservedAndClassified(t *testing.T) {
@@ -153,18 +175,24 @@ func TestRetriesAreObservedAndClassified(t *testing.T) {
 	proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: fault.Forever})
 	_, _, err := c.Get(t.Context(), "/a")
 	var exhausted *retry.ExhaustedError
-	check.That(t, errors.As(err, &exhausted) && exhausted.Attempts == 3 && framework.Retryable(err),
-		"%v (%+v), want three attempts and a retryable error", err, exhausted)
+	if !errors.As(err, &exhausted) || exhausted.Attempts != 3 || !framework.Retryable(err) {
+		t.Errorf("%v (%+v), want three attempts and a retryable error", err, exhausted)
+	}
 	wantErr(t, "get", err, framework.ErrUnknownOutcome)
-	check.That(t, len(retries) == 2 && retries[1].Op == "get" && retries[1].Path == "/ns/a" && retries[1].Attempt == 2 && retries[1].Err != nil && retries[1].Wait == time.Millisecond,
-		"observed %+v", retries)
+	if len(retries) != 2 || retries[1].Op != "get" || retries[1].Path != "/ns/a" || retries[1].Attempt != 2 || retries[1].Err == nil || retries[1].Wait != time.Millisecond {
+		t.Errorf("observed %+v", retries)
+	}
 	for _, err := range []error{
 		nil, context.Canceled, framework.ErrClosed, framework.ErrSessionExpired, framework.ErrNoNode, framework.ErrAuthFailed,
 		errors.Join(framework.ErrNotConnected, context.DeadlineExceeded),
 	} {
-		check.That(t, !framework.Retryable(err), "%v is retryable", err)
+		if framework.Retryable(err) {
+			t.Errorf("%v is retryable", err)
+		}
 	}
-	check.That(t, framework.Retryable(framework.ErrNotConnected), "not to be connected is not retryable")
+	if !framework.Retryable(framework.ErrNotConnected) {
+		t.Error("not to be connected is not retryable")
+	}
 }
 
 func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
@@ -193,7 +221,9 @@ func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 			await(t, cut.Hit(), "the cut")
 			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 			g.open()
-			check.Is(t, <-done, tc.want, "done")
+			if err := <-done; !errors.Is(err, tc.want) {
+				t.Errorf("%v, want %v", err, tc.want)
+			}
 		})
 	}
 }

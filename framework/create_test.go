@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -47,14 +46,19 @@ func TestCreateMakesEveryKindOfZnode(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var st framework.Stat
 			path := mustCreate(t, c, "/"+tc.name, "data", append(tc.opts, framework.StatTo(&st))...)
-			check.That(t, regexp.MustCompile(tc.path).MatchString(path),
-				"path %q, want it to match %s", path, tc.path)
+			if !regexp.MustCompile(tc.path).MatchString(path) {
+				t.Errorf("path %q, want it to match %s", path, tc.path)
+			}
 			found, ok, err := c.Exists(t.Context(), path)
-			check.That(t, err == nil && ok && found == st,
-				"Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
-			check.That(t, st.EphemeralOwner == tc.owner && st.Czxid != 0 && st.Czxid == st.Mzxid,
-				"owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
-			check.Equal(t, string(must.First(c.Get(t.Context(), path))(t)), "data", "data")
+			if err != nil || !ok || found != st {
+				t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+			}
+			if st.EphemeralOwner != tc.owner || st.Czxid == 0 || st.Czxid != st.Mzxid {
+				t.Errorf("owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
+			}
+			if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "data" {
+				t.Errorf("data %q, %v", data, err)
+			}
 		})
 	}
 }
@@ -109,13 +113,15 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			await(t, dropped.Hit(), "the reply is dropped")
 			synced := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Sync })
 			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
-			check.That(t, synced >= 0 && listed >= synced,
-				"sync is request %d, the listing %d: want the sync first", synced, listed)
+			if synced < 0 || listed < synced {
+				t.Errorf("sync is request %d, the listing %d: want the sync first", synced, listed)
+			}
 			if got := named(children(t, c, dir), name); len(got) != 1 || framework.JoinPath(dir, got[0]) != path {
 				t.Errorf("created %s, found %v", path, got)
 			}
-			found, ok, err := c.Exists(t.Context(), path)
-			check.That(t, err == nil && ok && found == st, "Create told %+v, Exists %+v, %v", st, found, err)
+			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
+				t.Errorf("Create told %+v, Exists %+v, %v", st, found, err)
+			}
 		})
 	}
 }
@@ -153,15 +159,20 @@ func TestProtectedCreate_when_canceled(t *testing.T) {
 			}()
 			_, err := c.Create(ctx, dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
 			wantErr(t, "create", err, context.Canceled, framework.ErrUnknownOutcome)
-			check.Equal(t, c.PendingDeletes(), 1, "deletes are pending")
+			if n := c.PendingDeletes(); n != 1 {
+				t.Errorf("%d deletes are pending, want 1", n)
+			}
 			if tc.cut {
 				proxy.Cut()
 			}
 			held.Release()
 			zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-			check.Slices(t, children(t, observer, dir), []string{"keep"}, "children, want none of the create")
-			n := proxy.Count(fault.Delete)
-			check.That(t, tc.action != fault.HoldReply || n == 1, "%d deletes were sent, want 1", n)
+			if got := children(t, observer, dir); !slices.Equal(got, []string{"keep"}) {
+				t.Errorf("children %v, want none of the create", got)
+			}
+			if n := proxy.Count(fault.Delete); tc.action == fault.HoldReply && n != 1 {
+				t.Errorf("%d deletes were sent, want 1", n)
+			}
 		})
 	}
 }
@@ -191,12 +202,15 @@ func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 	g.open()
 	got := <-done
-	must.OK(t, got.err)
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
 	if now := c.Session().ID; st.EphemeralOwner != now || now == id {
 		t.Errorf("created %s of session %#x, want the present session %#x", got.path, st.EphemeralOwner, now)
 	}
-	names := named(children(t, c, dir), "lock-")
-	check.That(t, len(names) == 1, "znodes %v, want one", names)
+	if names := named(children(t, c, dir), "lock-"); len(names) != 1 {
+		t.Errorf("znodes %v, want one", names)
+	}
 	// The same, bound to the session that ends.
 	_, err := c.InSession(id).Create(t.Context(), dir+"/lock-", nil, framework.Ephemeral(), framework.Protected())
 	wantErr(t, "create in the ended session", err, framework.ErrSessionEnded)
@@ -218,11 +232,16 @@ func TestACreateWhoseReplyIsLostSaysSo(t *testing.T) {
 	drop()
 	_, err = c.Create(t.Context(), dir+"/one", nil)
 	wantErr(t, "plain create", err, framework.ErrNodeExists, framework.ErrUnknownOutcome)
-	check.That(t, !framework.Retryable(err), "%v is retryable", err)
+	if framework.Retryable(err) {
+		t.Errorf("%v is retryable", err)
+	}
 	drop()
-	check.Is(t, must.Err(c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent())), nil,
-		"idempotent create")
-	check.Equal(t, len(named(children(t, c, dir), "item-")), 1, "sequential znodes")
+	if _, err := c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent()); err != nil {
+		t.Errorf("idempotent create: %v", err)
+	}
+	if n := len(named(children(t, c, dir), "item-")); n != 1 {
+		t.Errorf("%d sequential znodes, want 1", n)
+	}
 }
 
 func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
@@ -239,15 +258,20 @@ func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			paths[i], err = c.Create(t.Context(), fmt.Sprintf("%s/%d-", dir, i), nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
-			check.OK(t, err)
+			if err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	wg.Wait()
 	got := children(t, c, dir)
-	check.Equal(t, len(got), n+1, "%d znodes, want %d", len(got)-1, n)
+	if len(got) != n+1 {
+		t.Errorf("%d znodes, want %d", len(got)-1, n)
+	}
 	for _, path := range paths {
-		_, name := framework.SplitPath(path)
-		check.That(t, slices.Contains(got, name), "%s was created and is not there", path)
+		if _, name := framework.SplitPath(path); !slices.Contains(got, name) {
+			t.Errorf("%s was created and is not there", path)
+		}
 	}
 }
 
@@ -263,9 +287,12 @@ func TestCreateRefusesOptionsThatContradict(t *testing.T) {
 		"option Protected: must be combined with Ephemeral",
 		"option Idempotent: cannot be combined with Sequential or Protected",
 	} {
-		check.That(t, strings.Contains(err.Error(), part), "%v\nlacks %q", err, part)
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\nlacks %q", err, part)
+		}
 	}
 	var op *framework.OpError
-	check.That(t, errors.As(err, &op) && op.Op == "create" && op.Path == "relative",
-		"%#v is no OpError of the create", err)
+	if !errors.As(err, &op) || op.Op != "create" || op.Path != "relative" {
+		t.Errorf("%#v is no OpError of the create", err)
+	}
 }

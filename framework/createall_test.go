@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -81,7 +81,9 @@ func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 			paths := must.Get(c.CreateAll(t.Context(), ops...))(t)
 			for i, path := range paths {
 				found, ok, err := c.Exists(t.Context(), path)
-				must.That(t, err == nil && ok, "%s: %v, %v", path, ok, err)
+				if err != nil || !ok {
+					t.Fatalf("%s: %v, %v", path, ok, err)
+				}
 				found.Ctime, found.Mtime = st[i].Ctime, st[i].Mtime
 				if found != st[i] || found.Czxid != st[0].Czxid {
 					t.Errorf("%s, round %d: told %+v, found %+v", where, round, st[i], found)
@@ -107,7 +109,9 @@ func TestCreateAll_makes_missing_parents(t *testing.T) {
 		t.Errorf("%d requests, %d of them transactions; want one transaction", all, multis)
 	}
 	for _, dir := range dirs {
-		check.Equal(t, len(children(t, c, dir)), 2, "znodes in %s", dir)
+		if n := len(children(t, c, dir)); n != 2 {
+			t.Errorf("%d znodes in %s, want 2", n, dir)
+		}
 	}
 }
 
@@ -125,10 +129,13 @@ func TestCreateAllFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 		rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
 		var st framework.Stat
 		paths, err := c.CreateAll(t.Context(), contenders(dirs, framework.StatTo(&st))...)
-		must.That(t, err == nil && rule.Hits() == 1, "%v: %v, %d hits", action, err, rule.Hits())
+		if err != nil || rule.Hits() != 1 {
+			t.Fatalf("%v: %v, %d hits", action, err, rule.Hits())
+		}
 		wantOneEach(t, observer, dirs, paths)
-		check.Equal(t, must.First(observer.Exists(t.Context(), paths[2]))(t).Czxid, st.Czxid,
-			"%v: czxid %#x, found", action, st.Czxid)
+		if found, _, err := observer.Exists(t.Context(), paths[2]); err != nil || found.Czxid != st.Czxid {
+			t.Errorf("%v: czxid %#x, found %#x (%v)", action, st.Czxid, found.Czxid, err)
+		}
 	}
 }
 
@@ -156,7 +163,9 @@ func TestCreateAll_recreates_when_znodes_were_deleted(t *testing.T) {
 	must.OK(t, observer.Delete(t.Context(), dirs[1]+"/"+old[0]))
 	proxy.Heal()
 	wg.Wait()
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wantOneEach(t, observer, dirs, paths)
 }
 
@@ -191,8 +200,9 @@ func TestACreateAllThatIsCancelledLeavesNoZnode(t *testing.T) {
 			rule.Release()
 			zktest.Eventually(t, patience, "the deletions", func() bool { return c.PendingDeletes() == 0 })
 			for _, dir := range dirs {
-				names := children(t, observer, dir)
-				check.That(t, len(names) == 0, "%v in %s, want none", names, dir)
+				if names := children(t, observer, dir); len(names) != 0 {
+					t.Errorf("%v in %s, want none", names, dir)
+				}
 			}
 		})
 	}
@@ -208,23 +218,29 @@ func TestCreateAllIsAllOrNone(t *testing.T) {
 	}
 	_, err := c.CreateAll(t.Context(), ops...)
 	var culprit *framework.TxnError
-	check.That(t, errors.Is(err, framework.ErrNoNode) && errors.As(err, &culprit) && culprit.Index == 1,
-		"error %v, want ErrNoNode of operation 1", err)
-	names := children(t, c, "/none/0")
-	check.That(t, len(names) == 0, "%v, want no znode", names)
+	if !errors.Is(err, framework.ErrNoNode) || !errors.As(err, &culprit) || culprit.Index != 1 {
+		t.Errorf("error %v, want ErrNoNode of operation 1", err)
+	}
+	if names := children(t, c, "/none/0"); len(names) != 0 {
+		t.Errorf("%v, want no znode", names)
+	}
 }
 
 func TestCreateAllRefusesWhatItCanNotProtect(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "127.0.0.1:1")
-	check.Says(t, must.Err(c.CreateAll(t.Context())), "at least one", "no operations")
+	if _, err := c.CreateAll(t.Context()); err == nil || !strings.Contains(err.Error(), "at least one") {
+		t.Errorf("no operations: %v", err)
+	}
 	_, err := c.CreateAll(t.Context(),
 		framework.OpCheck("/a", 0),
 		framework.OpCreate("/b", nil, framework.Ephemeral()),
 		framework.OpCreate("c", nil, framework.Ephemeral(), framework.Protected()),
 	)
 	for _, part := range []string{"operation 0 (check /a)", "operation 1 (create /b)", "operation 2 (create c)"} {
-		check.Says(t, err, part, "error, want it to name %q", part)
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want it to name %q", err, part)
+		}
 	}
 }
 

@@ -1,13 +1,13 @@
 package framework_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -26,7 +26,9 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c, proxy := proxied(t, srv, append(twoCredentials(), framework.WithStateListener(seen.add))...)
-		check.Equal(t, proxy.Count(fault.SetAuth), 2, "credentials sent")
+		if n := proxy.Count(fault.SetAuth); n != 2 {
+			t.Errorf("%d credentials sent, want 2", n)
+		}
 		mustCreate(t, c, "/mine", "", framework.WithACL(acl.Creator()...))
 		if acl, _, err := c.ACL(t.Context(), "/mine"); err != nil || len(acl) != 2 {
 			t.Errorf("created under %v, %v, want both credentials", acl, err)
@@ -38,10 +40,16 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 		start := time.Now()
 		await(t, late.Hit(), "the second credential")
 		synctest.Wait()
-		check.That(t, c.State() != connected, "connected while a credential is not answered")
+		if c.State() == connected {
+			t.Error("connected while a credential is not answered")
+		}
 		must.Get2(c.Get(t.Context(), "/mine"))(t)
-		check.Equal(t, time.Since(start), time.Second, "served after, want the second that the credential takes")
-		check.Equal(t, proxy.Count(fault.SetAuth), 2, "credentials sent at the reconnection")
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("served after %v, want the second that the credential takes", took)
+		}
+		if n := proxy.Count(fault.SetAuth); n != 2 {
+			t.Errorf("%d credentials sent at the reconnection, want 2", n)
+		}
 		seen.await(t, connecting, connected, suspended, connected)
 	})
 }
@@ -62,8 +70,9 @@ func TestCredential_without_an_answer(t *testing.T) {
 		srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.HoldReply})
 		proxy.Cut()
 		start = time.Now()
-		_, _, err := c.Children(t.Context(), "/")
-		check.That(t, err == nil && c.Session().ID == id, "session %#x, want %#x: %v", c.Session().ID, id, err)
+		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
+			t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
+		}
 		if took := time.Since(start); took < limit || took > limit+longest {
 			t.Errorf("served after %v, want one more attempt after %v", took, limit)
 		}
@@ -82,15 +91,19 @@ func TestRefusedCredential_is_retried_ever_slower(t *testing.T) {
 		sleep(time.Minute)
 		dials := sentAt(proxy, fault.Connect)
 		// The pause doubles up to two seconds, of which a part is drawn.
-		n := len(dials)
-		check.That(t, n >= 30 && n <= 300, "%d attempts in a minute", n)
+		if n := len(dials); n < 30 || n > 300 {
+			t.Errorf("%d attempts in a minute", n)
+		}
 		longest := time.Duration(0)
 		for i := range dials[1:] {
 			longest = max(longest, dials[i+1].Sub(dials[i]))
 		}
-		check.That(t, longest > span/16 && longest <= 2*time.Second, "the longest pause is %v", longest)
-		check.Slices(t, seen.states(), []framework.State{connecting, framework.AuthFailed},
-			"states, want it to stay AuthFailed")
+		if longest <= span/16 || longest > 2*time.Second {
+			t.Errorf("the longest pause is %v", longest)
+		}
+		if !slices.Equal(seen.states(), []framework.State{connecting, framework.AuthFailed}) {
+			t.Errorf("states %v, want it to stay AuthFailed", seen.states())
+		}
 		wantErr(t, "the cause", seen.last(framework.AuthFailed).Cause, framework.ErrAuthFailed)
 	})
 }

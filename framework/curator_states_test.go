@@ -11,7 +11,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -30,8 +29,9 @@ func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
 		srv.Cut()
 		began := time.Now()
 		wantEvent(t, w, framework.EventSessionEnded)
-		check.AtMost(t, time.Since(began), timeout,
-			"told after, want that within the session timeout of %v", timeout)
+		if took := time.Since(began); took > timeout {
+			t.Errorf("told after %v, want that within the session timeout of %v", took, timeout)
+		}
 	})
 }
 
@@ -46,7 +46,9 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
 		must.OK(t, srv.Expire(c.Session().ID))
 		seen.await(t, connecting, connected, suspended, lost, connected)
-		check.Equal(t, string(must.First(c.Get(t.Context(), "/mine"))(t)), secretData, "get in the next session")
+		if data, _, err := c.Get(t.Context(), "/mine"); err != nil || string(data) != secretData {
+			t.Errorf("get in the next session: %q, %v", data, err)
+		}
 	})
 }
 
@@ -66,7 +68,9 @@ func TestCuratorFirstStateIsConnected(t *testing.T) {
 		<-time.After(time.Minute)
 		seen.await(t, connecting)
 		srv.Accept()
-		check.Is(t, <-created, nil, "what was asked for before")
+		if err := <-created; err != nil {
+			t.Errorf("what was asked for before: %v", err)
+		}
 		seen.await(t, connecting, connected)
 	})
 }
@@ -88,7 +92,9 @@ func TestCuratorTwoLongOutages(t *testing.T) {
 			srv.Accept()
 			want = append(want, connected)
 			seen.await(t, want...)
-			check.Equal(t, must.Second(c.Exists(t.Context(), "/"))(t), true, "a read afterwards")
+			if _, ok, err := c.Exists(t.Context(), "/"); err != nil || !ok {
+				t.Errorf("a read afterwards: %v, %v", ok, err)
+			}
 		}
 	})
 }
@@ -105,11 +111,14 @@ func TestCuratorSessionSurvivesARollingRestart(t *testing.T) {
 			f.Cut()
 			<-time.After(5 * time.Second)
 			f.Accept()
-			must.Equal(t, must.Second(c.Exists(t.Context(), node))(t), true, "the ephemeral znode exists")
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok {
+				t.Fatalf("the ephemeral znode exists: %v, %v", ok, err)
+			}
 		}
 		states := seen.states()
-		check.That(t, !slices.Contains(states, lost) && slices.Contains(states, suspended) && c.Session().ID == id,
-			"states %v, session %#x; want session %#x still, and the connection to break", states, c.Session().ID, id)
+		if slices.Contains(states, lost) || !slices.Contains(states, suspended) || c.Session().ID != id {
+			t.Errorf("states %v, session %#x; want session %#x still, and the connection to break", states, c.Session().ID, id)
+		}
 	}, zkserver.WithFrontends(3))
 }
 
@@ -129,10 +138,13 @@ func TestCuratorTreeIsDeletedByTwoAtOnce(t *testing.T) {
 		}
 		both.Wait()
 		for _, err := range errs {
-			check.That(t, err == nil || errors.Is(err, framework.ErrNoNode), "DeleteTree beside another: %v", err)
+			if err != nil && !errors.Is(err, framework.ErrNoNode) {
+				t.Errorf("DeleteTree beside another: %v", err)
+			}
 		}
-		left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" })
-		check.That(t, len(left) == 0, "left: %q", left)
+		if left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" }); len(left) != 0 {
+			t.Errorf("left: %q", left)
+		}
 	})
 }
 
@@ -150,7 +162,9 @@ func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
 		srv.Accept()
 		seen.await(t, connecting, connected, suspended, lost, connected)
 		zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-		check.Equal(t, must.Second(c.Exists(t.Context(), node))(t), false, "the znode exists")
+		if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+			t.Errorf("the znode exists: %v, %v", ok, err)
+		}
 	})
 }
 
@@ -179,9 +193,12 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 			return err
 		}
 		must.OK(t, retry.Do(t.Context(), retry.Times(5, time.Second), work))
-		check.That(t, firsts == 2, "the first part was done %d times, want 2", firsts)
-		check.Equal(t, must.Second(c.Exists(t.Context(), "/first-1"))(t), false,
-			"the ended session's znode exists")
+		if firsts != 2 {
+			t.Errorf("the first part was done %d times, want 2", firsts)
+		}
+		if _, stands, err := c.Exists(t.Context(), "/first-1"); err != nil || stands {
+			t.Errorf("the ended session's znode exists: %v, %v", stands, err)
+		}
 	})
 }
 
@@ -192,8 +209,9 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
 		stands := func(when string, want bool) {
 			t.Helper()
-			_, ok, err := c.Exists(t.Context(), node)
-			check.That(t, err == nil && ok == want, "%s: it stands: %v (%v), want %v", when, ok, err, want)
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
+				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
+			}
 		}
 		<-time.After(50 * time.Minute)
 		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)

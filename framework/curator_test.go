@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -31,7 +31,9 @@ func TestCuratorNeverConnected(t *testing.T) {
 	c := newClient(t, "127.0.0.1:1", framework.WithDialer(refuse), framework.WithStateListener(seen.add))
 	zktest.Eventually(t, patience, "several attempts to connect", func() bool { return dials.Load() >= 3 })
 	seen.await(t, connecting)
-	check.Equal(t, c.State(), connecting, "state")
+	if got := c.State(); got != connecting {
+		t.Errorf("state %v, want %v", got, connecting)
+	}
 	_, err := c.Create(within(t, 10*time.Millisecond), "/a", nil)
 	wantErr(t, "create", err, context.DeadlineExceeded)
 }
@@ -45,8 +47,12 @@ func TestCuratorAwaitsTheServersReturn(t *testing.T) {
 	err := c.AwaitConnected(within(t, 10*time.Millisecond))
 	wantErr(t, "AwaitConnected without a server", err, context.DeadlineExceeded)
 	proxy.Heal()
-	check.Is(t, c.AwaitConnected(within(t, patience)), nil, "AwaitConnected after the server came")
-	check.Is(t, c.AwaitConnected(within(t, patience)), nil, "AwaitConnected when connected")
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Errorf("AwaitConnected after the server came: %v", err)
+	}
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Errorf("AwaitConnected when connected: %v", err)
+	}
 }
 
 // As TestFailedDeleteManager: a delete that fails is done later if it is
@@ -60,17 +66,22 @@ func TestCuratorFailedDeletes(t *testing.T) {
 	ordinary, guaranteed := mustCreate(t, c, dir+"/ordinary", ""), mustCreate(t, c, dir+"/guaranteed", "")
 	err := c.Delete(t.Context(), dir+"/missing", framework.Guaranteed())
 	wantErr(t, "guaranteed delete of nothing", err, framework.ErrNoNode)
-	check.Equal(t, c.PendingDeletes(), 0, "deletions of nothing are pending")
+	if n := c.PendingDeletes(); n != 0 {
+		t.Errorf("%d deletions of nothing are pending", n)
+	}
 	g.shut()
 	proxy.Cut()
 	zktest.Eventually(t, patience, "the cut is noticed", func() bool { return c.State() == suspended })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for path, opts := range map[string][]framework.DeleteOption{ordinary: nil, guaranteed: {framework.Guaranteed()}} {
-		check.That(t, c.Delete(within(t, 10*time.Millisecond), path, opts...) != nil,
-			"delete of %s succeeded without a connection", path)
+		if err := c.Delete(within(t, 10*time.Millisecond), path, opts...); err == nil {
+			t.Errorf("delete of %s succeeded without a connection", path)
+		}
 	}
-	check.Is(t, c.Delete(ended, ordinary), context.Canceled, "delete under an ended context")
+	if err := c.Delete(ended, ordinary); !errors.Is(err, context.Canceled) {
+		t.Errorf("delete under an ended context: %v", err)
+	}
 	g.open()
 	zktest.Eventually(t, patience, "the guaranteed delete is done", func() bool { return c.PendingDeletes() == 0 && c.State() == connected })
 	for path, want := range map[string]bool{ordinary: true, guaranteed: false} {

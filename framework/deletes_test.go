@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -35,7 +33,9 @@ func TestBackgroundDeletionsAreSentSeveralAtOnce(t *testing.T) {
 		zktest.Eventually(t, time.Minute, "the deletions are done", func() bool { return c.PendingDeletes() == 0 })
 		took := time.Since(start)
 		t.Logf("%d deletions at %v each took %v", orphans, roundTrip, took)
-		check.AtMost(t, took, atMost, "%d deletions at %v each took", orphans, roundTrip)
+		if took > atMost {
+			t.Errorf("%d deletions at %v each took %v, want at most %v", orphans, roundTrip, took, atMost)
+		}
 	})
 }
 
@@ -51,7 +51,9 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
 		}
 		bound.Discard("/none", framework.CreatedBy(framework.MaxPendingDeletes+1))
-		check.Equal(t, c.PendingDeletes(), framework.MaxPendingDeletes, "deletions pending")
+		if n := c.PendingDeletes(); n != framework.MaxPendingDeletes {
+			t.Errorf("%d deletions pending, want %d", n, framework.MaxPendingDeletes)
+		}
 		over := make(chan struct{})
 		bound.Discard("/awaited", framework.WhenOver(func() { close(over) }))
 		select {
@@ -59,8 +61,9 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 			t.Error("the deletion was over before the znode was gone")
 		default:
 		}
-		err := c.Close()
-		check.That(t, err == nil || errors.Is(err, framework.ErrClosed), "%v", err)
+		if err := c.Close(); err != nil && !errors.Is(err, framework.ErrClosed) {
+			t.Error(err)
+		}
 		await(t, over, "the end of the deletion")
 	})
 }
@@ -79,7 +82,9 @@ func TestDeleteTree_while_another_client_deletes(t *testing.T) {
 		await(t, last.Hit(), "the deletion of the emptied znode")
 		_ = other.Delete(t.Context(), path) // or a real server has reaped it
 		last.Release()
-		check.OK(t, <-done)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 		wantSpans(t, tr.take(t, ctx, c), "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path="+path+"\n"+
 			"getChildren (caller, unset) zookeeper.node.path="+path+"\n"+
 			"delete (caller, unset) zookeeper.node.path="+path+"/leaf\n"+
@@ -112,12 +117,15 @@ func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
 		mustCreate(t, other, path, "second")
 		proxy.Heal()
 		if waits {
-			check.Is(t, <-deleted, nil, "Delete, want nil: the znode that was meant is gone")
+			if err := <-deleted; err != nil {
+				t.Errorf("Delete: %v, want nil: the znode that was meant is gone", err)
+			}
 		}
 		cancel()
 		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		check.Equal(t, string(must.First(other.Get(t.Context(), path))(t)), "second",
-			"waiting %v: data; want second", waits)
+		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != "second" {
+			t.Errorf("waiting %v: data %q, %v; want second", waits, data, err)
+		}
 	}
 }
 

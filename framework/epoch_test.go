@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -21,7 +20,9 @@ func createAtEpoch(t testing.TB, c *framework.Client, path string, opts ...frame
 	var st framework.Stat
 	opts = append(opts, framework.WithEpoch(&version), framework.StatTo(&st), framework.Ephemeral(), framework.KnownByData())
 	created, err := c.Create(t.Context(), path, []byte("same"), opts...)
-	check.That(t, err != nil || created == path, "created %q, want %q", created, path)
+	if err == nil && created != path {
+		t.Errorf("created %q, want %q", created, path)
+	}
 	return version, st, err
 }
 
@@ -35,8 +36,9 @@ func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, f
 func wantEpoch(t testing.TB, c *framework.Client, path string, version int32) {
 	t.Helper()
 	st, ok, err := c.Exists(t.Context(), framework.EpochOf(path))
-	check.That(t, err == nil && ok && st.Version == version && st.EphemeralOwner == 0,
-		"epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
+	if err != nil || !ok || st.Version != version || st.EphemeralOwner != 0 {
+		t.Errorf("epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
+	}
 }
 
 func TestEpochDiffersForEachZnode(t *testing.T) {
@@ -46,7 +48,9 @@ func TestEpochDiffersForEachZnode(t *testing.T) {
 		for i := range 4 {
 			c := clients[i%2]
 			version, st := mustCreateAtEpoch(t, c, "/a/b/one")
-			check.That(t, version == former+1, "epoch %d after %d", version, former)
+			if version != former+1 {
+				t.Errorf("epoch %d after %d", version, former)
+			}
 			former = version
 			wantEpoch(t, c, "/a/b/one", version)
 			if found, ok, err := c.Exists(t.Context(), "/a/b/one"); err != nil || !ok || found != st {
@@ -55,7 +59,9 @@ func TestEpochDiffersForEachZnode(t *testing.T) {
 			_, _, err := createAtEpoch(t, clients[1-i%2], "/a/b/one")
 			wantErr(t, "Create of a znode that exists", err, framework.ErrNodeExists)
 			wantEpoch(t, c, "/a/b/one", version)
-			check.OK(t, c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)))
+			if err := c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
@@ -66,7 +72,9 @@ func TestEpochNeedsAParent(t *testing.T) {
 		_, _, err := createAtEpoch(t, c, "/missing/one")
 		wantErr(t, "Create without WithParents", err, framework.ErrNoNode)
 		mustCreate(t, c, "/present", "")
-		check.Is(t, must.Err(createAtEpoch(t, c, "/present/one")), nil, "Create below an existing parent")
+		if _, _, err := createAtEpoch(t, c, "/present/one"); err != nil {
+			t.Errorf("Create below an existing parent: %v", err)
+		}
 		if got := srv.Paths(); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, "/missing") }) {
 			t.Errorf("znodes %q, want none below /missing", got)
 		}
@@ -85,12 +93,15 @@ func TestEpochLiesInTheNamespace(t *testing.T) {
 			_, err := view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpAtEpoch("/one", version))
 			return err
 		}
-		check.OK(t, write(version))
+		if err := write(version); err != nil {
+			t.Error(err)
+		}
 		for version, want := range map[int32]error{version + 1: framework.ErrBadVersion, version - 1: framework.ErrBadVersion} {
 			culprit := new(framework.TxnError)
 			err := write(version)
-			check.That(t, errors.As(err, &culprit) && culprit.Index == 1 && culprit.Path == "/one" && culprit.Op == "check",
-				"transaction at another epoch: %v", err)
+			if !errors.As(err, &culprit) || culprit.Index != 1 || culprit.Path != "/one" || culprit.Op != "check" {
+				t.Errorf("transaction at another epoch: %v", err)
+			}
 			wantErr(t, "transaction at another epoch", err, want)
 		}
 	})
@@ -106,8 +117,9 @@ func TestEpochOfAZnodeWhoseReplyWasLost(t *testing.T) {
 				must.OK(t, c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
 				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
 				version, st := mustCreateAtEpoch(t, c, "/lost/one")
-				check.That(t, lost.Hits() == 1 && version == former+raised,
-					"epoch %d after %d, %d replies lost", version, former, lost.Hits())
+				if lost.Hits() != 1 || version != former+raised {
+					t.Errorf("epoch %d after %d, %d replies lost", version, former, lost.Hits())
+				}
 				wantEpoch(t, c, "/lost/one", version)
 				if found, ok, err := c.Exists(t.Context(), "/lost/one"); err != nil || !ok || found != st {
 					t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
@@ -146,12 +158,17 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				first, _, _ := operator.Exists(t.Context(), "/changed/one")
 				must.OK(t, change(t.Context(), operator, framework.EpochOf("/changed/one")))
 				g.open()
-				must.OK(t, <-done)
-				check.That(t, st.Czxid > first.Czxid,
-					"czxid %d after %d, want another znode", st.Czxid, first.Czxid)
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				if st.Czxid <= first.Czxid {
+					t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
+				}
 				wantEpoch(t, c, "/changed/one", version)
 				_, err := c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))
-				check.OK(t, err)
+				if err != nil {
+					t.Error(err)
+				}
 			})
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -50,15 +49,18 @@ func TestWatchesOfOneZnodeShareTheDataThatTheyFound(t *testing.T) {
 	var all []*framework.Watch
 	for range watches {
 		found, errs := c.WatchEach(t.Context(), framework.WatchData, path)
-		must.OK(t, errs[0])
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
 		all = append(all, found...)
 	}
 	if grown := int64(heap()) - int64(before); grown > watches*size/2 {
 		t.Errorf("%d watches of %d KiB take %d KiB, want one copy", watches, size>>10, grown>>10)
 	}
 	all[0].Data()[0] = 'y' // a copy
-	data := all[1].Data()
-	check.That(t, data[0] == 'x', "another watch found %q", data[0])
+	if data := all[1].Data(); data[0] != 'x' {
+		t.Errorf("another watch found %q", data[0])
+	}
 	runtime.KeepAlive(all)
 }
 
@@ -67,8 +69,9 @@ func TestWatchesShareNoNamesWithTheirCallers(t *testing.T) {
 	mustCreate(t, c, "/parent/child", "", framework.WithParents())
 	w := mustWatch(t, c, "/parent", framework.WatchChildren)
 	w.Children()[0] = "other"
-	names := w.Children()
-	check.That(t, names[0] == "child", "children %q", names)
+	if names := w.Children(); names[0] != "child" {
+		t.Errorf("children %q", names)
+	}
 }
 
 // Not parallel: it counts the process's allocations.
@@ -76,12 +79,15 @@ func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr())
 	allocations := func(observed bool) float64 {
 		return testing.AllocsPerRun(2000, func() {
-			check.OK(t, framework.Attempt(t.Context(), c, observed))
+			if err := framework.Attempt(t.Context(), c, observed); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	with, without := allocations(true), allocations(false)
-	check.That(t, !(with != without),
-		"an operation allocates %v times, want %v as without telemetry", with, without)
+	if with != without {
+		t.Errorf("an operation allocates %v times, want %v as without telemetry", with, without)
+	}
 	t.Logf("an operation allocates %v times around its request", with)
 
 	tr := newTraces() // the check can fail

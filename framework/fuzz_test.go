@@ -1,12 +1,12 @@
 package framework_test
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 )
 
 // FuzzConnectString parses any text without a panic. If it accepts a text, the text names servers
@@ -18,19 +18,23 @@ func FuzzConnectString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		servers, chroot, err := framework.ParseConnectString(s)
 		if err != nil {
-			check.That(t, len(servers) <= 0 && chroot == "", "%q: %v, %q with error %v", s, servers, chroot, err)
+			if len(servers) > 0 || chroot != "" {
+				t.Errorf("%q: %v, %q with error %v", s, servers, chroot, err)
+			}
 			return
 		}
-		check.That(t, (chroot == "" || framework.ValidatePath(chroot) == nil) && chroot != "/" && len(servers) != 0,
-			"%q: servers %q, chroot %q", s, servers, chroot)
+		if chroot != "" && framework.ValidatePath(chroot) != nil || chroot == "/" || len(servers) == 0 {
+			t.Errorf("%q: servers %q, chroot %q", s, servers, chroot)
+		}
 		for _, server := range servers {
 			if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
 				t.Errorf("%q: server %q", s, server)
 			}
 		}
 		again, chroot2, err := framework.ParseConnectString(strings.Join(servers, ",") + chroot)
-		check.That(t, err == nil && strings.Join(again, " ") == strings.Join(servers, " ") && chroot2 == chroot,
-			"%q: %q%s, written out and read again %q%s, %v", s, servers, chroot, again, chroot2, err)
+		if err != nil || strings.Join(again, " ") != strings.Join(servers, " ") || chroot2 != chroot {
+			t.Errorf("%q: %q%s, written out and read again %q%s, %v", s, servers, chroot, again, chroot2, err)
+		}
 	})
 }
 
@@ -42,18 +46,22 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		err := framework.ValidatePath(path)
 		if err != nil {
-			check.Is(t, err, framework.ErrInvalidPath, "%q", path)
+			if !errors.Is(err, framework.ErrInvalidPath) {
+				t.Errorf("%q: %v", path, err)
+			}
 			return
 		}
 		dir, name := framework.SplitPath(path)
-		check.That(t, framework.ValidatePath(dir) == nil && !strings.Contains(name, "/"),
-			"%q splits into %q and %q", path, dir, name)
+		if framework.ValidatePath(dir) != nil || strings.Contains(name, "/") {
+			t.Errorf("%q splits into %q and %q", path, dir, name)
+		}
 		if path != "/" && framework.JoinPath(dir, name) != path {
 			t.Errorf("%q splits into %q and %q, which join to %q", path, dir, name, framework.JoinPath(dir, name))
 		}
 		for element := range strings.SplitSeq(path[1:], "/") {
-			check.That(t, path == "/" || element != "" && element != "." && element != "..",
-				"%q was accepted", path)
+			if path != "/" && (element == "" || element == "." || element == "..") {
+				t.Errorf("%q was accepted", path)
+			}
 		}
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -61,31 +60,41 @@ func TestHeartbeat_without_writes(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
 		sleep(3 * span)
-		check.Equal(t, proxy.Count(fault.Multi, fault.Sync, fault.Exists), 0,
-			"heartbeats, syncs and probes although nobody holds the session")
+		if n := proxy.Count(fault.Multi, fault.Sync, fault.Exists); n != 0 {
+			t.Errorf("%d heartbeats, syncs and probes although nobody holds the session", n)
+		}
 		taken := time.Now()
 		h := mustTakeHold(t, c)
 		sleep(grace + 10*beat + beat/2)
 		beats := sentAt(proxy, fault.Multi)
-		must.That(t, len(beats) == 11 && beats[0].Sub(taken) == grace,
-			"%d heartbeats, want one after %v and ten more at %v each: %v", len(beats), grace, beat, beats)
-		for i := range beats[1:] {
-			check.Equal(t, beats[i+1].Sub(beats[i]), beat, "between heartbeats")
+		if len(beats) != 11 || beats[0].Sub(taken) != grace {
+			t.Fatalf("%d heartbeats, want one after %v and ten more at %v each: %v", len(beats), grace, beat, beats)
 		}
-		check.Equal(t, proxy.Count(fault.Sync), 0, "syncs")
-		left := time.Until(h.Deadline())
-		check.That(t, left > span/2, "the deadline is %v away", left)
+		for i := range beats[1:] {
+			if gap := beats[i+1].Sub(beats[i]); gap != beat {
+				t.Errorf("%v between heartbeats, want %v", gap, beat)
+			}
+		}
+		if n := proxy.Count(fault.Sync); n != 0 {
+			t.Errorf("%d syncs", n)
+		}
+		if left := time.Until(h.Deadline()); left <= span/2 {
+			t.Errorf("the deadline is %v away", left)
+		}
 		proxy.ResetRequests()
 		for range 10 {
 			mustCreate(t, c, fresh(t), "")
 			sleep(beat - time.Millisecond)
 		}
-		check.Equal(t, proxy.Count(fault.Multi), 0, "heartbeats although writes went out")
+		if n := proxy.Count(fault.Multi); n != 0 {
+			t.Errorf("%d heartbeats although writes went out", n)
+		}
 		h.Release()
 		proxy.ResetRequests()
 		sleep(3 * span)
-		check.Equal(t, proxy.Count(fault.Multi, fault.Sync, fault.Exists), 0,
-			"heartbeats, syncs and probes after the release")
+		if n := proxy.Count(fault.Multi, fault.Sync, fault.Exists); n != 0 {
+			t.Errorf("%d heartbeats, syncs and probes after the release", n)
+		}
 	})
 }
 
@@ -102,7 +111,9 @@ func TestAHoldLeavesItsWriteTheFirstWord(t *testing.T) {
 			sleep(beat / 2)
 			h.Release()
 		}
-		check.Equal(t, proxy.Count(fault.Multi), 0, "heartbeats although each hold is followed by a write")
+		if n := proxy.Count(fault.Multi); n != 0 {
+			t.Errorf("%d heartbeats although each hold is followed by a write", n)
+		}
 	})
 }
 
@@ -132,10 +143,15 @@ func TestADeadlineIsWhatThePaceLeaves(t *testing.T) {
 					sleep(tc.timeout / 100)
 					least = min(least, time.Until(h.Deadline()))
 				}
-				check.That(t, least >= tc.least, "the deadline was only %v away, want at least %v", least, tc.least)
-				check.AtMost(t, proxy.Count(fault.Multi), 10*tc.heartbeats+1, "heartbeats in ten session timeouts")
-				check.AtMost(t, proxy.Count(fault.Exists), 10*tc.heartbeats+1,
-					"probes in ten session timeouts, want at most one a heartbeat")
+				if least < tc.least {
+					t.Errorf("the deadline was only %v away, want at least %v", least, tc.least)
+				}
+				if n := proxy.Count(fault.Multi); n > 10*tc.heartbeats+1 {
+					t.Errorf("%d heartbeats in ten session timeouts, want at most %d", n, 10*tc.heartbeats+1)
+				}
+				if n := proxy.Count(fault.Exists); n > 10*tc.heartbeats+1 {
+					t.Errorf("%d probes in ten session timeouts, want at most one a heartbeat", n)
+				}
 			}, zkserver.WithSessionTimeouts(4*time.Second, time.Minute))
 		})
 	}
@@ -180,14 +196,16 @@ func TestHeartbeat_without_answers(t *testing.T) {
 				sleep(span)
 				seen.await(t, connecting, connected, suspended, connected)
 				took := seen.last(suspended).At.Sub(start)
-				check.That(t, took <= tc.want && (!tc.holds || took == tc.want) && (tc.holds || took >= span/2),
-					"the connection was given up after %v, want %v", took, tc.want)
+				if took > tc.want || tc.holds && took != tc.want || !tc.holds && took < span/2 {
+					t.Errorf("the connection was given up after %v, want %v", took, tc.want)
+				}
 				if tc.holds && h.Err() != nil {
 					t.Errorf("the hold is lost: %v", h.Err())
 				}
 				for _, line := range []string{"server stopped answering", "heartbeat failed"} {
-					n := logs.FilterMessage(line).Len()
-					check.That(t, (!tc.holds || n == 1) && (tc.holds || n == 0), "%d times in the log: %s", n, line)
+					if n := logs.FilterMessage(line).Len(); tc.holds && n != 1 || !tc.holds && n != 0 {
+						t.Errorf("%d times in the log: %s", n, line)
+					}
 				}
 			})
 		})
@@ -227,13 +245,16 @@ func TestSession_is_abandoned_by(t *testing.T) {
 					must.OK(t, h.Secure(t.Context()))
 				}
 				want := heard[len(heard)-1].At.Add(span)
-				must.That(t, want.After(deadline.Add(span/8)),
-					"the deadline %v and what is presumed %v are too close", deadline, want)
+				if !want.After(deadline.Add(span / 8)) {
+					t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
+				}
 				if tc.certain {
 					want = deadline
 				}
 				sleep(time.Until(want) - time.Nanosecond)
-				must.Is(t, h.Err(), nil, "lost early")
+				if err := h.Err(); err != nil {
+					t.Fatalf("lost early: %v", err)
+				}
 				sleep(2 * time.Millisecond)
 				select {
 				case <-h.Lost():
@@ -249,7 +270,9 @@ func TestSession_is_abandoned_by(t *testing.T) {
 func securedTwice(t *testing.T, c *framework.Client) {
 	t.Helper()
 	h := mustHold(t, c)
-	check.Is(t, h.Secure(t.Context()), nil, "to secure it again")
+	if err := h.Secure(t.Context()); err != nil {
+		t.Errorf("to secure it again: %v", err)
+	}
 	h.Release()
 }
 
@@ -265,5 +288,7 @@ func securedLate(t *testing.T, c *framework.Client) {
 	t.Helper()
 	h := mustTakeHold(t, c)
 	h.Release()
-	check.Is(t, h.Secure(t.Context()), nil, "to secure what was released")
+	if err := h.Secure(t.Context()); err != nil {
+		t.Errorf("to secure what was released: %v", err)
+	}
 }

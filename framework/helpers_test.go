@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -52,7 +52,9 @@ func mustHold(t testing.TB, c *framework.Client) *framework.SessionHold {
 	if err == nil {
 		err = h.Secure(t.Context())
 	}
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(h.Release)
 	return h
 }
@@ -71,7 +73,9 @@ func await(t testing.TB, ch <-chan struct{}, what string) {
 func wantErr(t testing.TB, what string, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
-		check.Is(t, err, target, "%s: error, want one that matches %q", what, target)
+		if !errors.Is(err, target) {
+			t.Errorf("%s: error %v, want one that matches %q", what, err, target)
+		}
 	}
 }
 
@@ -115,8 +119,9 @@ func (tr *trail) states() []framework.State {
 func (tr *trail) await(t testing.TB, want ...framework.State) {
 	t.Helper()
 	zktest.Eventually(t, patience, "states", func() bool { return len(tr.states()) >= len(want) })
-	got := tr.states()
-	must.That(t, slices.Equal(got, want), "states %v, want %v", got, want)
+	if got := tr.states(); !slices.Equal(got, want) {
+		t.Fatalf("states %v, want %v", got, want)
+	}
 }
 
 // last returns the latest change to a state.

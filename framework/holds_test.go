@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -24,19 +23,25 @@ func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
 		start := time.Now()
 		_, err := c.HoldSession(within(t, limit))
 		wantErr(t, "a hold that nobody could take", err, context.DeadlineExceeded, framework.ErrNotConnected)
-		check.Equal(t, time.Since(start), limit, "it took")
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
 		time.AfterFunc(5*time.Second, srv.Accept)
 		h, err := c.HoldSession(t.Context())
-		must.OK(t, err)
-		check.That(t, h.Session() != 0 && h.Session() == c.Session().ID,
-			"a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Session() == 0 || h.Session() != c.Session().ID {
+			t.Errorf("a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
+		}
 		must.OK(t, c.Close())
 		wantErr(t, "the hold of a closed client", h.Err(), framework.ErrClosed)
 		wantErr(t, "to secure it", h.Secure(t.Context()), framework.ErrClosed)
 		_, err = c.HoldSession(t.Context())
 		wantErr(t, "a hold of a closed client", err, framework.ErrClosed)
-		op := (*framework.OpError)(nil)
-		check.That(t, errors.As(err, &op) && op.Op == "hold session", "error %v, want one of the operation", err)
+		if op := (*framework.OpError)(nil); !errors.As(err, &op) || op.Op != "hold session" {
+			t.Errorf("error %v, want one of the operation", err)
+		}
 	})
 }
 
@@ -49,8 +54,9 @@ func stale(t *testing.T, srv *zkserver.Server, rule fault.Rule) *framework.Sessi
 	rule.Op = fault.Multi
 	proxy.Rules().Add(rule)
 	h := mustTakeHold(t, c)
-	left := time.Until(h.Deadline())
-	must.That(t, left <= 0, "the deadline is %v away", left)
+	if left := time.Until(h.Deadline()); left > 0 {
+		t.Fatalf("the deadline is %v away", left)
+	}
 	return h
 }
 
@@ -76,14 +82,18 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				err := h.Secure(ctx)
-				check.That(t, errors.Is(err, tc.err) && (tc.err != nil || err == nil),
-					"error %v, want %v", err, tc.err)
+				if !errors.Is(err, tc.err) || tc.err == nil && err != nil {
+					t.Errorf("error %v, want %v", err, tc.err)
+				}
 				if took := time.Since(start); took > tc.want || took < tc.want && !tc.sooner {
 					t.Errorf("it took %v, want %v", took, tc.want)
 				}
-				check.That(t, tc.err != nil || time.Until(h.Deadline()) > 0,
-					"secured although the deadline has passed")
-				check.Is(t, h.Err(), nil, "lost")
+				if tc.err == nil && time.Until(h.Deadline()) <= 0 {
+					t.Error("secured although the deadline has passed")
+				}
+				if h.Err() != nil {
+					t.Errorf("lost: %v", h.Err())
+				}
 			})
 		})
 	}
@@ -102,8 +112,9 @@ func TestSecureAsksAtAPace(t *testing.T) {
 		time.AfterFunc(busy, shed.Remove)
 		start := time.Now()
 		must.OK(t, h.Secure(t.Context()))
-		left := time.Until(h.Deadline())
-		check.That(t, left > 0, "secured with %v left", left)
+		if left := time.Until(h.Deadline()); left <= 0 {
+			t.Errorf("secured with %v left", left)
+		}
 		const pause = framework.DefaultLeaseMargin / 8
 		took, asked := time.Since(start), shed.Hits()
 		if most := int(busy/pause) + int(busy/grace) + 2; asked < 3 || asked > most || took < busy || took > busy+2*pause {
@@ -126,8 +137,12 @@ func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
 		start := time.Now()
 		err := h.Secure(within(t, limit))
 		wantErr(t, "secure", err, context.DeadlineExceeded, framework.ErrNotConnected)
-		check.Equal(t, time.Since(start), limit, "it took")
-		check.Is(t, h.Err(), nil, "lost")
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
+		if err := h.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
 	})
 }
 
@@ -136,7 +151,9 @@ func TestSecureEndsWithTheSession(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		h := stale(t, srv, fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
 		time.AfterFunc(time.Second, func() {
-			check.OK(t, srv.Expire(h.Session()))
+			if err := srv.Expire(h.Session()); err != nil {
+				t.Error(err)
+			}
 		})
 		wantErr(t, "secure", h.Secure(t.Context()), framework.ErrSessionEnded)
 		await(t, h.Lost(), "loss")
@@ -177,7 +194,9 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 		srv.Freeze()
 		sleep(beat + stall) // now the loop closes the connection
 		sleep(time.Until(h.Deadline()) - time.Nanosecond)
-		must.Is(t, h.Err(), nil, "lost early")
+		if err := h.Err(); err != nil {
+			t.Fatalf("lost early: %v", err)
+		}
 		sleep(time.Nanosecond)
 		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		await(t, h.Lost(), "loss")
@@ -196,7 +215,9 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 		h.OnLost(func(error) {
 			go func() {
 				got, err := c.HoldSession(t.Context())
-				check.OK(t, err)
+				if err != nil {
+					t.Error(err)
+				}
 				next <- got
 			}()
 			go func() {

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -25,10 +23,12 @@ func TestKnownByDataFindsItsZnodeAgain(t *testing.T) {
 	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
 	var st framework.Stat
 	created, err := c.Create(t.Context(), path, []byte("7f"), knownByData(framework.StatTo(&st))...)
-	must.That(t, err == nil && created == path && lost.Hits() == 1,
-		"Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
-	found, ok, err := c.Exists(t.Context(), path)
-	check.That(t, err == nil && ok && found == st, "Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+	if err != nil || created != path || lost.Hits() != 1 {
+		t.Fatalf("Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
+	}
+	if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
+		t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+	}
 }
 
 // TestKnownByDataTakesNothingForItsOwn has another znode at the path when the
@@ -52,10 +52,12 @@ func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
 		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
 		_, err := own.Create(t.Context(), path, []byte("7f"), knownByData()...)
 		wantErr(t, name, err, framework.ErrNodeExists)
-		check.That(t, !errors.Is(err, framework.ErrUnknownOutcome) && lost.Hits() == 1,
-			"%s: %v with %d replies lost; want it to be certain after one", name, err, lost.Hits())
-		check.Equal(t, string(must.First(other.Get(t.Context(), path))(t)), in.data,
-			"%s: data; want it to stand", name)
+		if errors.Is(err, framework.ErrUnknownOutcome) || lost.Hits() != 1 {
+			t.Errorf("%s: %v with %d replies lost; want it to be certain after one", name, err, lost.Hits())
+		}
+		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != in.data {
+			t.Errorf("%s: data %q, %v; want it to stand", name, data, err)
+		}
 	}
 }
 
@@ -87,7 +89,9 @@ func TestKnownByData_ends(t *testing.T) {
 				second <- err
 			}()
 			stuck.Release()
-			must.Is(t, <-second, nil, "the create that follows")
+			if err := <-second; err != nil {
+				t.Fatalf("the create that follows: %v", err)
+			}
 			zktest.Eventually(t, patience, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
 			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found.Czxid != st.Czxid {
 				t.Errorf("znode %v, %v, czxid %d; want the second's, %d", ok, err, found.Czxid, st.Czxid)
@@ -114,7 +118,9 @@ func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
 	stop()
 	_, err := c.Create(ctx, path, []byte("2"), knownByData()...)
 	wantErr(t, "Create behind one that is in doubt", err, context.Canceled)
-	check.That(t, !errors.Is(err, framework.ErrUnknownOutcome), "Create: %v: it was never sent", err)
+	if errors.Is(err, framework.ErrUnknownOutcome) {
+		t.Errorf("Create: %v: it was never sent", err)
+	}
 	cancel()
 	wantErr(t, "Create", <-done, context.Canceled)
 }
@@ -128,9 +134,11 @@ func TestKnownByDataNeedsAnEphemeralOfAGivenName(t *testing.T) {
 		"with Protected":    knownByData(framework.Protected()),
 		"with Idempotent":   knownByData(framework.Idempotent()),
 	} {
-		_, err := c.Create(t.Context(), "/x", nil, opts...)
-		check.That(t, err != nil, "Create %s: no error", name)
+		if _, err := c.Create(t.Context(), "/x", nil, opts...); err == nil {
+			t.Errorf("Create %s: no error", name)
+		}
 	}
-	_, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData()...))
-	check.That(t, err != nil, "in a transaction: no error")
+	if _, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData()...)); err == nil {
+		t.Error("in a transaction: no error")
+	}
 }

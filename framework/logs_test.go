@@ -17,7 +17,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -63,8 +62,9 @@ func TestLog_of_state_changes(t *testing.T) {
 				}
 			}
 			lost := lines[2].ContextMap()
-			check.That(t, lost["zookeeper.session.holds"] == tc.holds && lost[zktel.AttrErrorType] == "session_expired",
-				"the line about the loss has the fields %v, want holds %v", lost, tc.holds)
+			if lost["zookeeper.session.holds"] != tc.holds || lost[zktel.AttrErrorType] != "session_expired" {
+				t.Errorf("the line about the loss has the fields %v, want holds %v", lost, tc.holds)
+			}
 			if id := lines[0].ContextMap()[zktel.AttrSessionID]; lost[zktel.AttrSessionID] != id || ended == c.Session().ID {
 				t.Errorf("the session that ended is %v, the first was %v", lost[zktel.AttrSessionID], id)
 			}
@@ -81,11 +81,15 @@ func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		must.Get2(c.Get(tr.caller(t), "/"))(t)
 		lines := logs.FilterMessage("attempt failed, there will be another").All()
-		must.Equal(t, len(lines), 1, "lines %v, want one", lines)
+		if len(lines) != 1 {
+			t.Fatalf("lines %v, want one", lines)
+		}
 		want := tr.spans.GetSpans()[0].SpanContext.SpanID()
 		for _, field := range lines[0].Context {
 			if ctx, ok := field.Interface.(context.Context); ok && field.Type == zapcore.SkipType {
-				check.Equal(t, trace.SpanContextFromContext(ctx).SpanID(), want, "the line is of span")
+				if got := trace.SpanContextFromContext(ctx).SpanID(); got != want {
+					t.Errorf("the line is of span %v, want %v", got, want)
+				}
 				return
 			}
 		}
@@ -125,8 +129,9 @@ func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
 			t.Errorf("the line is of span %v, want %v", got, want)
 		}
 		for _, part := range []string{`"level":"INFO","msg":"connection state changed","logger":"zk"`, `"zookeeper.client.connection.state":"connected"`, `"error.type":"connection_loss"`} {
-			check.That(t, strings.Contains(out.String(), part),
-				"the log does not have %s:\n%s", part, out.String())
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("the log does not have %s:\n%s", part, out.String())
+			}
 		}
 	})
 }
@@ -134,7 +139,9 @@ func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
 func TestWithSlogRefusesNil(t *testing.T) {
 	t.Parallel()
 	_, err := framework.NewClient("localhost", framework.WithSlog(nil))
-	check.Says(t, err, "logger: must not be nil", "error")
+	if err == nil || !strings.Contains(err.Error(), "logger: must not be nil") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestOutage_is_retried_with_pauses has a call retry through an outage that ends
@@ -161,9 +168,12 @@ func TestOutage_is_retried_with_pauses(t *testing.T) {
 			t.Errorf("%d attempts to connect within %v, want 10 to %d", n, outage, most)
 		}
 		log := rec.String() // DEBUG has a line for each attempt
-		n := strings.Count(log, "\n") - strings.Count(log, `"L":"DEBUG"`)
-		check.That(t, n >= 2 && n <= 50, "%d log lines above DEBUG within %v, want 2 to 50", n, outage)
+		if n := strings.Count(log, "\n") - strings.Count(log, `"L":"DEBUG"`); n < 2 || n > 50 {
+			t.Errorf("%d log lines above DEBUG within %v, want 2 to 50", n, outage)
+		}
 		srv.Accept()
-		check.Is(t, must.Err(c.Children(t.Context(), "/")), nil, "after the outage")
+		if _, _, err := c.Children(t.Context(), "/"); err != nil {
+			t.Errorf("after the outage: %v", err)
+		}
 	})
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -27,7 +26,9 @@ import (
 func wantMetric(t testing.TB, all map[string]metricdata.Metrics, want metricdata.Metrics) {
 	t.Helper()
 	got := all[want.Name]
-	check.That(t, got.Description != "", "%s is missing or has no description", want.Name)
+	if got.Description == "" {
+		t.Errorf("%s is missing or has no description", want.Name)
+	}
 	got.Description = ""
 	metricdatatest.AssertEqual(t, want, got, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 }
@@ -147,8 +148,9 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 
 		must.OK(t, errors.Join(first.Close(), second.Close()))
 		all = ms.collect(t)
-		_, ok := all[zktel.MetricConnectionState]
-		check.That(t, !ok, "closed clients go on to report a state")
+		if _, ok := all[zktel.MetricConnectionState]; ok {
+			t.Error("closed clients go on to report a state")
+		}
 		transitions["closed"] = 2
 		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
 	})
@@ -209,7 +211,10 @@ func TestInstrument_that_fails_is_reported(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "sync", c.Sync(ctx, "/"), context.Canceled)
-	check.OK(t, c.Close())
-	check.That(t, len(reported) == 2 && errors.Is(errors.Join(reported...), errBroken),
-		"reported %v, want the two that were refused", reported)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(reported) != 2 || !errors.Is(errors.Join(reported...), errBroken) {
+		t.Errorf("reported %v, want the two that were refused", reported)
+	}
 }

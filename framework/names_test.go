@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -86,8 +85,9 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 			z.proxies[b].Blackhole(zkproxy.Both)
 			start := time.Now()
 			connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
-			check.AtMost(t, time.Since(start), 2*time.Second+100*time.Millisecond,
-				"connected after, want one attempt of a second at each frozen server")
+			if took := time.Since(start); took > 2*time.Second+100*time.Millisecond {
+				t.Errorf("connected after %v, want one attempt of a second at each frozen server", took)
+			}
 		})
 	})
 	t.Run("takes them in a random order", func(t *testing.T) {
@@ -97,7 +97,9 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 				_ = connect(t, "zk.test", z.options()...).Close()
 			}
 			slices.Sort(z.dialled)
-			check.Slices(t, slices.Compact(z.dialled), []string{a, b, c}, "30 clients connected to")
+			if got := slices.Compact(z.dialled); !slices.Equal(got, []string{a, b, c}) {
+				t.Errorf("30 clients connected to %v", got)
+			}
 		})
 	})
 	t.Run("is resolved again when all addresses have failed", func(t *testing.T) {
@@ -132,7 +134,9 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 func TestWithResolverRefusesNil(t *testing.T) {
 	t.Parallel()
 	_, err := framework.NewClient("localhost", framework.WithResolver(nil))
-	check.Says(t, err, "resolver: must not be nil", "error")
+	if err == nil || !strings.Contains(err.Error(), "resolver: must not be nil") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestSetServersIsObeyed(t *testing.T) {
@@ -201,8 +205,9 @@ func TestSetServersIsObeyed(t *testing.T) {
 				sleep(5 * time.Second)
 				mu.Lock()
 				defer mu.Unlock()
-				check.That(t, c.State() == framework.Connected && connected[len(connected)-1] == "new.test:2181",
-					"%v, having dialled %v: want it at the new server", c.State(), connected)
+				if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
+					t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
+				}
 			})
 		})
 	}
@@ -234,8 +239,9 @@ func TestWithServers(t *testing.T) {
 				c := connect(t, tc.connect, framework.WithServers(func(ctx context.Context) ([]string, error) {
 					mu.Lock()
 					defer mu.Unlock()
-					_, ok := ctx.Deadline()
-					check.That(t, ok, "a context without a deadline")
+					if _, ok := ctx.Deadline(); !ok {
+						t.Error("a context without a deadline")
+					}
 					next := tc.answers[min(calls, len(tc.answers)-1)]
 					calls++
 					return next.servers, next.err
@@ -245,13 +251,16 @@ func TestWithServers(t *testing.T) {
 					}
 					return srv.Dial(ctx, network, addr)
 				}))
-				check.Slices(t, c.Servers(), tc.want, "servers")
+				if got := c.Servers(); !slices.Equal(got, tc.want) {
+					t.Errorf("servers %v, want %v", got, tc.want)
+				}
 				if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
 					t.Errorf("/x lies at %s", c.AbsolutePath("/x"))
 				}
 				sleep(time.Minute)
-				check.That(t, calls <= len(tc.answers),
-					"asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
+				if calls > len(tc.answers) {
+					t.Errorf("asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
+				}
 			})
 		})
 	}
@@ -267,13 +276,20 @@ func TestServerSource_that_fails(t *testing.T) {
 		}), framework.WithDialer(refuse))
 		err := c.AwaitConnected(within(t, 59*time.Second))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		check.That(t, strings.Contains(err.Error(), "the registry is away"), "the error %q does not say why", err)
-		check.That(t, calls <= 300, "asked %d times within a minute", calls)
+		if !strings.Contains(err.Error(), "the registry is away") {
+			t.Errorf("the error %q does not say why", err)
+		}
+		if calls > 300 {
+			t.Errorf("asked %d times within a minute", calls)
+		}
 	})
 	for _, source := range []func(context.Context) ([]string, error){nil} {
 		_, err := framework.NewClient("localhost", framework.WithServers(source))
-		check.Says(t, err, "source of servers: must not be nil", "error")
+		if err == nil || !strings.Contains(err.Error(), "source of servers: must not be nil") {
+			t.Errorf("error %v", err)
+		}
 	}
-	_, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil }))
-	check.That(t, err != nil, "a faulty chroot was accepted")
+	if _, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil })); err == nil {
+		t.Error("a faulty chroot was accepted")
+	}
 }

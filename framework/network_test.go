@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -61,8 +60,9 @@ func TestNames_are_resolved_at_each_connection(t *testing.T) {
 	first.Refuse()
 	first.Cut()
 	seen.await(t, connecting, connected, suspended, connected)
-	got := second.Sessions()
-	check.That(t, len(got) == 1 && got[0].ID == id, "sessions at the new address: %v, want %#x", got, id)
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new address: %v, want %#x", got, id)
+	}
 	if got := names.names(); !slices.Contains(got, "zk.test:2181") {
 		t.Errorf("the dialer was asked for %v, want names", got)
 	}
@@ -78,10 +78,14 @@ func TestServersAreTriedInARandomOrder(t *testing.T) {
 		round := names.names()[:3]
 		orders[strings.Join(round, " ")] = true
 		slices.Sort(round)
-		check.Slices(t, round, []string{"a:2181", "b:2181", "c:2181"}, "first round, want each server once")
+		if !slices.Equal(round, []string{"a:2181", "b:2181", "c:2181"}) {
+			t.Errorf("first round %v, want each server once", round)
+		}
 		c.Close()
 	}
-	check.AtLeast(t, len(orders), 3, "in 40 clients only the orders %v", orders)
+	if len(orders) < 3 {
+		t.Errorf("in 40 clients only the orders %v", orders)
+	}
 }
 
 func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
@@ -93,7 +97,9 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 	seen.await(t, connecting, connected)
 	id := c.Session().ID
 	for _, bad := range []string{"", second.Addr(), second.Addr() + "/other", "host:0/moved"} {
-		check.That(t, c.SetServers(bad) != nil, "%q was accepted", bad)
+		if err := c.SetServers(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
 	}
 	must.OK(t, c.SetServers(first.Addr()+","+second.Addr()+"/moved"))
 	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
@@ -101,9 +107,12 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 	}
 	must.OK(t, c.SetServers(second.Addr()+"/moved"))
 	seen.await(t, connecting, connected, suspended, connected)
-	got := second.Sessions()
-	check.That(t, len(got) == 1 && got[0].ID == id, "sessions at the new server: %v, want %#x", got, id)
-	check.Slices(t, c.Servers(), []string{second.Addr()}, "servers")
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new server: %v, want %#x", got, id)
+	}
+	if got := c.Servers(); !slices.Equal(got, []string{second.Addr()}) {
+		t.Errorf("servers %v", got)
+	}
 }
 
 func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
@@ -115,7 +124,9 @@ func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 		t.Errorf("%v does not say why", err)
 	}
 	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
-	check.OK(t, c.AwaitConnected(within(t, patience)))
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
@@ -153,7 +164,9 @@ func TestSession_on_a_wiped_ensemble(t *testing.T) {
 	names.set("zk.test:2181", wiped.Addr())
 	framework.CloseConn(c)
 	seen.await(t, connecting, connected, suspended, lost, connected)
-	check.Equal(t, must.Second(c.Exists(t.Context(), node))(t), false, "exists")
+	if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+		t.Errorf("exists: %v, %v", ok, err)
+	}
 }
 
 func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
@@ -165,9 +178,13 @@ func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
 	ctx := within(t, time.Second)
 	for ctx.Err() == nil {
 		_, _, err := c.Children(ctx, "/")
-		must.That(t, err != nil, "the request passed")
+		if err == nil {
+			t.Fatal("the request passed")
+		}
 	}
-	check.AtMost(t, proxy.Count(fault.Connect), 20, "connections within a second")
+	if n := proxy.Count(fault.Connect); n > 20 {
+		t.Errorf("%d connections within a second", n)
+	}
 }
 
 // A frontDialer leads one connection after another to the next front end, whatever the client

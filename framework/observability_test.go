@@ -17,7 +17,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
@@ -43,12 +42,14 @@ func documented(t testing.TB, first string) map[string]doctable.Row {
 func wantSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
 	t.Helper()
 	for name := range documented {
-		_, ok := found[name]
-		check.That(t, ok, "%s %q is in %s, and not in the code's output", what, name, observability)
+		if _, ok := found[name]; !ok {
+			t.Errorf("%s %q is in %s, and not in the code's output", what, name, observability)
+		}
 	}
 	for name := range found {
-		_, ok := documented[name]
-		check.That(t, ok, "%s %q is in the code's output, and not in %s", what, name, observability)
+		if _, ok := documented[name]; !ok {
+			t.Errorf("%s %q is in the code's output, and not in %s", what, name, observability)
+		}
 	}
 }
 
@@ -77,7 +78,9 @@ func observedLife(t *testing.T, w *zkenv.Env) output {
 	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig) // costs the connection
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
 	way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-	check.OK(t, must.Err(c.Get(t.Context(), "/")))
+	if _, _, err := c.Get(t.Context(), "/"); err != nil {
+		t.Error(err)
+	}
 	mustHold(t, c)
 	way.Expire(t)
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
@@ -128,8 +131,9 @@ func checkMetricTable(t *testing.T, out output) {
 	for name, m := range out.metrics {
 		instrument, sets := shape(t, m)
 		row := rows[name]
-		check.That(t, row["instrument"] == instrument && slices.Equal(doctable.Code(row["unit"]), []string{m.Unit}),
-			"metric %s is documented as %s of %s, and is %s of %s", name, row["instrument"], row["unit"], instrument, m.Unit)
+		if row["instrument"] != instrument || !slices.Equal(doctable.Code(row["unit"]), []string{m.Unit}) {
+			t.Errorf("metric %s is documented as %s of %s, and is %s of %s", name, row["instrument"], row["unit"], instrument, m.Unit)
+		}
 		documented, found := make(map[string]bool), make(map[string]bool)
 		for _, key := range doctable.Code(row["attributes"]) {
 			documented[key] = true
@@ -176,18 +180,22 @@ func checkLoggedLines(t *testing.T, out output) {
 			message = "wire client: …"
 		}
 		row, ok := rows[message]
-		check.That(t, ok && strings.Contains(row["level"], line.Level.String()) && line.LoggerName == "zk",
-			"logger %s, level %v: %q is documented as %v", line.LoggerName, line.Level, message, row)
+		if !ok || !strings.Contains(row["level"], line.Level.String()) || line.LoggerName != "zk" {
+			t.Errorf("logger %s, level %v: %q is documented as %v", line.LoggerName, line.Level, message, row)
+		}
 		for key := range line.ContextMap() {
-			check.That(t, slices.Contains(doctable.Code(row["fields"]), key),
-				"%q has the field %s, documented are %s", message, key, row["fields"])
+			if !slices.Contains(doctable.Code(row["fields"]), key) {
+				t.Errorf("%q has the field %s, documented are %s", message, key, row["fields"])
+			}
 			seen[message+key] = true
 		}
 		seen[message] = true
 	}
 	for _, message := range []string{"connection state changed", "attempt failed, there will be another", "a state listener panicked"} {
 		for _, key := range append(doctable.Code(rows[message]["fields"]), "") {
-			check.That(t, seen[message+key], "no line %q with the field %q", message, key)
+			if !seen[message+key] {
+				t.Errorf("no line %q with the field %q", message, key)
+			}
 		}
 	}
 }
@@ -235,16 +243,18 @@ func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
 	}
 	for _, pkg := range []struct{ dir, prefix string }{{".", ""}, {"internal/zkerr", ""}, {"../retry", "retry."}} {
 		for _, match := range errtypeNew.FindAllStringSubmatch(source(t, pkg.dir), -1) {
-			other, ok := found[match[2]]
-			check.That(t, !ok, "%s and %s have the same type", match[1], other)
+			if other, ok := found[match[2]]; ok {
+				t.Errorf("%s and %s have the same type", match[1], other)
+			}
 			found[match[2]] = pkg.prefix + match[1]
 		}
 	}
 	rows := documented(t, "error.type")
 	wantSame(t, "type of error", rows, found)
 	for kind, name := range found {
-		check.Equal(t, strings.Join(doctable.Code(rows[kind]["error"]), " "), name,
-			"the type %s is documented for, and is of %q", kind, name)
+		if got := strings.Join(doctable.Code(rows[kind]["error"]), " "); got != name {
+			t.Errorf("the type %s is documented for %q, and is of %q", kind, got, name)
+		}
 	}
 }
 
@@ -262,9 +272,13 @@ func TestTheConstantsAreDocumented(t *testing.T) {
 	all := constant.FindAllStringSubmatch(string(text), -1)
 	for _, match := range all {
 		_, ok := tables[match[1]][match[2]]
-		check.That(t, ok || onMetrics[match[2]], "%s %s is not in %s", match[1], match[2], observability)
+		if !ok && !onMetrics[match[2]] {
+			t.Errorf("%s %s is not in %s", match[1], match[2], observability)
+		}
 	}
-	check.That(t, len(all) >= 10, "found %d constants", len(all))
+	if len(all) < 10 {
+		t.Errorf("found %d constants", len(all))
+	}
 }
 
 // A metric's attributes have few values whatever a server sends.
@@ -273,6 +287,8 @@ func TestStatusCodesAreThoseOfZooKeeper(t *testing.T) {
 		"-1": "-1", "-13": "-13", "-127": "-127", "-112": "-112",
 		"1": "_OTHER", "0": "_OTHER", "-2147483648": "_OTHER", "-99": "_OTHER", "-500": "_OTHER",
 	} {
-		check.Equal(t, framework.StatusCode(framework.ServerError(code)), want, "code %s is shown as", code)
+		if got := framework.StatusCode(framework.ServerError(code)); got != want {
+			t.Errorf("code %s is shown as %s, want %s", code, got, want)
+		}
 	}
 }

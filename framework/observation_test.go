@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
@@ -27,7 +26,9 @@ func inBubble(t *testing.T, test func(t *testing.T, w *zkenv.Env)) {
 
 func wantSpans(t testing.TB, got, want string) {
 	t.Helper()
-	check.That(t, got == want, "spans\n%swant\n%s", got, want)
+	if got != want {
+		t.Errorf("spans\n%swant\n%s", got, want)
+	}
 }
 
 func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
@@ -60,7 +61,9 @@ func TestSpan_reports_the_last_attempt(t *testing.T) {
 func reason(t testing.TB, err error) string {
 	t.Helper()
 	op, ok := err.(*framework.OpError) //nolint:errorlint // what operations return
-	must.That(t, ok, "error %v of type %T", err, err)
+	if !ok {
+		t.Fatalf("error %v of type %T", err, err)
+	}
 	return op.Err.Error()
 }
 
@@ -81,7 +84,9 @@ func TestASpanEndsWithItsContext(t *testing.T) {
 			err := c.Sync(ctx, "/")
 			cancel()
 			held.Release()
-			check.Equal(t, framework.ErrorType(err), of.errorType, "error %v of type", err)
+			if got := framework.ErrorType(err); got != of.errorType {
+				t.Errorf("error %v of type %s, want %s", err, got, of.errorType)
+			}
 			wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: "+of.text+") error.type="+of.errorType+" zookeeper.node.path=/\n")
 		}
 	})
@@ -182,13 +187,19 @@ func TestErrorType(t *testing.T) {
 		"_OTHER":                     {errors.New("boom")},
 	} {
 		for _, err := range errs {
-			check.Equal(t, framework.ErrorType(err), want, "ErrorType(%v)", err)
+			if got := framework.ErrorType(err); got != want {
+				t.Errorf("ErrorType(%v) = %q, want %q", err, got, want)
+			}
 			if err == nil {
 				continue
 			}
 			op := inOp(err)
-			check.Equal(t, framework.ErrorType(op), want, "ErrorType(%v)", op)
-			check.Equal(t, semconv.ErrorType(op).Value.AsString(), want, "semconv.ErrorType(%v)", op)
+			if got := framework.ErrorType(op); got != want {
+				t.Errorf("ErrorType(%v) = %q, want %q", op, got, want)
+			}
+			if got := semconv.ErrorType(op).Value.AsString(); got != want {
+				t.Errorf("semconv.ErrorType(%v) = %q, want %q", op, got, want)
+			}
 		}
 	}
 }

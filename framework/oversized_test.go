@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -62,10 +61,15 @@ func TestOversizedReply_keeps_the_connection(t *testing.T) {
 		_, err = c.Watch(t.Context(), dir, framework.WatchChildren)
 		wantErr(t, "Watch", err, framework.ErrTooLarge)
 		wantErr(t, "DeleteTree", c.DeleteTree(t.Context(), dir), framework.ErrTooLarge)
-		check.That(t, !framework.Retryable(err) && !errors.Is(err, framework.ErrUnknownOutcome),
-			"%v: a read has no effect", err)
-		check.Is(t, <-others, nil, "another read")
-		check.AtMost(t, retries, 0, "retries")
+		if framework.Retryable(err) || errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("%v: a read has no effect", err)
+		}
+		if err := <-others; err != nil {
+			t.Errorf("another read: %v", err)
+		}
+		if retries > 0 {
+			t.Errorf("%d retries", retries)
+		}
 		synctest.Wait()
 		seen.await(t, connecting, connected)
 	})
@@ -84,7 +88,9 @@ func TestOversizedReply_to_a_transaction(t *testing.T) {
 		}
 		_, err := c.Txn(t.Context(), ops...)
 		wantErr(t, "Txn", err, framework.ErrTooLarge, framework.ErrUnknownOutcome)
-		check.That(t, !framework.Retryable(err), "%v is retryable", err)
+		if framework.Retryable(err) {
+			t.Errorf("%v is retryable", err)
+		}
 		if _, st, err := c.Get(t.Context(), path); err != nil || int(st.Version) != len(ops) {
 			t.Errorf("version %d, %v, want %d", st.Version, err, len(ops))
 		}
@@ -103,7 +109,9 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			var st framework.Stat
 			path := must.Get(c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.StatTo(&st)))(t)
 			await(t, lost.Hit(), "the reply that is lost")
-			check.Equal(t, st.EphemeralOwner, c.Session().ID, "%s is of session", path)
+			if st.EphemeralOwner != c.Session().ID {
+				t.Errorf("%s is of session %#x", path, st.EphemeralOwner)
+			}
 			if own, err := c.Ephemerals(t.Context(), dir); err != nil || len(own) != 1 || own[0] != path {
 				t.Errorf("ephemerals %v, %v, want %s alone", own, err, path)
 			}
@@ -128,7 +136,9 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			if own, err := c.Ephemerals(t.Context(), dir); err != nil || len(own) > 0 || c.PendingDeletes() > 0 {
 				t.Errorf("ephemerals %v, %v; %d deletions pending", own, err, c.PendingDeletes())
 			}
-			check.Equal(t, must.Second(c.Exists(t.Context(), node))(t), false, "the other deletion: exists")
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+				t.Errorf("the other deletion: exists %v, %v", ok, err)
+			}
 			seen.await(t, connecting, connected, suspended, connected)
 		})
 	})
@@ -143,12 +153,15 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			wantErr(t, "Create", err, framework.ErrUnknownOutcome, framework.ErrTooLarge, framework.ErrUnsupported)
 			c.Discard(node)
 			<-time.After(10 * time.Second)
-			check.Equal(t, c.PendingDeletes(), 1,
-				"deletions are pending, want that of the znode which can't be found")
-			check.Equal(t, logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(), 1,
-				"lines say that a deletion is refused")
-			check.Equal(t, must.Second(virtual(t, srv).Exists(t.Context(), node))(t), false,
-				"the other deletion: exists")
+			if n := c.PendingDeletes(); n != 1 {
+				t.Errorf("%d deletions are pending, want that of the znode which can't be found", n)
+			}
+			if n := logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(); n != 1 {
+				t.Errorf("%d lines say that a deletion is refused, want 1", n)
+			}
+			if _, ok, err := virtual(t, srv).Exists(t.Context(), node); err != nil || ok {
+				t.Errorf("the other deletion: exists %v, %v", ok, err)
+			}
 		})
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -33,9 +32,12 @@ func TestListToSeesTheZnode(t *testing.T) {
 				path, err := c.Create(t.Context(), dir+"/n-", nil, framework.Ephemeral(), framework.Sequential(),
 					framework.Protected(), framework.ListTo(&names))
 				_, name := framework.SplitPath(path)
-				check.That(t, err == nil && slices.Contains(names, name),
-					"Create: %q, %v with the list %v; want the znode in it", name, err, names)
-				check.OK(t, c.Delete(t.Context(), path))
+				if err != nil || !slices.Contains(names, name) {
+					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
+				}
+				if err := c.Delete(t.Context(), path); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -80,8 +82,9 @@ func TestListToIsNilWhereItCouldNotBeHad(t *testing.T) {
 	names = []string{"from before"}
 	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
 	path, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.Protected(), framework.ListTo(&names))
-	check.That(t, err == nil && names == nil,
-		"of %q, found again: %v with the list %v, want nil", path, err, names)
+	if err != nil || names != nil {
+		t.Errorf("of %q, found again: %v with the list %v, want nil", path, err, names)
+	}
 }
 
 func TestOpNever(t *testing.T) {
@@ -92,9 +95,12 @@ func TestOpNever(t *testing.T) {
 	reason := errors.New("no such guard")
 	_, err := c.Txn(t.Context(), framework.OpSet(dir, []byte("after"), framework.AnyVersion), framework.OpNever(reason))
 	var culprit *framework.TxnError
-	check.That(t, errors.Is(err, reason) && errors.As(err, &culprit) && culprit.Index == 1 && strings.Contains(fmt.Sprint(err), "never"),
-		"Txn: %v, want the reason, of operation 1", err)
-	check.Equal(t, string(must.First(c.Get(t.Context(), dir))(t)), "before", "data; want it unchanged")
+	if !errors.Is(err, reason) || !errors.As(err, &culprit) || culprit.Index != 1 || !strings.Contains(fmt.Sprint(err), "never") {
+		t.Errorf("Txn: %v, want the reason, of operation 1", err)
+	}
+	if data, _, err := c.Get(t.Context(), dir); err != nil || string(data) != "before" {
+		t.Errorf("data %q, %v; want it unchanged", data, err)
+	}
 }
 
 // TestWatchToTakesOneRoundTrip withholds the reply to the create until the watch has been asked for.
@@ -146,12 +152,14 @@ func TestWatchToIsNilIfItCouldNotBeHad(t *testing.T) {
 		}
 	}
 	watch = before
-	_, err := c.Create(t.Context(), dir+"/n-", nil, framework.Sequential(), framework.WatchTo(&watch))
-	check.That(t, err == nil && watch == nil, "a sequential create: %v with the watch %v, want nil", err, watch)
+	if _, err := c.Create(t.Context(), dir+"/n-", nil, framework.Sequential(), framework.WatchTo(&watch)); err != nil || watch != nil {
+		t.Errorf("a sequential create: %v with the watch %v, want nil", err, watch)
+	}
 	watch = before
 	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
-	_, err = c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.KnownByData(), framework.WatchTo(&watch))
-	check.That(t, err == nil && watch == nil, "found again: %v with the watch %v, want nil", err, watch)
+	if _, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.KnownByData(), framework.WatchTo(&watch)); err != nil || watch != nil {
+		t.Errorf("found again: %v with the watch %v, want nil", err, watch)
+	}
 }
 
 func TestWatchToIsRefusedByTransactions(t *testing.T) {
@@ -159,10 +167,12 @@ func TestWatchToIsRefusedByTransactions(t *testing.T) {
 	c := newClient(t, zktest.Shared(t).Addr())
 	var watch *framework.Watch
 	op := framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected(), framework.WatchTo(&watch))
-	check.Says(t, must.Err(c.CreateAll(t.Context(), op)), "WatchTo",
-		"CreateAll, want an error that names WatchTo")
-	_, err := c.Txn(t.Context(), framework.OpCreate("/n", nil, framework.WatchTo(&watch)))
-	check.That(t, err != nil, "Txn took WatchTo, want an error")
+	if _, err := c.CreateAll(t.Context(), op); err == nil || !strings.Contains(err.Error(), "WatchTo") {
+		t.Errorf("CreateAll: %v, want an error that names WatchTo", err)
+	}
+	if _, err := c.Txn(t.Context(), framework.OpCreate("/n", nil, framework.WatchTo(&watch))); err == nil {
+		t.Error("Txn took WatchTo, want an error")
+	}
 }
 
 func TestCheckCreateSendsNothing(t *testing.T) {
@@ -170,16 +180,23 @@ func TestCheckCreateSendsNothing(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
 	proxy.ResetRequests()
-	check.Is(t, c.CheckCreate("/n", []byte("data"), framework.Ephemeral()), nil, "CheckCreate")
+	if err := c.CheckCreate("/n", []byte("data"), framework.Ephemeral()); err != nil {
+		t.Errorf("CheckCreate: %v, want nil", err)
+	}
 	for name, err := range map[string]error{
 		"a path without its slash": c.CheckCreate("n", nil),
 		"a TTL of nothing":         c.CheckCreate("/n", nil, framework.TTL(0)),
 	} {
-		check.That(t, err != nil, "%s: nil, want an error", name)
+		if err == nil {
+			t.Errorf("%s: nil, want an error", name)
+		}
 	}
-	check.Is(t, c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge,
-		"too much data")
-	check.Equal(t, proxy.Count(fault.Create, fault.Exists), 0, "requests, want none")
+	if err := c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+		t.Errorf("too much data: %v, want ErrTooLarge", err)
+	}
+	if n := proxy.Count(fault.Create, fault.Exists); n != 0 {
+		t.Errorf("%d requests, want none", n)
+	}
 }
 
 // Each create of one path has a listing of its own, taken after it, and a Stat of its own.
@@ -199,8 +216,9 @@ func TestCreatesOfOnePathAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				check.That(t, slices.Contains(names, strings.TrimPrefix(path, dir+"/")),
-					"%s is not in its own listing of %d names", path, len(names))
+				if !slices.Contains(names, strings.TrimPrefix(path, dir+"/")) {
+					t.Errorf("%s is not in its own listing of %d names", path, len(names))
+				}
 				if _, read, err := c.Get(t.Context(), path); err != nil || read.Czxid != st.Czxid {
 					t.Errorf("%s has czxid %d, its Stat says %d (%v)", path, read.Czxid, st.Czxid, err)
 				}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -68,14 +67,20 @@ func TestReadOnly(t *testing.T) {
 		mustCreate(t, c, "/node", "data")
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
-		check.Equal(t, string(must.First(c.Get(t.Context(), "/node"))(t)), "data", "read")
+		if got, _, err := c.Get(t.Context(), "/node"); err != nil || string(got) != "data" {
+			t.Errorf("read %q, %v", got, err)
+		}
 		for name, call := range servedReads(c) {
-			check.Is(t, call(t.Context()), nil, "%s", name)
+			if err := call(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 		for name, call := range refusals(c) {
 			began := time.Now()
 			wantErr(t, name, call(t.Context()), framework.ErrReadOnly)
-			check.Equal(t, time.Since(began), 0, "%s: refused after, want at once", name)
+			if took := time.Since(began); took != 0 {
+				t.Errorf("%s: refused after %v, want at once", name, took)
+			}
 		}
 		if got := seen.last(framework.ReadOnly).Session; got != id || c.Session().ID != id {
 			t.Errorf("the change names session %#x, the client %#x; want the one of before, %#x", got, c.Session().ID, id)
@@ -83,10 +88,16 @@ func TestReadOnly(t *testing.T) {
 		resumeQuorum(srv)
 		awaitState(t, c, connected)
 		seen.await(t, connecting, connected, suspended, framework.ReadOnly, suspended, connected)
-		check.Equal(t, c.Session().ID, id, "session, want that of before, %#x", id)
-		check.OK(t, c.Delete(t.Context(), "/node"))
+		if c.Session().ID != id {
+			t.Errorf("session %#x, want that of before, %#x", c.Session().ID, id)
+		}
+		if err := c.Delete(t.Context(), "/node"); err != nil {
+			t.Error(err)
+		}
 		sleep(time.Minute)
-		check.Equal(t, len(srv.Sessions()), 1, "sessions, want one")
+		if n := len(srv.Sessions()); n != 1 {
+			t.Errorf("%d sessions, want one", n)
+		}
 	})
 }
 
@@ -106,19 +117,25 @@ func TestReadOnlyProvesNothing(t *testing.T) {
 			sleep(100 * time.Millisecond)
 		}
 		wantErr(t, "hold", h.Err(), framework.ErrSessionDeadline)
-		check.AtMost(t, time.Since(began), timeout, "lost after, want %v at most", timeout)
+		if took := time.Since(began); took > timeout {
+			t.Errorf("lost after %v, want %v at most", took, timeout)
+		}
 		sleep(time.Millisecond)
 		seen.await(t, connecting, connected, suspended, framework.ReadOnly, lost, framework.ReadOnly)
-		got := seen.last(lost).Session
-		check.That(t, got == id, "session %#x was lost, want %#x", got, id)
-		got = seen.last(framework.ReadOnly).Session
-		check.That(t, got == 0, "session %#x while there is none", got)
+		if got := seen.last(lost).Session; got != id {
+			t.Errorf("session %#x was lost, want %#x", got, id)
+		}
+		if got := seen.last(framework.ReadOnly).Session; got != 0 {
+			t.Errorf("session %#x while there is none", got)
+		}
 		if got, _, err := c.Children(t.Context(), "/"); err != nil || len(got) == 0 {
 			t.Errorf("read %v, %v", got, err)
 		}
 		resumeQuorum(srv)
 		awaitState(t, c, connected)
-		check.That(t, c.Session().ID != id, "the session that was lost is back")
+		if c.Session().ID == id {
+			t.Error("the session that was lost is back")
+		}
 		mustHold(t, c)
 	})
 }
@@ -130,8 +147,12 @@ func TestReadOnlyFromTheStart(t *testing.T) {
 		var seen trail
 		c := readOnlyClient(t, srv, framework.WithStateListener(seen.add))
 		awaitState(t, c, framework.ReadOnly)
-		check.OK(t, must.Err(c.Children(t.Context(), "/")))
-		check.Equal(t, c.Session(), (framework.Session{}), "session, want none")
+		if _, _, err := c.Children(t.Context(), "/"); err != nil {
+			t.Error(err)
+		}
+		if got := c.Session(); got != (framework.Session{}) {
+			t.Errorf("session %+v, want none", got)
+		}
 		wantErr(t, "await", c.AwaitConnected(within(t, time.Minute)), context.DeadlineExceeded)
 		resumeQuorum(srv)
 		must.OK(t, c.AwaitConnected(t.Context()))
@@ -168,7 +189,9 @@ func TestReadOnlyServerIsAFailedAttempt(t *testing.T) {
 			stopQuorum(srv)
 			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 			sleep(time.Minute)
-			check.Equal(t, c.State(), connecting, "state")
+			if c.State() != connecting {
+				t.Errorf("state %v", c.State())
+			}
 			_, _, err := c.Children(within(t, time.Second), "/")
 			wantErr(t, "read", err, framework.ErrNotConnected)
 		})
@@ -188,8 +211,9 @@ func TestReadOnlyDoesNotFlap(t *testing.T) {
 			srv.Frontend(2).Cut()
 			sleep(time.Second)
 		}
-		entered := countOf(seen.states(), framework.ReadOnly)
-		check.That(t, entered >= 5 && entered <= minutes+8, "ReadOnly %d times in %d minutes", entered, minutes)
+		if entered := countOf(seen.states(), framework.ReadOnly); entered < 5 || entered > minutes+8 {
+			t.Errorf("ReadOnly %d times in %d minutes", entered, minutes)
+		}
 		awaitState(t, c, framework.ReadOnly)
 	})
 }

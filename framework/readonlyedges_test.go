@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -26,11 +25,16 @@ func TestReadOnlyServersWithoutLocalSessions(t *testing.T) {
 		stopQuorum(srv)
 		c := readOnlyClient(t, srv, framework.WithLogger(zap.New(core)))
 		sleep(time.Minute)
-		check.Equal(t, c.State(), connecting, "state")
+		if c.State() != connecting {
+			t.Errorf("state %v", c.State())
+		}
 		told := logs.FilterMessage("cannot connect to a read-only server").All()
-		must.Equal(t, len(told), 1, "warnings, want one")
-		why := told[0].ContextMap()["error"]
-		check.That(t, strings.Contains(why.(string), "localSessionsEnabled"), "the warning says %q", why)
+		if len(told) != 1 {
+			t.Fatalf("%d warnings, want one", len(told))
+		}
+		if why := told[0].ContextMap()["error"]; !strings.Contains(why.(string), "localSessionsEnabled") {
+			t.Errorf("the warning says %q", why)
+		}
 	})
 }
 
@@ -47,7 +51,9 @@ func TestReadOnlyWatchFiresAtItsEnd(t *testing.T) {
 		}
 		resumeQuorum(srv)
 		await(t, w.Fired(), "the watch")
-		check.Equal(t, w.Event(), framework.EventReconnected, "event")
+		if w.Event() != framework.EventReconnected {
+			t.Errorf("event %v", w.Event())
+		}
 	})
 }
 
@@ -63,7 +69,9 @@ func TestReadOnlyIsNotTheSession(t *testing.T) {
 		_, _, err := bound.Children(within(t, time.Second), "/")
 		wantErr(t, "bound read", err, framework.ErrNotConnected, context.DeadlineExceeded)
 		resumeQuorum(srv)
-		check.OK(t, must.Err(bound.Create(t.Context(), "/bound", nil)))
+		if _, err := bound.Create(t.Context(), "/bound", nil); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -80,12 +88,15 @@ func TestReadOnlyLeavesNoSession(t *testing.T) {
 		srv.Cut()
 		for range 100 {
 			sleep(100 * time.Millisecond)
-			must.Equal(t, c.State(), suspended, "state")
+			if c.State() != suspended {
+				t.Fatalf("state %v", c.State())
+			}
 		}
 		refused.Remove()
 		sleep(5 * time.Second)
-		check.That(t, c.State() == connected && began.Load() >= 2 && ended.Load() == began.Load()-1,
-			"%v; %d sessions began, clients ended %d of them; want all but one", c.State(), began.Load(), ended.Load())
+		if c.State() != connected || began.Load() < 2 || ended.Load() != began.Load()-1 {
+			t.Errorf("%v; %d sessions began, clients ended %d of them; want all but one", c.State(), began.Load(), ended.Load())
+		}
 	}, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithObserver(func(x zkserver.Transaction) {
 		if x.Began != 0 {
 			began.Add(1)
@@ -105,11 +116,15 @@ func TestReadOnlyKeepsGuaranteedDeletes(t *testing.T) {
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
 		wantErr(t, "delete", c.Delete(t.Context(), "/doomed", framework.Guaranteed()), framework.ErrReadOnly)
-		check.Equal(t, c.PendingDeletes(), 1, "pending")
+		if n := c.PendingDeletes(); n != 1 {
+			t.Errorf("%d pending", n)
+		}
 		sleep(10 * time.Second)
 		resumeQuorum(srv)
 		zktest.Eventually(t, time.Minute, "the deletion", func() bool { return c.PendingDeletes() == 0 })
-		check.That(t, !slices.Contains(srv.Paths(), "/doomed"), "the znode exists")
+		if slices.Contains(srv.Paths(), "/doomed") {
+			t.Error("the znode exists")
+		}
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -42,10 +40,14 @@ func TestReconfigChangesTheEnsemble(t *testing.T) {
 	needNamespaces(t) // members that see each other behind forwarders do not agree on a configuration
 	ensemble := zktest.RunEnsemble(t, 3, zktest.WithNamespaces(), superFlag(), zktest.WithSetting("reconfigEnabled", "true"))
 	leader, err := ensemble.Leader(within(t, patience))
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := connect(t, leader.Addr()+"/chroot", asSuper(), framework.WithCompression())
 	before, err := c.Config(t.Context())
-	must.That(t, err == nil && len(before.Members) == 3, "%+v, %v", before, err)
+	if err != nil || len(before.Members) != 3 {
+		t.Fatalf("%+v, %v", before, err)
+	}
 	var leaving framework.Member
 	for i, server := range ensemble.Servers {
 		if server != leader {
@@ -59,25 +61,31 @@ func TestReconfigChangesTheEnsemble(t *testing.T) {
 	wantErr(t, "of another version", err, framework.ErrBadVersion)
 
 	smaller, err := c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, before.Version)
-	must.That(t, err == nil && len(smaller.Members) == 2 && smaller.Version > before.Version,
-		"%+v, %v", smaller, err)
+	if err != nil || len(smaller.Members) != 2 || smaller.Version <= before.Version {
+		t.Fatalf("%+v, %v", smaller, err)
+	}
 	back := "server." + strconv.FormatInt(leaving.ID, 10) + "=" + leaving.Peers[0] + ":participant;127.0.0.1:1"
 	larger, err := c.Reconfig(t.Context(), framework.ConfigChange{Join: []string{back}}, smaller.Version)
-	must.That(t, err == nil && len(larger.Members) == 3 && larger.Version > smaller.Version,
-		"%+v, %v", larger, err)
-	for _, m := range larger.Members {
-		check.That(t, m.ID != leaving.ID || strings.Join(m.Clients, " ") == net.JoinHostPort("127.0.0.1", "1"),
-			"%+v", m)
+	if err != nil || len(larger.Members) != 3 || larger.Version <= smaller.Version {
+		t.Fatalf("%+v, %v", larger, err)
 	}
-	check.Equal(t, must.Get(stranger.Config(t.Context()))(t).Version, larger.Version,
-		"another client reads version")
+	for _, m := range larger.Members {
+		if m.ID == leaving.ID && strings.Join(m.Clients, " ") != net.JoinHostPort("127.0.0.1", "1") {
+			t.Errorf("%+v", m)
+		}
+	}
+	if now, err := stranger.Config(t.Context()); err != nil || now.Version != larger.Version {
+		t.Errorf("another client reads version %#x, want %#x (%v)", now.Version, larger.Version, err)
+	}
 }
 
 func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr())
 	config, err := c.Config(t.Context())
-	check.That(t, err == nil && len(config.Members) == 0, "%+v, %v", config, err)
+	if err != nil || len(config.Members) != 0 {
+		t.Errorf("%+v, %v", config, err)
+	}
 	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig)
 	wantErr(t, "reconfig", err, framework.ErrReconfigDisabled)
 }
@@ -97,7 +105,9 @@ func TestReconfig_refuses_faulty_arguments(t *testing.T) {
 		"version -2: must be at least 0, or AnyConfig ": {framework.ConfigChange{Leave: []int64{1}}, -2},
 	} {
 		_, err := c.Reconfig(t.Context(), tc.change, tc.version)
-		check.Says(t, err, want, "error, want it to say %q", want)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want it to say %q", err, want)
+		}
 	}
 }
 
@@ -120,8 +130,9 @@ func TestDynamicConfigurationsAreRead(t *testing.T) {
 		"server.x=a:1:2;1\nserver.2=b:1;1\nserver.3=c:;1":  "",
 		"server.1=[a:1:2;1\nserver.2=[]:1:2;1\nserver.3=]": "",
 	} {
-		check.Equal(t, strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "), want,
-			"%q names", configuration)
+		if got := strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "); got != want {
+			t.Errorf("%q names %q, want %q", configuration, got, want)
+		}
 	}
 }
 
@@ -147,8 +158,9 @@ func TestAClientWithTLSIsNotMovedToThePlainPort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check.Equal(t, strings.Join(framework.EnsembleServers(tc.configuration, true, tc.given...), " "), tc.want,
-				"goes to")
+			if got := strings.Join(framework.EnsembleServers(tc.configuration, true, tc.given...), " "); got != tc.want {
+				t.Errorf("goes to %q, want %q", got, tc.want)
+			}
 		})
 	}
 }
@@ -157,18 +169,24 @@ func TestAConfigurationIsReadWithAllItsMembers(t *testing.T) {
 	t.Parallel()
 	text := "server.1=a:2888:3888:participant;2181;2281\nserver.2=b:1:2|[::1]:3:4:observer;0.0.0.0:5\nserver.7=c:1:2\ngroup.1=1:2\nversion=1f00000003"
 	config, err := framework.ParseEnsembleConfig(text)
-	must.That(t, err == nil && config.Version == 0x1f00000003 && config.Text == text && len(config.Members) == 3,
-		"%+v, %v", config, err)
+	if err != nil || config.Version != 0x1f00000003 || config.Text != text || len(config.Members) != 3 {
+		t.Fatalf("%+v, %v", config, err)
+	}
 	m := config.Members[1]
-	check.That(t, m.ID == 2 && m.Observer && slices.Equal(m.Peers, []string{"b:1:2", "[::1]:3:4"}) && slices.Equal(m.Clients, []string{"b:5", "[::1]:5"}) && m.SecureClients == nil,
-		"%+v", m)
-	m = config.Members[0]
-	check.That(t, !m.Observer && slices.Equal(m.SecureClients, []string{"a:2281"}), "%+v", m)
-	m = config.Members[2]
-	check.That(t, m.ID == 7 && m.Clients == nil, "%+v", m)
+	if m.ID != 2 || !m.Observer || !slices.Equal(m.Peers, []string{"b:1:2", "[::1]:3:4"}) ||
+		!slices.Equal(m.Clients, []string{"b:5", "[::1]:5"}) || m.SecureClients != nil {
+		t.Errorf("%+v", m)
+	}
+	if m := config.Members[0]; m.Observer || !slices.Equal(m.SecureClients, []string{"a:2281"}) {
+		t.Errorf("%+v", m)
+	}
+	if m := config.Members[2]; m.ID != 7 || m.Clients != nil {
+		t.Errorf("%+v", m)
+	}
 	_, err = framework.ParseEnsembleConfig("server.1=a:1:2;x\nversion=g")
-	check.That(t, err != nil && strings.Contains(err.Error(), "server.1") && strings.Contains(err.Error(), `version "g"`),
-		"the error %v does not name all faults", err)
+	if err == nil || !strings.Contains(err.Error(), "server.1") || !strings.Contains(err.Error(), `version "g"`) {
+		t.Errorf("the error %v does not name all faults", err)
+	}
 }
 
 func FuzzEnsembleConfig(f *testing.F) {
@@ -177,7 +195,9 @@ func FuzzEnsembleConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, secure := range []bool{false, true} {
 			for _, server := range framework.EnsembleServers(text, secure, "h:2281") {
-				check.Is(t, must.Err(framework.ParseConnectString(server)), nil, "%q names %q", text, server)
+				if _, _, err := framework.ParseConnectString(server); err != nil {
+					t.Errorf("%q names %q: %v", text, server, err)
+				}
 			}
 		}
 	})

@@ -13,8 +13,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -86,11 +84,14 @@ func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 						mustCreate(t, other, path, "theirs", framework.StatTo(&created))
 					})
 					wantErr(t, "the write", err, framework.ErrUnknownOutcome)
-					check.That(t, !framework.Retryable(err), "%v is retryable", err)
+					if framework.Retryable(err) {
+						t.Errorf("%v is retryable", err)
+					}
 					c := virtual(t, srv)
 					data, st, err := c.Get(t.Context(), path)
-					check.That(t, err == nil && string(data) == "theirs" && st.Czxid == created.Czxid && st.Version == 0 && st.Aversion == 0,
-						"%q, %+v, %v, want what others created", data, st, err)
+					if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
+						t.Errorf("%q, %+v, %v, want what others created", data, st, err)
+					}
 				})
 			})
 		}
@@ -102,7 +103,9 @@ func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
 	for name, lw := range lostWrites() {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				check.OK(t, lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}))
+				if err := lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}); err != nil {
+					t.Error(err)
+				}
 			})
 		})
 	}
@@ -114,8 +117,12 @@ func TestDeleteTree_after_a_lost_reply(t *testing.T) {
 		path := fresh(t)
 		tree := lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error { return c.DeleteTree(ctx, path) }}
 		err := tree.loses(t, srv, fault.DropReply, path, func(other *framework.Client) { mustCreate(t, other, path, "theirs") })
-		check.OK(t, err)
-		check.Equal(t, must.Second(virtual(t, srv).Exists(t.Context(), path))(t), false, "exists")
+		if err != nil {
+			t.Error(err)
+		}
+		if _, ok, err := virtual(t, srv).Exists(t.Context(), path); err != nil || ok {
+			t.Errorf("exists %v, %v", ok, err)
+		}
 	})
 }
 
@@ -140,7 +147,8 @@ func TestADiscardLeavesAnotherZnodeAlone(t *testing.T) {
 			t.Errorf("exists %v, %v; %d deletions are pending", ok, err, c.PendingDeletes())
 		}
 		lines := logs.FilterMessage("guaranteed delete given up").All()
-		check.That(t, len(lines) == 1 && strings.Contains(lines[0].ContextMap()["error"].(string), "created"),
-			"log: %v", lines)
+		if len(lines) != 1 || !strings.Contains(lines[0].ContextMap()["error"].(string), "created") {
+			t.Errorf("log: %v", lines)
+		}
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -56,13 +55,18 @@ func TestSASL_authenticates_every_connection(t *testing.T) {
 	for range 3 {
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/mine", Action: fault.CutBefore})
 		data, _, err := c.Get(t.Context(), "/mine")
-		check.That(t, err == nil && string(data) == secretData, "get across a reconnection: %q, %v", data, err)
+		if err != nil || string(data) != secretData {
+			t.Errorf("get across a reconnection: %q, %v", data, err)
+		}
 		await(t, cut.Hit(), "the cut")
 	}
-	check.Equal(t, c.Session().ID, id, "it has another session after a reconnection")
+	if c.Session().ID != id {
+		t.Error("it has another session after a reconnection")
+	}
 	ids, err := c.WhoAmI(t.Context())
-	check.That(t, err == nil && slices.Contains(ids, framework.Identity{Scheme: "sasl", ID: user}),
-		"the server takes it for %v, %v", ids, err)
+	if err != nil || !slices.Contains(ids, framework.Identity{Scheme: "sasl", ID: user}) {
+		t.Errorf("the server takes it for %v, %v", ids, err)
+	}
 	rec.add(err, framework.DigestMD5(user, secret), framework.WithSASL(framework.DigestMD5(user, secret)), c)
 	rec.check(t, secret)
 }
@@ -93,12 +97,17 @@ func TestSASL_refusals_are_a_state_and_no_loop(t *testing.T) {
 			seen.await(t, connecting, framework.AuthFailed)
 			cause := seen.last(framework.AuthFailed).Cause
 			wantErr(t, "the cause", cause, framework.ErrAuthFailed)
-			check.Says(t, cause, tc.want, "the cause is, want %q in it", tc.want)
+			if cause == nil || !strings.Contains(cause.Error(), tc.want) {
+				t.Errorf("the cause is %v, want %q in it", cause, tc.want)
+			}
 			start, before := time.Now(), proxy.Count(fault.Connect)
 			zktest.Eventually(t, patience, "it tries again", func() bool { return proxy.Count(fault.Connect) >= before+3 })
-			check.AtLeast(t, time.Since(start), 40*time.Millisecond, "three attempts within")
-			got := seen.states()
-			check.That(t, len(got) == 2, "states %v, want it to stay AuthFailed", got)
+			if took := time.Since(start); took < 40*time.Millisecond {
+				t.Errorf("three attempts within %v", took)
+			}
+			if got := seen.states(); len(got) != 2 {
+				t.Errorf("states %v, want it to stay AuthFailed", got)
+			}
 			rec.add(err, cause, `"connected"`)
 			rec.check(t, secret, "0f-car0l")
 		})
@@ -128,8 +137,9 @@ func TestSASL_where_servers_require_it(t *testing.T) {
 				_, _, err := without.Get(within(t, patience), "/")
 				wantErr(t, "get", err, framework.ErrAuthFailed)
 			}
-			got := seen.states()
-			check.That(t, len(got) == n, "states %v, want it to stay AuthFailed", got)
+			if got := seen.states(); len(got) != n {
+				t.Errorf("states %v, want it to stay AuthFailed", got)
+			}
 		})
 	}
 }
@@ -143,7 +153,9 @@ func TestSASL_is_bounded_by_the_handshakes_deadline(t *testing.T) {
 	c := newClient(t, proxy.Addr(), framework.WithSASL(framework.DigestMD5(user, secret)), framework.WithConnectTimeout(attempt))
 	await(t, held.Hit(), "the first token")
 	must.OK(t, c.AwaitConnected(within(t, patience)))
-	check.AtMost(t, time.Since(start), patience/2, "connected after")
+	if took := time.Since(start); took > patience/2 {
+		t.Errorf("connected after %v", took)
+	}
 }
 
 func TestSASL_options_are_checked(t *testing.T) {
@@ -153,7 +165,8 @@ func TestSASL_options_are_checked(t *testing.T) {
 		"SASL user":      framework.DigestMD5("", secret),
 	} {
 		_, err := framework.NewClient("host:1", framework.WithSASL(mechanism))
-		check.That(t, err != nil && strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), secret),
-			"%v, want it to name the %s", err, name)
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%v, want it to name the %s", err, name)
+		}
 	}
 }

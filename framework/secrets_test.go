@@ -16,8 +16,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -39,7 +37,9 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 
 		mustCreate(t, c, "/mine", secretData)
 		acl, _, err := c.ACL(t.Context(), "/mine")
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		digest := strings.TrimPrefix(acl[0].ID, user+":")
 		_, _, err = stranger.Get(t.Context(), "/mine")
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
@@ -48,7 +48,9 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
 			cancel()
-			must.That(t, !t.Failed(), "%v", name)
+			if t.Failed() {
+				t.Fatal(name)
+			}
 		}
 		id, password := framework.SessionSecret(c)
 
@@ -58,8 +60,9 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 			rec.check(t, s, fmt.Sprint([]byte(s)), hex.EncodeToString([]byte(s)), base64.StdEncoding.EncodeToString([]byte(s)))
 		}
 		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", zktel.MetricOperationDuration, "no_auth", "attempt failed"} {
-			check.That(t, strings.Contains(rec.String(), shown),
-				"the record does not have %q: what was checked is not all", shown)
+			if !strings.Contains(rec.String(), shown) {
+				t.Errorf("the record does not have %q: what was checked is not all", shown)
+			}
 		}
 		for name, m := range all {
 			if text := fmt.Sprintf("%+v", m.Data); strings.Contains(text, "/mine") || strings.Contains(text, fmt.Sprintf("%#x", id)) {

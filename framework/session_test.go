@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -24,13 +23,16 @@ func TestSession_has_timeout_and_deadline(t *testing.T) {
 	c := newClient(t, server.Addr(), framework.WithSessionTimeout(framework.MinSessionTimeout))
 	must.OK(t, c.AwaitConnected(within(t, patience)))
 	got := c.Session()
-	check.That(t, got.ID != 0 && got.Timeout == zktest.DefaultMinSessionTimeout,
-		"session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
+	if got.ID == 0 || got.Timeout != zktest.DefaultMinSessionTimeout {
+		t.Errorf("session %#x with timeout %v, want the server's least, %v", got.ID, got.Timeout, zktest.DefaultMinSessionTimeout)
+	}
 	slack := got.Timeout / 20 // a handshake counts a little less than it might
-	check.That(t, !got.Deadline.Before(before.Add(got.Timeout-slack)) && !got.Deadline.After(time.Now().Add(got.Timeout)),
-		"deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
-	check.Equal(t, newClient(t, freeAddr(t)).Session(), (framework.Session{}),
-		"a client without a session tells of")
+	if got.Deadline.Before(before.Add(got.Timeout-slack)) || got.Deadline.After(time.Now().Add(got.Timeout)) {
+		t.Errorf("deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
+	}
+	if new := newClient(t, freeAddr(t)).Session(); new != (framework.Session{}) {
+		t.Errorf("a client without a session tells of %+v", new)
+	}
 }
 
 func TestHold_keeps_the_deadline_fresh(t *testing.T) {
@@ -38,7 +40,9 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
 	h := mustHold(t, c)
-	check.Equal(t, h.Session(), c.Session().ID, "hold of session, the client's is %#x", c.Session().ID)
+	if h.Session() != c.Session().ID {
+		t.Errorf("hold of session %#x, the client's is %#x", h.Session(), c.Session().ID)
+	}
 	start := time.Now()
 	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
 		must.OK(t, h.Err())
@@ -55,7 +59,9 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 		t.Error("a hold was lost after its release")
 	default:
 	}
-	check.Is(t, released.Err(), nil, "a hold that was released")
+	if err := released.Err(); err != nil {
+		t.Errorf("a hold that was released: %v", err)
+	}
 	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
 	proxy.Heal()
 	must.OK(t, c.AwaitConnected(within(t, patience)))
@@ -76,7 +82,9 @@ func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	c := connect(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(5*time.Second))
-	check.Equal(t, c.State(), connected, "state")
+	if c.State() != connected {
+		t.Errorf("state %v", c.State())
+	}
 	hopeless := newClient(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(100*time.Millisecond))
 	wantErr(t, "await", hopeless.AwaitConnected(within(t, 500*time.Millisecond)), context.DeadlineExceeded, framework.ErrNotConnected)
 }
@@ -168,8 +176,9 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 		released.OnLost(func(error) { t.Error("a hold that was released is told of a loss") })
 		released.Release()
 		must.OK(t, c.Close())
-		check.That(t, ended.Load() && !early.Load(),
-			"the session has ended at the server: %v, before the hold's owner was told: %v", ended.Load(), early.Load())
+		if !ended.Load() || early.Load() {
+			t.Errorf("the session has ended at the server: %v, before the hold's owner was told: %v", ended.Load(), early.Load())
+		}
 		h.OnLost(func(error) { t.Error("a hold that is lost already is told of it") })
 	})
 }
@@ -194,7 +203,9 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		})
 		srv.Freeze()
 		sleep(time.Until(h.Deadline()))
-		must.That(t, stuck.Load(), "nobody closes the connection")
+		if !stuck.Load() {
+			t.Fatal("nobody closes the connection")
+		}
 		go h.Err() // it notices the loss
 		closed := make(chan struct{})
 		synctest.Wait()
@@ -212,7 +223,9 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		}
 		close(goOn)
 		<-closed
-		check.That(t, told.Load(), "the loss was not told")
+		if !told.Load() {
+			t.Error("the loss was not told")
+		}
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -45,7 +44,9 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 				tc.end(t, srv, proxy, c.Session().ID)
 				await(t, h.Lost(), "loss")
 				await(t, w.Fired(), "the watch")
-				check.Equal(t, w.Event(), framework.EventSessionEnded, "the watch tells of")
+				if w.Event() != framework.EventSessionEnded {
+					t.Errorf("the watch tells of %v", w.Event())
+				}
 				wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
 				if !strings.Contains(h.Err().Error(), tc.text) {
 					t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
@@ -54,8 +55,9 @@ func TestWhatEndsASessionIsTold(t *testing.T) {
 				must.OK(t, c.AwaitConnected(t.Context()))
 				seen.await(t, connecting, connected, suspended, lost, connected)
 				wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
-				got := seen.last(lost).Session
-				check.That(t, got == h.Session(), "session %#x was lost, want %#x", got, h.Session())
+				if got := seen.last(lost).Session; got != h.Session() {
+					t.Errorf("session %#x was lost, want %#x", got, h.Session())
+				}
 			})
 		})
 	}
@@ -75,11 +77,14 @@ func TestOutage_is_reported_with_its_cause(t *testing.T) {
 		}
 		_, _, err := c.Children(within(t, 3*time.Second), "/")
 		wantErr(t, "a read", err, framework.ErrNotConnected)
-		check.That(t, strings.Contains(err.Error(), "refused"),
-			"the error %q does not say what the last attempt met", err)
+		if !strings.Contains(err.Error(), "refused") {
+			t.Errorf("the error %q does not say what the last attempt met", err)
+		}
 		proxy.Heal()
 		await(t, w.Fired(), "the watch")
-		check.Equal(t, w.Event(), framework.EventReconnected, "the watch tells of")
+		if w.Event() != framework.EventReconnected {
+			t.Errorf("the watch tells of %v", w.Event())
+		}
 	})
 }
 
@@ -95,7 +100,9 @@ func TestSetServers_with_the_present_server(t *testing.T) {
 		must.OK(t, c.SetServers("d.test,e.test"))
 		sleep(time.Second)
 		seen.await(t, connecting, connected, suspended, connected)
-		check.Equal(t, c.Session().ID, id, "session")
+		if c.Session().ID != id {
+			t.Errorf("session %#x, want %#x", c.Session().ID, id)
+		}
 	})
 }
 
@@ -106,7 +113,9 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 		var c *framework.Client
 		c = virtual(t, srv, framework.WithACLProvider(func(path string) []acl.Entry {
 			if path == "/parent" { // it is asked for on the way, after a request was answered
-				check.OK(t, c.Close())
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			return acl.Open()
 		}))
@@ -123,10 +132,12 @@ func TestLog_of_an_abandoned_session(t *testing.T) {
 		g.heal()
 		g.existsForMargin(t, 10*time.Millisecond)
 		sleep(time.Second)
-		check.Equal(t, logs.FilterMessage("closed the session that was given up").Len(), 1,
-			"lines in the log, want one")
-		check.Equal(t, logs.FilterMessage("cannot close the session that was given up").Len(), 0,
-			"lines tell of a failure")
+		if n := logs.FilterMessage("closed the session that was given up").Len(); n != 1 {
+			t.Errorf("%d lines in the log, want one", n)
+		}
+		if n := logs.FilterMessage("cannot close the session that was given up").Len(); n != 0 {
+			t.Errorf("%d lines tell of a failure", n)
+		}
 	})
 }
 
@@ -138,8 +149,9 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		check.That(t, strings.Contains(err.Error(), "not a ZooKeeper handshake"),
-			"the error %q does not say what answered", err)
+		if !strings.Contains(err.Error(), "not a ZooKeeper handshake") {
+			t.Errorf("the error %q does not say what answered", err)
+		}
 	})
 }
 
@@ -158,7 +170,9 @@ func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 				attempts = append(attempts, rq.At)
 			}
 		}
-		must.That(t, len(attempts) >= 5, "%d attempts", len(attempts))
+		if len(attempts) < 5 {
+			t.Fatalf("%d attempts", len(attempts))
+		}
 		limit := 50 * time.Millisecond
 		for i := range attempts[1:] {
 			if gap := attempts[i+1].Sub(attempts[i]); gap < limit/2 || gap >= limit {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -44,8 +43,12 @@ func TestLease_is_lost_in_time_on_a_throttled_server(t *testing.T) {
 		if late := time.Since(deadline); !lost || late > span/10 {
 			t.Errorf("lost: %v, %v after the deadline", lost, late)
 		}
-		check.That(t, shed.Hits() >= 3, "only %d requests were refused", shed.Hits())
-		check.Equal(t, len(srv.Sessions()), 1, "the server has ended the session: the lease's end shows nothing")
+		if shed.Hits() < 3 {
+			t.Errorf("only %d requests were refused", shed.Hits())
+		}
+		if len(srv.Sessions()) != 1 {
+			t.Error("the server has ended the session: the lease's end shows nothing")
+		}
 	})
 }
 
@@ -68,8 +71,9 @@ func TestBackgroundDelete_pauses_alone(t *testing.T) {
 		}
 		c.Discard(free)
 		sleep(soon)
-		_, exists, err := c.Exists(t.Context(), free)
-		check.That(t, !exists && err == nil, "the znode exists after %v: %v, %v", soon, exists, err)
+		if _, exists, err := c.Exists(t.Context(), free); exists || err != nil {
+			t.Errorf("the znode exists after %v: %v, %v", soon, exists, err)
+		}
 		if shed.Hits() < refusedOnes || c.PendingDeletes() != refusedOnes {
 			t.Errorf("%d refusals, %d deletions pending; want %d to pause", shed.Hits(), c.PendingDeletes(), refusedOnes)
 		}
@@ -89,8 +93,11 @@ func TestABackgroundDeletionOutlastsARefusal(t *testing.T) {
 		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.NotReadOnly, Times: refusals})
 		c.InSession(c.Session().ID).Discard(orphan)
 		zktest.Eventually(t, time.Minute, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		_, exists, err := c.Exists(t.Context(), orphan)
-		check.That(t, !exists && err == nil, "the znode exists after the deletion: %v, %v", exists, err)
-		check.Equal(t, refused.Hits(), refusals, "refusals")
+		if _, exists, err := c.Exists(t.Context(), orphan); exists || err != nil {
+			t.Errorf("the znode exists after the deletion: %v, %v", exists, err)
+		}
+		if refused.Hits() != refusals {
+			t.Errorf("%d refusals, want %d", refused.Hits(), refusals)
+		}
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -59,11 +58,14 @@ func TestASilentClientIsNoMore(t *testing.T) {
 				sleep(time.Second)
 				line := lineWith(out.String(), "cannot connect")
 				for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
-					check.That(t, strings.Contains(line, part), "the line %q does not have %q", line, part)
+					if !strings.Contains(line, part) {
+						t.Errorf("the line %q does not have %q", line, part)
+					}
 				}
 				sleep(5 * time.Minute)
-				n := strings.Count(out.String(), "cannot connect")
-				check.That(t, n >= 4 && n <= 6, "%d lines within five minutes, want them at growing intervals", n)
+				if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
+					t.Errorf("%d lines within five minutes, want them at growing intervals", n)
+				}
 			})
 		})
 	}
@@ -79,8 +81,9 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 			proxy.Refuse()
 			proxy.Cut()
 			sleep(100 * time.Millisecond)
-			check.Equal(t, logs.FilterMessage("cannot connect").Len(), outage+1,
-				"lines in outage %d, want one in each", outage)
+			if n := logs.FilterMessage("cannot connect").Len(); n != outage+1 {
+				t.Errorf("%d lines in outage %d, want one in each", n, outage)
+			}
 			proxy.Heal()
 			must.Get2(c.Children(t.Context(), "/"))(t)
 		}
@@ -108,7 +111,9 @@ func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 				tc.harm(t, c, proxy)
 				sleep(span / 2)
 				cause := seen.last(suspended).Cause
-				check.That(t, cause != nil && cause.Error() == tc.want, "the cause is %v, want %q", cause, tc.want)
+				if cause == nil || cause.Error() != tc.want {
+					t.Errorf("the cause is %v, want %q", cause, tc.want)
+				}
 			})
 		})
 	}
@@ -130,7 +135,9 @@ func TestCredential_that_is_too_large(t *testing.T) {
 	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {
 		c, err := framework.NewClient("localhost", framework.WithAuth("digest", make([]byte, length)),
 			framework.WithMaxPacket(room, room), framework.WithDialer(refuse), framework.WithRetry(retry.Never()))
-		check.That(t, (err == nil) == want, "a credential of %d bytes: %v", length, err)
+		if (err == nil) != want {
+			t.Errorf("a credential of %d bytes: %v", length, err)
+		}
 		if err == nil {
 			_ = c.Close()
 		} else if !strings.Contains(err.Error(), "credential 0") || !strings.Contains(err.Error(), "4096") {

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -59,12 +58,18 @@ func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 				srv.Cut()
 				await(t, held.Hit(), "the handshake")
 				sleep(time.Millisecond)
-				must.Equal(t, open.Load(), 1, "connections")
+				if n := open.Load(); n != 1 {
+					t.Fatalf("%d connections", n)
+				}
 				done := make(chan error)
 				go func() { done <- c.Close() }()
 				sleep(time.Millisecond)
-				check.Equal(t, open.Load(), 0, "connections after the session's end")
-				check.OK(t, <-done)
+				if n := open.Load(); n != 0 {
+					t.Errorf("%d connections after the session's end", n)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
 			})
 		})
 	}
@@ -83,9 +88,13 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 			must.OK(t, c.AwaitConnected(t.Context()))
 		}
 		sleep(time.Minute) // the sessions that were replaced are closed by then
-		check.Equal(t, open.Load(), 1, "connections, want the one that is in use")
+		if n := open.Load(); n != 1 {
+			t.Errorf("%d connections, want the one that is in use", n)
+		}
 		must.OK(t, c.Close())
-		check.Equal(t, open.Load(), 0, "connections of a closed client")
+		if n := open.Load(); n != 0 {
+			t.Errorf("%d connections of a closed client", n)
+		}
 	})
 }
 
@@ -106,7 +115,9 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		time.Sleep(time.Until(h.Deadline())) //nolint:forbidigo // virtual
-		must.Is(t, h.Err(), nil, "given up while it may stand")
+		if err := h.Err(); err != nil {
+			t.Fatalf("given up while it may stand: %v", err)
+		}
 		secured := make(chan error, 1)
 		go func() { secured <- h.Secure(t.Context()) }()
 		time.Sleep(3 * time.Second) //nolint:forbidigo // virtual: longer than the connect timeout
@@ -117,7 +128,9 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		default:
 		}
 		srv.Accept()
-		check.OK(t, <-secured)
+		if err := <-secured; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -135,11 +148,16 @@ func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
 			srv.Cut()
 			sleep(20 * time.Second)
 		}
-		check.Is(t, h.Secure(ctx), nil, "a healthy session can't be secured")
+		if err := h.Secure(ctx); err != nil {
+			t.Errorf("a healthy session can't be secured: %v", err)
+		}
 		sleep(time.Minute)
-		check.Is(t, h.Err(), nil, "lost")
+		if err := h.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
 		const message = "lease margin is more than half the session timeout that the server granted"
-		n := logs.FilterMessage(message).Len()
-		check.That(t, n == 1, "logged %d times, want once a session", n)
+		if n := logs.FilterMessage(message).Len(); n != 1 {
+			t.Errorf("logged %d times, want once a session", n)
+		}
 	}, zkserver.WithSessionTimeouts(time.Second, 6*time.Second))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -32,13 +31,16 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 	first := c.Session().ID
 	proxy.Cut()
 	seen.await(t, connecting, connected, suspended, connected)
-	id := c.Session().ID
-	check.That(t, id == first, "session %#x after the connection was cut, want %#x still", id, first)
+	if id := c.Session().ID; id != first {
+		t.Errorf("session %#x after the connection was cut, want %#x still", id, first)
+	}
 	proxy.Refuse()
 	proxy.Cut()
 	seen.await(t, connecting, connected, suspended, connected, suspended, lost)
 	wantErr(t, "cause of Lost", seen.last(lost).Cause, framework.ErrSessionDeadline)
-	check.That(t, seen.last(suspended).Cause != nil, "Suspended has no cause")
+	if seen.last(suspended).Cause == nil {
+		t.Error("Suspended has no cause")
+	}
 	proxy.Heal()
 	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected)
 	must.OK(t, c.Close())
@@ -46,8 +48,9 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 
 	changes := seen.list()
 	for i, change := range changes {
-		check.That(t, i <= 0 || change.From == changes[i-1].To,
-			"change %d is %v, after one to %v", i, change, changes[i-1].To)
+		if i > 0 && change.From != changes[i-1].To {
+			t.Errorf("change %d is %v, after one to %v", i, change, changes[i-1].To)
+		}
 		want := first
 		switch {
 		case i == 0:
@@ -55,9 +58,13 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 		case i >= 6:
 			want = c.Session().ID
 		}
-		check.Equal(t, change.Session, want, "change %d is %v, want session %#x", i, change, want)
+		if change.Session != want {
+			t.Errorf("change %d is %v, want session %#x", i, change, want)
+		}
 	}
-	check.That(t, c.Session().ID != first, "the session after Lost is the one before")
+	if c.Session().ID == first {
+		t.Error("the session after Lost is the one before")
+	}
 }
 
 func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
@@ -85,7 +92,9 @@ func TestARemovedListenerHearsNoMore(t *testing.T) {
 	remove()
 	must.OK(t, c.Close())
 	stays.await(t, connected, closed)
-	check.Slices(t, gone.states(), []framework.State{connected}, "the removed listener saw")
+	if got := gone.states(); !slices.Equal(got, []framework.State{connected}) {
+		t.Errorf("the removed listener saw %v", got)
+	}
 }
 
 func TestStatesEndsWithTheClient(t *testing.T) {
@@ -98,8 +107,9 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 			go c.Close() // the test's clean-up waits for it too
 		}
 	}
-	want := []framework.State{connected, closed}
-	check.That(t, slices.Equal(got, want), "states %v, want %v", got, want)
+	if want := []framework.State{connected, closed}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
 }
 
 // The server lives, so it expires the session in its own time: Lost has to come
@@ -147,8 +157,9 @@ func TestASubstitutedSessionIsLost(t *testing.T) {
 	await(t, swapped.Hit(), "substitution")
 	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionReplaced)
 	seen.await(t, connecting, connected, suspended, lost, connected)
-	id := c.Session().ID
-	check.That(t, id != first, "session %#x after the loss of %#x", id, first)
+	if id := c.Session().ID; id == first {
+		t.Errorf("session %#x after the loss of %#x", id, first)
+	}
 }
 
 func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
@@ -169,8 +180,9 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	var wg sync.WaitGroup
 	create := func() {
 		_, err := bound.Create(t.Context(), dir+"/node-", nil, framework.Ephemeral(), framework.Sequential())
-		check.That(t, errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrUnknownOutcome),
-			"create in an expired session: %v", err)
+		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("create in an expired session: %v", err)
+		}
 	}
 	for range 20 { // more than the wire client's queue takes
 		wg.Go(create)
@@ -187,7 +199,9 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	await(t, hold.Lost(), "loss")
 	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
 	seen.await(t, connecting, connected, suspended, lost, connected)
-	check.Slices(t, children(t, c, dir), []string{"keep"}, "children, want none of the expired session")
+	if got := children(t, c, dir); !slices.Equal(got, []string{"keep"}) {
+		t.Errorf("children %v, want none of the expired session", got)
+	}
 	_, _, err := bound.Get(t.Context(), dir)
 	wantErr(t, "get in an expired session", err, framework.ErrSessionEnded)
 }

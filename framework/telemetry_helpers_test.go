@@ -18,7 +18,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -78,10 +77,12 @@ func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) s
 func checkSpan(t testing.TB, s tracetest.SpanStub) {
 	t.Helper()
 	scope := s.InstrumentationScope
-	check.That(t, scope.Name == zktel.ScopeName && scope.Version != "" && scope.SchemaURL == semconv.SchemaURL,
-		"span %s is of scope %+v", s.Name, scope)
-	check.That(t, s.SpanKind == trace.SpanKindClient && len(s.Events)+len(s.Links) <= 0,
-		"span %s is of kind %v and has events %v and links %v", s.Name, s.SpanKind, s.Events, s.Links)
+	if scope.Name != zktel.ScopeName || scope.Version == "" || scope.SchemaURL != semconv.SchemaURL {
+		t.Errorf("span %s is of scope %+v", s.Name, scope)
+	}
+	if s.SpanKind != trace.SpanKindClient || len(s.Events)+len(s.Links) > 0 {
+		t.Errorf("span %s is of kind %v and has events %v and links %v", s.Name, s.SpanKind, s.Events, s.Links)
+	}
 }
 
 // uncommon checks the attributes that all spans have, and returns the rest, sorted.
@@ -101,19 +102,22 @@ func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribu
 		case zktel.AttrServerPort:
 			port = value
 		case zktel.AttrDBNamespace:
-			check.That(t, value == namespace && namespace != "",
-				"span %s has the namespace %q, want %q", s.Name, value, namespace)
+			if value != namespace || namespace == "" {
+				t.Errorf("span %s has the namespace %q, want %q", s.Name, value, namespace)
+			}
 		case zktel.AttrSessionID:
-			want := fmt.Sprintf("%#x", c.Session().ID)
-			check.That(t, value == want, "span %s is of session %s, want %s", s.Name, value, want)
+			if want := fmt.Sprintf("%#x", c.Session().ID); value != want {
+				t.Errorf("span %s is of session %s, want %s", s.Name, value, want)
+			}
 		case zktel.AttrNodePath:
 			rest = append(rest, a.Key.String(strings.TrimPrefix(value, namespace)))
 		default:
 			rest = append(rest, a)
 		}
 	}
-	check.That(t, name == s.Name && system == "zookeeper",
-		"span %s is of operation %q and system %q", s.Name, name, system)
+	if name != s.Name || system != "zookeeper" {
+		t.Errorf("span %s is of operation %q and system %q", s.Name, name, system)
+	}
 	if host == "" {
 		rest = append(rest, attribute.String(zktel.AttrServerAddress, "none"))
 	} else if server := net.JoinHostPort(host, port); !slices.Contains(c.Servers(), server) {
@@ -141,8 +145,9 @@ func (m *meters) collect(t testing.TB) map[string]metricdata.Metrics {
 	must.OK(t, m.reader.Collect(context.WithoutCancel(t.Context()), &all))
 	found := make(map[string]metricdata.Metrics)
 	for _, scope := range all.ScopeMetrics {
-		check.That(t, scope.Scope.Name == zktel.ScopeName && scope.Scope.Version != "" && scope.Scope.SchemaURL != "",
-			"metrics of scope %+v", scope.Scope)
+		if scope.Scope.Name != zktel.ScopeName || scope.Scope.Version == "" || scope.Scope.SchemaURL == "" {
+			t.Errorf("metrics of scope %+v", scope.Scope)
+		}
 		for _, one := range scope.Metrics {
 			found[one.Name] = one
 		}

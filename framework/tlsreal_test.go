@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -97,8 +96,9 @@ func TestTLS_reloads_a_real_servers_certificates(t *testing.T) {
 		wantErr(t, tc.what, c.AwaitConnected(within(t, 2*time.Second)), framework.ErrNotConnected, context.DeadlineExceeded)
 	}
 	store.set(after.roots(), second)
-	err := c.AwaitConnected(within(t, patience))
-	must.That(t, err == nil && c.Session().ID == id, "session %#x, want %#x: %v", c.Session().ID, id, err)
+	if err := c.AwaitConnected(within(t, patience)); err != nil || c.Session().ID != id {
+		t.Fatalf("session %#x, want %#x: %v", c.Session().ID, id, err)
+	}
 	wantX509(t, c, "CN=second.test")
 }
 
@@ -106,6 +106,7 @@ func TestTLS_reloads_a_real_servers_certificates(t *testing.T) {
 func wantX509(t *testing.T, c *framework.Client, subject string) {
 	t.Helper()
 	ids, err := c.WhoAmI(within(t, patience))
-	check.That(t, err == nil && slices.Contains(ids, framework.Identity{Scheme: "x509", ID: subject}),
-		"the server takes it for %v, %v; want %s", ids, err, subject)
+	if err != nil || !slices.Contains(ids, framework.Identity{Scheme: "x509", ID: subject}) {
+		t.Errorf("the server takes it for %v, %v; want %s", ids, err, subject)
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -83,7 +82,9 @@ func TestEnsembleTracking(t *testing.T) {
 			tr := newTracked(t, srv, "a.test")
 			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
 			tr.seen.await(t, connecting, connected, suspended, connected)
-			check.Equal(t, tr.lastDialled(), "b.test:2181", "went to")
+			if got := tr.lastDialled(); got != "b.test:2181" {
+				t.Errorf("went to %s", got)
+			}
 		})
 	})
 	t.Run("stays at a server that remains", func(t *testing.T) {
@@ -91,7 +92,9 @@ func TestEnsembleTracking(t *testing.T) {
 			tr := newTracked(t, srv, "a.test")
 			tr.says(t, "server.1=b.test:1:2;2181\nserver.2=a.test:1:2;2181\nversion=1")
 			tr.seen.await(t, connecting, connected)
-			check.Slices(t, tr.Servers(), []string{"a.test:2181", "b.test:2181"}, "servers")
+			if got := tr.Servers(); !slices.Equal(got, []string{"a.test:2181", "b.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
 		})
 	})
 	t.Run("does not give a connection that works for servers that cannot be reached", func(t *testing.T) {
@@ -104,8 +107,9 @@ func TestEnsembleTracking(t *testing.T) {
 			tr.set(false, "b.test")
 			sleep(time.Minute)
 			tr.seen.await(t, connecting, connected, suspended, connected)
-			got := tr.lastDialled()
-			check.That(t, got == "b.test:2181", "went to %s when it could be reached", got)
+			if got := tr.lastDialled(); got != "b.test:2181" {
+				t.Errorf("went to %s when it could be reached", got)
+			}
 		})
 	})
 	t.Run("falls back on the connect string", func(t *testing.T) {
@@ -116,7 +120,9 @@ func TestEnsembleTracking(t *testing.T) {
 			srv.Cut()
 			sleep(time.Second)
 			must.Get2(tr.Children(t.Context(), "/"))(t)
-			check.Slices(t, tr.Servers(), []string{"b.test:2181"}, "servers")
+			if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
 		})
 	})
 	t.Run("never goes back to an older configuration", func(t *testing.T) {
@@ -128,11 +134,14 @@ func TestEnsembleTracking(t *testing.T) {
 				"server.1=c.test:1:2;2181",
 			} {
 				tr.says(t, configuration)
-				got := tr.Servers()
-				check.That(t, slices.Equal(got, []string{"b.test:2181"}), "servers %v after %q", got, configuration)
+				if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
+					t.Errorf("servers %v after %q", got, configuration)
+				}
 			}
 			tr.says(t, "server.1=c.test:1:2;2181\nversion=100000003")
-			check.Slices(t, tr.Servers(), []string{"c.test:2181"}, "servers")
+			if got := tr.Servers(); !slices.Equal(got, []string{"c.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
 		})
 	})
 }
@@ -171,9 +180,12 @@ func TestAChrootSurvivesANewConfiguration(t *testing.T) {
 		config := mustCreate(t, outside, "/config", "server.1="+second[:len(second)-len(":2181")]+":1:2;2181\nversion=1")
 		framework.Track(c, config)
 		synctest.Wait()
-		got := c.Servers()
-		must.That(t, slices.Equal(got, []string{second}), "servers %v, want %s", got, second)
+		if got := c.Servers(); !slices.Equal(got, []string{second}) {
+			t.Fatalf("servers %v, want %s", got, second)
+		}
 		mustCreate(t, c, "/node", "")
-		check.Equal(t, must.Second(outside.Exists(t.Context(), "/app/node"))(t), true, "/app/node exists")
+		if _, ok, err := outside.Exists(t.Context(), "/app/node"); err != nil || !ok {
+			t.Errorf("/app/node exists: %v, %v", ok, err)
+		}
 	}, zkserver.WithFrontends(2))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -29,18 +28,23 @@ func wantChanges(t *testing.T, w *framework.TreeWatch, want ...framework.Change)
 	var got []framework.Change
 	for len(got) < len(want) {
 		changes, err := w.Next(within(t, patience))
-		must.Is(t, err, nil, "after %v", got)
+		if err != nil {
+			t.Fatalf("after %v: %v", got, err)
+		}
 		got = append(got, changes...)
 	}
-	check.Slices(t, got, want, "changes")
+	if !slices.Equal(got, want) {
+		t.Errorf("changes %v, want %v", got, want)
+	}
 }
 
 func wantNoChange(t *testing.T, w *framework.TreeWatch) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	changes, err := w.Next(ctx)
-	check.That(t, err != nil, "changes %v, want none", changes)
+	if changes, err := w.Next(ctx); err == nil {
+		t.Errorf("changes %v, want none", changes)
+	}
 }
 
 func mustSet(t *testing.T, c *framework.Client, path, data string) {
@@ -140,7 +144,9 @@ func TestWatchTree_reports_a_lost_connection(t *testing.T) {
 		for name, away := range map[string]func(){
 			"a cut": srv.Cut,
 			"an expiry": func() {
-				check.OK(t, srv.Expire(c.Session().ID))
+				if err := srv.Expire(c.Session().ID); err != nil {
+					t.Error(err)
+				}
 			},
 		} {
 			away()
@@ -149,7 +155,9 @@ func TestWatchTree_reports_a_lost_connection(t *testing.T) {
 			wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventCreated})
 			mustDelete(t, other, "/a")
 			wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventDeleted})
-			must.That(t, !t.Failed(), "%v", name)
+			if t.Failed() {
+				t.Fatal(name)
+			}
 		}
 	})
 }
@@ -163,11 +171,15 @@ func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
 	created := framework.Change{Path: "/a", Kind: framework.EventCreated}
 	wantChanges(t, first, created)
 	wantChanges(t, second, created)
-	check.Equal(t, proxy.Count(fault.AddWatch), 1, "watches were set, want one")
+	if n := proxy.Count(fault.AddWatch); n != 1 {
+		t.Errorf("%d watches were set, want one", n)
+	}
 	first.Close()
 	mustSet(t, c, "/a", "1")
 	wantChanges(t, second, framework.Change{Path: "/a", Kind: framework.EventChanged})
-	check.Equal(t, proxy.Count(fault.RemoveWatches), 0, "were removed while there is interest")
+	if n := proxy.Count(fault.RemoveWatches); n != 0 {
+		t.Errorf("%d were removed while there is interest", n)
+	}
 	second.Close()
 	zktest.Eventually(t, patience, "it is removed", func() bool { return proxy.Count(fault.RemoveWatches) == 1 })
 	third := watchTree(t, c, "/a")
@@ -183,8 +195,9 @@ func TestWatchTree_of_an_old_server(t *testing.T) {
 			_, err := c.WatchTree(t.Context(), "/a")
 			wantErr(t, "WatchTree", err, framework.ErrUnsupported)
 		}
-		n := old.asked.Load()
-		check.That(t, n == 1, "the server was asked %d times, want once", n)
+		if n := old.asked.Load(); n != 1 {
+			t.Errorf("the server was asked %d times, want once", n)
+		}
 	})
 }
 
@@ -212,8 +225,9 @@ func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")
 		wantValid := func(want bool) {
 			t.Helper()
-			got := w.Valid()
-			check.That(t, got == want, "valid %v, want %v", got, want)
+			if got := w.Valid(); got != want {
+				t.Errorf("valid %v, want %v", got, want)
+			}
 		}
 		wantValid(true)
 		srv.Refuse()
@@ -230,7 +244,9 @@ func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 		wantChanges(t, w, framework.Change{Path: "/a", Kind: framework.EventUnseen})
 		w.Close()
 		wantValid(false)
-		check.That(t, same.Valid(), "another one is not valid any more")
+		if !same.Valid() {
+			t.Error("another one is not valid any more")
+		}
 	})
 }
 
@@ -243,10 +259,13 @@ func TestChildrenEach(t *testing.T) {
 		srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Second})
 		start := time.Now()
 		names, errs := c.ChildrenEach(t.Context(), "/a", "/none", "/b")
-		check.Equal(t, time.Since(start), time.Second, "took, want one listing's second")
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want one listing's second", took)
+		}
 		slices.Sort(names[0])
-		check.That(t, errs[0] == nil && errs[2] == nil && slices.Equal(names[0], []string{"x", "y"}) && len(names[2]) == 0,
-			"%q, %v", names, errs)
+		if errs[0] != nil || errs[2] != nil || !slices.Equal(names[0], []string{"x", "y"}) || len(names[2]) != 0 {
+			t.Errorf("%q, %v", names, errs)
+		}
 		wantErr(t, "/none", errs[1], framework.ErrNoNode)
 		_, errs = c.ChildrenEach(t.Context(), "/a", "b")
 		wantErr(t, "b", errs[1], framework.ErrInvalidPath)
@@ -263,15 +282,18 @@ func TestGetEach(t *testing.T) {
 	reads, errs := c.GetEach(t.Context(), "/a", "/none", "/b")
 	await(t, cut.Hit(), "the cut")
 	wantErr(t, "/none", errs[1], framework.ErrNoNode)
-	check.That(t, errs[0] == nil && errs[2] == nil && string(reads[0].Data) == "1" && string(reads[2].Data) == "2" && reads[0].Stat.Czxid < reads[2].Stat.Czxid,
-		"%+v, %v", reads, errs)
+	if errs[0] != nil || errs[2] != nil || string(reads[0].Data) != "1" || string(reads[2].Data) != "2" || reads[0].Stat.Czxid >= reads[2].Stat.Czxid {
+		t.Errorf("%+v, %v", reads, errs)
+	}
 	before := proxy.Count(fault.GetData)
 	_, errs = c.GetEach(t.Context(), "/a", "b")
 	wantErr(t, "b", errs[1], framework.ErrInvalidPath)
-	n := proxy.Count(fault.GetData) - before
-	check.That(t, n == 0 && errs[0] == nil, "%d reads where a path is invalid, %v", n, errs)
-	reads, errs = c.GetEach(t.Context())
-	check.That(t, len(reads) == 0 && len(errs) == 0, "of nothing: %v, %v", reads, errs)
+	if n := proxy.Count(fault.GetData) - before; n != 0 || errs[0] != nil {
+		t.Errorf("%d reads where a path is invalid, %v", n, errs)
+	}
+	if reads, errs := c.GetEach(t.Context()); len(reads) != 0 || len(errs) != 0 {
+		t.Errorf("of nothing: %v, %v", reads, errs)
+	}
 }
 
 // All reads are within one round trip.
@@ -284,8 +306,11 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 		}
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: 1})
 		start := time.Now()
-		_, errs := c.GetEach(t.Context(), paths...)
-		check.That(t, !slices.ContainsFunc(errs, func(err error) bool { return err != nil }), "%v", errs)
-		check.Equal(t, time.Since(start), time.Second, "Since")
+		if _, errs := c.GetEach(t.Context(), paths...); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+			t.Error(errs)
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("%v", took)
+		}
 	})
 }

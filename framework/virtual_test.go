@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -51,8 +50,9 @@ func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
 				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
 				start := time.Now()
 				c := virtual(t, srv, framework.WithConnectTimeout(attempt))
-				check.AtMost(t, time.Since(start), 2*attempt,
-					"connected after, want at most two attempts of %v", attempt)
+				if took := time.Since(start); took > 2*attempt {
+					t.Errorf("connected after %v, want at most two attempts of %v", took, attempt)
+				}
 				id := c.Session().ID
 				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
 				srv.Cut()
@@ -77,8 +77,9 @@ func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 				srv.Freeze()
 				<-time.After(timeout + time.Nanosecond)
 				synctest.Wait()
-				check.That(t, seen.last(lost).To != 0,
-					"states %v: no Lost within the session timeout of %v", seen.states(), timeout)
+				if seen.last(lost).To == 0 {
+					t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
+				}
 				srv.Thaw()
 				must.OK(t, c.AwaitConnected(t.Context()))
 			})
@@ -91,9 +92,12 @@ func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		<-time.After(time.Until(c.Session().Deadline) + time.Second)
-		must.Equal(t, c.State(), connected, "state")
+		if c.State() != connected {
+			t.Fatalf("state %v", c.State())
+		}
 		h := mustHold(t, c)
-		left := time.Until(h.Deadline())
-		check.That(t, left > 0, "secured with %v left", left)
+		if left := time.Until(h.Deadline()); left <= 0 {
+			t.Errorf("secured with %v left", left)
+		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -26,7 +25,9 @@ func mustWatch(t testing.TB, c *framework.Client, path string, kind framework.Wa
 func wantEvent(t testing.TB, w *framework.Watch, want framework.EventKind) {
 	t.Helper()
 	await(t, w.Fired(), want.String())
-	check.Equal(t, w.Event(), want, "event")
+	if got := w.Event(); got != want {
+		t.Errorf("event %v, want %v", got, want)
+	}
 }
 
 func TestAWatchTellsWhatChanged(t *testing.T) {
@@ -68,12 +69,15 @@ func TestAWatchTellsWhatChanged(t *testing.T) {
 	if st, ok := w.Stat(); !ok || st.Version != 2 || len(w.Data()) != 0 {
 		t.Errorf("the watch found %+v (%v), %q", st, ok, w.Data())
 	}
-	got := mustWatch(t, c, "/parent", framework.WatchChildren).Children()
-	check.That(t, len(got) == 2, "children %v, want two", got)
+	if got := mustWatch(t, c, "/parent", framework.WatchChildren).Children(); len(got) != 2 {
+		t.Errorf("children %v, want two", got)
+	}
 	_, err := c.Watch(t.Context(), "/absent", framework.WatchData)
 	wantErr(t, "watch of an absent znode's data", err, framework.ErrNoNode)
 	_, err = c.Watch(t.Context(), "/data", 0)
-	check.That(t, err != nil, "a watch of no kind was accepted")
+	if err == nil {
+		t.Error("a watch of no kind was accepted")
+	}
 }
 
 // Not parallel: it measures the heap.
@@ -104,9 +108,12 @@ func TestAbandonedWatchesLeaveOneAtTheServer(t *testing.T) {
 	before := heap()
 	wait(5000)
 	after := heap()
-	check.Equal(t, must.Get(server.Watches(t.Context()))(t), 1, "watches at the server")
-	growth := int64(after) - int64(before)
-	check.That(t, growth <= 200<<10, "the heap grew by %d bytes over 5000 abandoned watches", growth)
+	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d watches at the server (%v), want 1", n, err)
+	}
+	if growth := int64(after) - int64(before); growth > 200<<10 {
+		t.Errorf("the heap grew by %d bytes over 5000 abandoned watches", growth)
+	}
 	w := mustWatch(t, c, "/watched", framework.WatchData)
 	must.Get(c.Set(t.Context(), "/watched", nil, framework.AnyVersion))(t)
 	wantEvent(t, w, framework.EventChanged)
@@ -132,7 +139,9 @@ func TestWatches_of_one_path_share_one(t *testing.T) {
 	left := mustWatch(t, c, "/shared", framework.WatchData)
 	left.Close()
 	left.Close()
-	check.Equal(t, must.Get(server.Watches(t.Context()))(t), 1, "watches at the server")
+	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d watches at the server (%v), want 1", n, err)
+	}
 	must.Get(c.Set(t.Context(), "/shared", nil, framework.AnyVersion))(t)
 	for _, w := range watches {
 		wantEvent(t, w, framework.EventChanged)
@@ -167,7 +176,9 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	var wg sync.WaitGroup // requests that wait for the connection: they must not hide the change
 	for range 20 {
 		wg.Go(func() {
-			check.OK(t, must.Err(c.Children(t.Context(), dir)))
+			if _, _, err := c.Children(t.Context(), dir); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	g.open()
@@ -179,8 +190,9 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	check.Equal(t, proxy.Count(fault.SetWatches), 0,
-		"watches were set again in bulk, with a zxid that can hide changes")
+	if proxy.Count(fault.SetWatches) != 0 {
+		t.Error("watches were set again in bulk, with a zxid that can hide changes")
+	}
 }
 
 func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -21,7 +20,9 @@ func TestWatchIsValid(t *testing.T) {
 	}{
 		"while nothing happens": {func(*testing.T, *zkserver.Server, *framework.Client, *framework.Watch) {}, true},
 		"until it fires": {func(t *testing.T, _ *zkserver.Server, c *framework.Client, _ *framework.Watch) {
-			check.OK(t, c.Delete(t.Context(), "/watched"))
+			if err := c.Delete(t.Context(), "/watched"); err != nil {
+				t.Error(err)
+			}
 		}, false},
 		"until it is closed": {func(_ *testing.T, _ *zkserver.Server, _ *framework.Client, w *framework.Watch) {
 			w.Close()
@@ -31,7 +32,9 @@ func TestWatchIsValid(t *testing.T) {
 				srv.Refuse()
 				srv.Cut()
 				synctest.Wait()
-				check.Equal(t, w.Event(), 0, "fired already")
+				if w.Event() != 0 {
+					t.Errorf("fired already: %v", w.Event())
+				}
 			}, false,
 		},
 	}
@@ -74,11 +77,13 @@ func TestAfterFireCallsUnlessStopped(t *testing.T) {
 			t.Errorf("stop returned %v, and then %v", first, again)
 		}
 		must.Get(c.Set(t.Context(), "/after", nil, framework.AnyVersion))(t)
-		got := <-calls
-		check.That(t, got == "by the event" && !stop(), "called %s, or stopped after that", got)
+		if got := <-calls; got != "by the event" || stop() {
+			t.Errorf("called %s, or stopped after that", got)
+		}
 		late := w.AfterFire(func() { calls <- "after it" })
-		got = <-calls
-		check.That(t, got == "after it" && !late(), "called %s, or stopped after that", got)
+		if got := <-calls; got != "after it" || late() {
+			t.Errorf("called %s, or stopped after that", got)
+		}
 		synctest.Wait()
 		if len(calls) > 0 {
 			t.Errorf("called %s", <-calls)
@@ -138,12 +143,17 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 					t.Fatalf("%d events dropped, and the Watch fired with %v", drop.Hits(), missed.Event())
 				}
 				next := mustWatch(t, c, path, tc.kind)
-				check.Equal(t, missed.Event(), framework.EventUnseen, "the Watch that missed a change")
-				got := next.Event()
-				check.That(t, got == 0, "the next Watch fired with %v before anything changed", got)
+				if got := missed.Event(); got != framework.EventUnseen {
+					t.Errorf("the Watch that missed a change: %v, want %v", got, framework.EventUnseen)
+				}
+				if got := next.Event(); got != 0 {
+					t.Errorf("the next Watch fired with %v before anything changed", got)
+				}
 				tc.later(t, operator)
 				synctest.Wait()
-				check.That(t, next.Event() != 0, "the next Watch did not fire when the znode changed again")
+				if next.Event() == 0 {
+					t.Error("the next Watch did not fire when the znode changed again")
+				}
 			})
 		})
 	}

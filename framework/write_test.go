@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -24,7 +23,9 @@ func TestSetChecksTheVersion(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
 	mustCreate(t, c, "/a", "0")
 	st, err := c.Set(t.Context(), "/a", []byte("1"), 0)
-	must.That(t, err == nil && st.Version == 1, "%+v, %v", st, err)
+	if err != nil || st.Version != 1 {
+		t.Fatalf("%+v, %v", st, err)
+	}
 	_, err = c.Set(t.Context(), "/a", []byte("2"), 0)
 	wantErr(t, "set of an old version", err, framework.ErrBadVersion)
 	_, err = c.Set(t.Context(), "/absent", nil, framework.AnyVersion)
@@ -47,19 +48,26 @@ func TestIdempotentOperations_after_a_lost_reply(t *testing.T) {
 	_, err := c.Set(t.Context(), "/a", []byte("1"), 0)
 	wantErr(t, "plain set", err, framework.ErrBadVersion, framework.ErrUnknownOutcome)
 	drop(fault.SetData)
-	check.Equal(t, must.Get(c.Set(t.Context(), "/a", []byte("2"), 1, framework.Idempotent()))(t).Version, 2,
-		"idempotent set")
+	if st, err := c.Set(t.Context(), "/a", []byte("2"), 1, framework.Idempotent()); err != nil || st.Version != 2 {
+		t.Errorf("idempotent set: %+v, %v", st, err)
+	}
 	_, err = c.Set(t.Context(), "/a", []byte("other"), 1, framework.Idempotent())
 	wantErr(t, "idempotent set of other data", err, framework.ErrBadVersion)
 	drop(fault.Delete)
-	check.Is(t, c.Delete(t.Context(), "/a"), nil, "plain delete whose reply was lost")
+	if err := c.Delete(t.Context(), "/a"); err != nil {
+		t.Errorf("plain delete whose reply was lost: %v", err)
+	}
 	wantErr(t, "plain delete of an absent znode", c.Delete(t.Context(), "/a"), framework.ErrNoNode)
-	check.Is(t, c.Delete(t.Context(), "/a", framework.Idempotent()), nil, "idempotent delete of an absent znode")
+	if err := c.Delete(t.Context(), "/a", framework.Idempotent()); err != nil {
+		t.Errorf("idempotent delete of an absent znode: %v", err)
+	}
 	create := func(data string, opts ...framework.CreateOption) error {
 		_, err := c.Create(t.Context(), "/b", []byte(data), append(opts, framework.Idempotent())...)
 		return err
 	}
-	check.Is(t, errors.Join(create("x"), create("x")), nil, "idempotent creates")
+	if err := errors.Join(create("x"), create("x")); err != nil {
+		t.Errorf("idempotent creates: %v", err)
+	}
 	wantErr(t, "idempotent create of other data", create("y"), framework.ErrNodeExists)
 	wantErr(t, "idempotent create of an ephemeral", create("x", framework.Ephemeral()), framework.ErrNodeExists)
 }
@@ -69,14 +77,20 @@ func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
 	for i, data := range []string{"first", "second"} {
 		st, err := c.CreateOrSet(t.Context(), "/deep/a", []byte(data), framework.WithParents())
-		check.That(t, err == nil && st.Version == int32(i), "%q: %+v, %v", data, st, err)
-		check.Equal(t, string(must.First(c.Get(t.Context(), "/deep/a"))(t)), data, "data")
+		if err != nil || st.Version != int32(i) {
+			t.Errorf("%q: %+v, %v", data, st, err)
+		}
+		if got, _, err := c.Get(t.Context(), "/deep/a"); err != nil || string(got) != data {
+			t.Errorf("data %q, %v, want %q", got, err, data)
+		}
 	}
 	var wg sync.WaitGroup
 	for i := range 8 { // while another deletes
 		wg.Go(func() {
 			for range 20 {
-				check.OK(t, must.Err(c.CreateOrSet(t.Context(), "/deep/b", nil)))
+				if _, err := c.CreateOrSet(t.Context(), "/deep/b", nil); err != nil {
+					t.Error(err)
+				}
 				if err := c.Delete(t.Context(), "/deep/b", framework.Idempotent()); i == 0 && err != nil {
 					t.Error(err)
 				}
@@ -85,7 +99,9 @@ func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
 	}
 	wg.Wait()
 	_, err := c.CreateOrSet(t.Context(), "/a", nil, framework.Sequential())
-	check.Says(t, err, "must not be Sequential", "sequential")
+	if err == nil || !strings.Contains(err.Error(), "must not be Sequential") {
+		t.Errorf("sequential: %v", err)
+	}
 }
 
 func TestDeleteTreeLeavesNothingWhileOthersCreate(t *testing.T) {
@@ -101,16 +117,23 @@ func TestDeleteTreeLeavesNothingWhileOthersCreate(t *testing.T) {
 	wg.Go(func() {
 		for range 20 {
 			_, err := c.Create(t.Context(), "/top/1/new-", nil, framework.Sequential())
-			check.That(t, err == nil || errors.Is(err, framework.ErrNoNode), "%v", err)
+			if err != nil && !errors.Is(err, framework.ErrNoNode) {
+				t.Error(err)
+			}
 		}
 	})
-	check.OK(t, c.DeleteTree(t.Context(), "/top"))
+	if err := c.DeleteTree(t.Context(), "/top"); err != nil {
+		t.Error(err)
+	}
 	wg.Wait()
-	got := children(t, c, "/")
-	check.That(t, len(got) == 1, "children %v, want only the one beside", got)
+	if got := children(t, c, "/"); len(got) != 1 {
+		t.Errorf("children %v, want only the one beside", got)
+	}
 	wantErr(t, "of an absent znode", c.DeleteTree(t.Context(), "/top"), framework.ErrNoNode)
 	root := connect(t, zktest.Shared(t).Addr())
-	check.Says(t, root.DeleteTree(t.Context(), "/"), "the root can't be deleted", "of the root")
+	if err := root.DeleteTree(t.Context(), "/"); err == nil || !strings.Contains(err.Error(), "the root can't be deleted") {
+		t.Errorf("of the root: %v", err)
+	}
 }
 
 func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
@@ -123,21 +146,27 @@ func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
 		framework.OpCreate("/node-", []byte("x"), framework.Ephemeral(), framework.Sequential()),
 		framework.OpSet("/a", []byte("1"), 0),
 		framework.OpDelete("/gone", framework.AnyVersion))
-	must.That(t, err == nil && len(results) == 4 && strings.HasPrefix(results[1].Path, "/node-") && results[2].Stat.Version == 1,
-		"%+v, %v", results, err)
+	if err != nil || len(results) != 4 || !strings.HasPrefix(results[1].Path, "/node-") || results[2].Stat.Version != 1 {
+		t.Fatalf("%+v, %v", results, err)
+	}
 	_, err = c.Txn(t.Context(), framework.OpSet("/a", []byte("2"), 1), framework.OpDelete("/gone", -1), framework.OpCreate("/b", nil))
 	wantErr(t, "txn", err, framework.ErrNoNode)
 	var culprit *framework.TxnError
-	check.That(t, errors.As(err, &culprit) && culprit.Index == 1 && culprit.Op == "delete" && culprit.Path == "/gone",
-		"culprit %+v in %v, want the delete", culprit, err)
-	check.Equal(t, must.First(c.Exists(t.Context(), "/a"))(t).Version, 1,
-		"what came before the culprit to be undone")
+	if !errors.As(err, &culprit) || culprit.Index != 1 || culprit.Op != "delete" || culprit.Path != "/gone" {
+		t.Errorf("culprit %+v in %v, want the delete", culprit, err)
+	}
+	if st, _, err := c.Exists(t.Context(), "/a"); err != nil || st.Version != 1 {
+		t.Errorf("%+v, %v: want what came before the culprit to be undone", st, err)
+	}
 	_, err = c.Txn(t.Context(), framework.OpCreate("relative", nil), framework.TxnOp{}, framework.OpCreate("/c", nil, framework.Container()), framework.OpSet("b", nil, -3))
 	for _, part := range []string{"operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create /c): options", "operation 3 (set b)"} {
-		check.That(t, err != nil && strings.Contains(err.Error(), part), "%v\nlacks %q", err, part)
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\nlacks %q", err, part)
+		}
 	}
-	_, err = c.Txn(t.Context())
-	check.That(t, err != nil, "a transaction of nothing was accepted")
+	if _, err := c.Txn(t.Context()); err == nil {
+		t.Error("a transaction of nothing was accepted")
+	}
 }
 
 func TestARequestThatIsTooLargeIsNotSent(t *testing.T) {
@@ -182,12 +211,15 @@ func TestARequestThatIsTooLargeIsNotSent(t *testing.T) {
 	small := connect(t, proxy.Addr()+root, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket), framework.WithRetry(retry.Once(0)))
 	for n := framework.MinPacket - 100; n < framework.MinPacket; n++ { // up to the end of the wire client's buffer
 		_, err := small.Set(t.Context(), "/a", large[:n], framework.AnyVersion)
-		must.That(t, err == nil || errors.Is(err, framework.ErrTooLarge), "%d bytes: %v", n, err)
+		if err != nil && !errors.Is(err, framework.ErrTooLarge) {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
 	}
 	_, _, err := small.Get(t.Context(), "/"+strings.Repeat("x", framework.MinPacket-13-len(root)))
 	wantErr(t, "path that fits the buffer without its flag", err, framework.ErrTooLarge)
-	n := len(err.Error())
-	check.That(t, n <= 1000, "the error has %d bytes", n)
+	if n := len(err.Error()); n > 1000 {
+		t.Errorf("the error has %d bytes", n)
+	}
 }
 
 func TestCompressedDataIsCurators(t *testing.T) {
@@ -214,7 +246,9 @@ func TestCompressedDataIsCurators(t *testing.T) {
 		}
 	}
 	must.Get(c.Txn(t.Context(), framework.OpSet("/text", []byte("again"), -1)))(t)
-	check.Equal(t, string(must.First(c.Get(t.Context(), "/text"))(t)), "again", "after a transaction")
+	if data, _, err := c.Get(t.Context(), "/text"); err != nil || string(data) != "again" {
+		t.Errorf("%q, %v after a transaction", data, err)
+	}
 	mustCreate(t, plain, "/plain", "not gzip")
 	_, _, err = c.Get(t.Context(), "/plain")
 	wantErr(t, "get of data that is not compressed", err, framework.ErrNotGzip)
@@ -240,10 +274,14 @@ func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 	bound := c.InSession(c.Session().ID)
 	for _, path := range paths {
 		err := bound.Delete(within(t, 10*time.Millisecond), path, framework.Guaranteed())
-		check.That(t, err != nil, "a delete without a connection succeeded")
+		if err == nil {
+			t.Error("a delete without a connection succeeded")
+		}
 		bound.Discard(path) // asked for twice, done once
 	}
-	check.Equal(t, c.PendingDeletes(), len(paths), "deletes are pending")
+	if n := c.PendingDeletes(); n != len(paths) {
+		t.Errorf("%d deletes are pending, want %d", n, len(paths))
+	}
 	proxy.ResetRequests()
 	g.open()
 	zktest.Eventually(t, patience, "the deletes are done", func() bool { return c.PendingDeletes() == 0 })
@@ -254,12 +292,18 @@ func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 		}
 	}
 	slices.Sort(deleted)
-	check.Slices(t, deleted, paths, "deleted, want each once: %v", paths)
+	if !slices.Equal(deleted, paths) {
+		t.Errorf("deleted %v, want each once: %v", deleted, paths)
+	}
 	for _, path := range paths {
-		check.Equal(t, must.Second(observer.Exists(t.Context(), path))(t), false, "%s exists", path)
+		if _, ok, err := observer.Exists(t.Context(), path); err != nil || ok {
+			t.Errorf("%s exists (%v)", path, err)
+		}
 	}
 	c.Discard("not a path")
-	check.Equal(t, c.PendingDeletes(), 0, "a path that no znode can have is to be deleted")
+	if c.PendingDeletes() != 0 {
+		t.Error("a path that no znode can have is to be deleted")
+	}
 }
 
 func TestGuaranteedDeletesEndWithTheirSession(t *testing.T) {
@@ -275,5 +319,7 @@ func TestGuaranteedDeletesEndWithTheirSession(t *testing.T) {
 	bound.Discard(stays)
 	zktest.Eventually(t, patience, "the session's deletes are dropped", func() bool { return c.PendingDeletes() == 0 && c.State() == lost })
 	c.Discard(stays) // of no session: it outlives them
-	check.Says(t, c.Close(), stays, "Close, want it to name what was not deleted")
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), stays) {
+		t.Errorf("Close: %v, want it to name what was not deleted", err)
+	}
 }

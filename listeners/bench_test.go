@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -34,7 +33,9 @@ func BenchmarkQueuedNotify(b *testing.B) {
 			for b.Loop() {
 				q.Notify(1)
 			}
-			check.OK(b, q.Close(b.Context()))
+			if err := q.Close(b.Context()); err != nil {
+				b.Error(err)
+			}
 		})
 	}
 }

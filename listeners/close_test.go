@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
@@ -25,7 +24,9 @@ func TestCloseDeliversWhatIsQueued(t *testing.T) {
 		q.Notify("closed")
 		start := time.Now()
 		must.OK(t, q.Close(t.Context()))
-		check.Equal(t, time.Since(start), 3*time.Second, "Close took, want 3s")
+		if got := time.Since(start); got != 3*time.Second {
+			t.Errorf("Close took %v, want 3s", got)
+		}
 		a.check(t, "the slow one", "connected", "lost", "closed")
 		b.check(t, "the fast one", "connected", "lost", "closed")
 	})
@@ -97,22 +98,32 @@ func TestCloseObeysItsContext(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				err := q.Close(ctx)
-				check.Equal(t, time.Since(start), time.Second, "Close took, want 1s")
-				check.That(t, err != nil && err.Error() == tt.text, "Close = %v, want %s", err, tt.text)
+				if got := time.Since(start); got != time.Second {
+					t.Errorf("Close took %v, want 1s", got)
+				}
+				if err == nil || err.Error() != tt.text {
+					t.Errorf("Close = %v, want %s", err, tt.text)
+				}
 				for _, target := range tt.is {
-					check.Is(t, err, target, "Close, which is")
+					if !errors.Is(err, target) {
+						t.Errorf("Close = %v, which is not %v", err, target)
+					}
 				}
 				b.check(t, "the one that does not block", 1, 2)
 
 				closed := started(func() { err = q.Close(t.Context()) })
 				synctest.Wait()
-				check.That(t, !closed.Load(), "the second Close did not wait")
+				if closed.Load() {
+					t.Error("the second Close did not wait")
+				}
 				close(release)
 				synctest.Wait()
-				check.That(t, closed.Load() && err == nil,
-					"the second Close: returned %t, error %v", closed.Load(), err)
-				got := len(a.events())
-				check.That(t, got == 4, "those that blocked saw %d events, want 4", got)
+				if !closed.Load() || err != nil {
+					t.Errorf("the second Close: returned %t, error %v", closed.Load(), err)
+				}
+				if got := len(a.events()); got != 4 {
+					t.Errorf("those that blocked saw %d events, want 4", got)
+				}
 			})
 		})
 	}
@@ -127,7 +138,9 @@ func TestClose_with_an_ended_context(t *testing.T) {
 		q.Add(func(int) {})
 		q.Notify(1)
 		synctest.Wait()
-		check.OK(t, q.Close(ctx))
+		if err := q.Close(ctx); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -173,8 +186,9 @@ func TestCloseForgetsLateListenersThatAreDone(t *testing.T) {
 		release := make(chan struct{})
 		q.AddWith(1, func(int) { <-release })
 		const want = "listeners: close: 1 of 1 listeners still at work: context canceled"
-		err := q.Close(ctx)
-		check.That(t, err != nil && err.Error() == want, "Close = %v, want %s", err, want)
+		if err := q.Close(ctx); err == nil || err.Error() != want {
+			t.Errorf("Close = %v, want %s", err, want)
+		}
 		close(release)
 	})
 }
@@ -188,7 +202,9 @@ func TestCloseFromInsideDoesNotWaitForItself(t *testing.T) {
 		q.Add(func(e int) {
 			if e == 1 {
 				q.Notify(3)
-				check.OK(t, q.Close(t.Context()))
+				if err := q.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
 				q.Notify(4)
 				order.add("closed")
 				return
@@ -215,7 +231,9 @@ func TestClose_from_inside_with_an_ended_context(t *testing.T) {
 		for range 50 { // either channel may be the one that is seen
 			q := listeners.NewQueued[int](noPanic(t))
 			q.Add(func(int) {
-				check.OK(t, q.Close(ctx))
+				if err := q.Close(ctx); err != nil {
+					t.Error(err)
+				}
 			})
 			q.Notify(1)
 		}
@@ -230,14 +248,18 @@ func TestCloseByAllListenersAtOnceDoesNotLock(t *testing.T) {
 		for range 3 {
 			q.Add(func(int) {
 				for range 2 {
-					check.OK(t, q.Close(t.Context()))
+					if err := q.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
 				}
 				<-time.After(time.Second)
 				order.add("listener")
 			})
 		}
 		q.Notify(1)
-		check.OK(t, q.Close(t.Context()))
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 		order.add("closer")
 		order.check(t, "they", "listener", "listener", "listener", "closer")
 	})
@@ -268,6 +290,8 @@ func TestQueuedThatIsIdleHasNoGoroutine(t *testing.T) {
 	q.Add(func(e int) { seen <- e })
 	for e := range 3 {
 		q.Notify(e)
-		check.Equal(t, <-seen, e, "saw")
+		if got := <-seen; got != e {
+			t.Errorf("saw %d, want %d", got, e)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -33,7 +32,9 @@ func (r *record[E]) events() []E {
 
 func (r *record[E]) check(t *testing.T, name string, want ...E) {
 	t.Helper()
-	check.Slices(t, r.events(), want, "%s saw", name)
+	if got := r.events(); !slices.Equal(got, want) {
+		t.Errorf("%s saw %v, want %v", name, got, want)
+	}
 }
 
 // noPanic is a hook for listeners that are not to panic.

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
@@ -58,7 +57,9 @@ func TestQueued_shows_all_listeners_one_order(t *testing.T) {
 		}
 		latest[e/1000]++
 	}
-	must.Equal(t, len(want), 800, "events")
+	if len(want) != 800 {
+		t.Fatalf("%d events, want 800", len(want))
+	}
 	for i := range records {
 		records[i].check(t, fmt.Sprint("listener ", i), want...)
 	}
@@ -70,7 +71,9 @@ func TestQueuedCallsOneListenerNeverTwiceAtOnce(t *testing.T) {
 	running, seen := 0, 0 // without a lock: the race detector is the check
 	q.Add(func(int) {
 		running++
-		check.Equal(t, running, 1, "calls at once")
+		if running != 1 {
+			t.Errorf("%d calls at once", running)
+		}
 		runtime.Gosched()
 		running--
 		seen++
@@ -79,8 +82,9 @@ func TestQueuedCallsOneListenerNeverTwiceAtOnce(t *testing.T) {
 		q.Notify(i)
 		runtime.Gosched()
 	}
-	err := q.Close(t.Context())
-	check.That(t, err == nil && seen == 200, "Close = %v after %d events, want nil after 200", err, seen)
+	if err := q.Close(t.Context()); err != nil || seen != 200 {
+		t.Errorf("Close = %v after %d events, want nil after 200", err, seen)
+	}
 }
 
 func TestQueued_with_a_listener_that_blocks(t *testing.T) {
@@ -107,8 +111,9 @@ func TestQueuedReportsAPanicAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports record[string]
 		q := listeners.NewQueued[int](func(p *listeners.PanicError) {
-			check.That(t, strings.Contains(string(p.Stack), "listeners_test.explode"),
-				"the stack does not show where the panic was:\n%s", p.Stack)
+			if !strings.Contains(string(p.Stack), "listeners_test.explode") {
+				t.Errorf("the stack does not show where the panic was:\n%s", p.Stack)
+			}
 			reports.add(p.Error())
 		})
 		var a, b record[int]
@@ -216,10 +221,13 @@ func TestQueuedAddWith_under_the_states_lock(t *testing.T) {
 	must.OK(t, q.Close(t.Context()))
 	for i := range records {
 		seen := records[i].events()
-		must.That(t, len(seen) != 0 && seen[len(seen)-1] == 1000,
-			"listener %d saw %v, want it to end at 1000", i, seen)
+		if len(seen) == 0 || seen[len(seen)-1] != 1000 {
+			t.Fatalf("listener %d saw %v, want it to end at 1000", i, seen)
+		}
 		for k, e := range seen {
-			must.Equal(t, e, seen[0]+k, "listener %d saw %v, which has a gap or a repetition", i, seen)
+			if e != seen[0]+k {
+				t.Fatalf("listener %d saw %v, which has a gap or a repetition", i, seen)
+			}
 		}
 	}
 }
@@ -241,7 +249,8 @@ func TestQueuedFirstEventPrecedesConcurrentOnes(t *testing.T) {
 	must.OK(t, q.Close(t.Context()))
 	for i := range records {
 		seen := records[i].events()
-		must.That(t, len(seen) != 0 && slices.Index(seen, -1) == 0 && !slices.Contains(seen[1:], -1),
-			"listener %d saw %v, want -1 first and only there", i, seen)
+		if len(seen) == 0 || slices.Index(seen, -1) != 0 || slices.Contains(seen[1:], -1) {
+			t.Fatalf("listener %d saw %v, want -1 first and only there", i, seen)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -36,11 +35,15 @@ func TestRemove_waits_for_the_running_call(t *testing.T) {
 
 		first, second := started(remove), started(remove)
 		synctest.Wait()
-		check.That(t, !first.Load() && !second.Load(), "remove returned while the listener ran")
+		if first.Load() || second.Load() {
+			t.Error("remove returned while the listener ran")
+		}
 		q.Notify(3)
 		close(release)
 		synctest.Wait()
-		check.That(t, first.Load() && second.Load(), "remove did not return after the call")
+		if !first.Load() || !second.Load() {
+			t.Error("remove did not return after the call")
+		}
 		a.check(t, "the one that was removed", 1)
 		b.check(t, "the other", 1, 2, 3)
 		remove() // has nothing to wait for
@@ -97,10 +100,14 @@ func TestRemove_by_a_goroutine_of_the_listener(t *testing.T) {
 		})
 		q.Notify(1)
 		synctest.Wait()
-		check.That(t, !removed.Load(), "remove returned while the listener ran")
+		if removed.Load() {
+			t.Error("remove returned while the listener ran")
+		}
 		close(release)
 		synctest.Wait()
-		check.That(t, removed.Load(), "remove did not return after the call")
+		if !removed.Load() {
+			t.Error("remove did not return after the call")
+		}
 	})
 }
 
@@ -131,7 +138,9 @@ func TestNoCallBeginsAfterRemoveHasReturned(t *testing.T) {
 			for range 200 {
 				removed := false // without a lock: the race detector is a check too
 				remove := q.AddWith(-1, func(int) {
-					check.That(t, !removed, "called after remove had returned")
+					if removed {
+						t.Error("called after remove had returned")
+					}
 					runtime.Gosched()
 				})
 				runtime.Gosched()

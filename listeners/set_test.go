@@ -8,9 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/goid"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -22,7 +20,9 @@ func TestSet_calls_listeners_in_order(t *testing.T) {
 	here := goid.ID()
 	for _, name := range []string{"a", "b", "c"} {
 		s.Add(func(e int) {
-			check.Equal(t, goid.ID(), here, "%s was called on another goroutine", name)
+			if goid.ID() != here {
+				t.Errorf("%s was called on another goroutine", name)
+			}
 			calls.add(fmt.Sprint(name, e))
 		})
 	}
@@ -85,16 +85,22 @@ func TestSetReportsAPanicAndCallsTheOthers(t *testing.T) {
 	s.Notify(1)
 	s.Notify(2)
 	calls.check(t, "the listener between", "a1", "a2")
-	must.Equal(t, len(reports), 6, "reports")
+	if len(reports) != 6 {
+		t.Fatalf("%d reports, want 6", len(reports))
+	}
 	if got := reports[0]; got.Value != "boom" || got.Error() != "listeners: listener panicked: boom" || got.Unwrap() != nil {
 		t.Errorf("report = %#v, text %q", got.Value, got)
 	}
-	check.Is(t, reports[1], errBoom, "the report of an error's panic is not that error, but")
-	_, ok := reports[2].Value.(*runtime.PanicNilError)
-	check.That(t, ok, "the report of panic(nil) has %#v", reports[2].Value)
+	if !errors.Is(reports[1], errBoom) {
+		t.Errorf("the report of an error's panic is not that error, but %v", reports[1])
+	}
+	if _, ok := reports[2].Value.(*runtime.PanicNilError); !ok {
+		t.Errorf("the report of panic(nil) has %#v", reports[2].Value)
+	}
 	for _, p := range reports {
-		check.That(t, strings.Contains(string(p.Stack), "listeners_test.explode"),
-			"the stack does not show where the panic was:\n%s", p.Stack)
+		if !strings.Contains(string(p.Stack), "listeners_test.explode") {
+			t.Errorf("the stack does not show where the panic was:\n%s", p.Stack)
+		}
 	}
 }
 
@@ -108,8 +114,9 @@ func TestSet_without_a_hook_repeats_the_panic(t *testing.T) {
 	s.Add(func(int) { panic("first") })
 	s.Add(func(e int) { calls.add(fmt.Sprint("a", e)) })
 	s.Add(func(int) { panic("last") })
-	got := panicOf(func() { s.Notify(1) })
-	check.That(t, got == "last", "panic = %v, want the last one, which replaces the first", got)
+	if got := panicOf(func() { s.Notify(1) }); got != "last" {
+		t.Errorf("panic = %v, want the last one, which replaces the first", got)
+	}
 	calls.check(t, "the listener between", "a1")
 }
 
@@ -144,10 +151,12 @@ func TestSetMayBeUsedConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got := len(always.events())
-	check.That(t, got == 400, "the listener that stayed saw %d events, want 400", got)
-	got = len(inOrder.events())
-	check.That(t, got >= 400, "the listeners that came and went saw %d events, want at least their own 400", got)
+	if got := len(always.events()); got != 400 {
+		t.Errorf("the listener that stayed saw %d events, want 400", got)
+	}
+	if got := len(inOrder.events()); got < 400 {
+		t.Errorf("the listeners that came and went saw %d events, want at least their own 400", got)
+	}
 }
 
 func TestNilIsRefused(t *testing.T) {
@@ -161,7 +170,8 @@ func TestNilIsRefused(t *testing.T) {
 		"listeners: NewQueued: onPanic is nil": func() { listeners.NewQueued[int](nil) },
 	}
 	for want, fn := range tests {
-		got := panicOf(fn)
-		check.That(t, got == want, "panic = %v, want %s", got, want)
+		if got := panicOf(fn); got != want {
+			t.Errorf("panic = %v, want %s", got, want)
+		}
 	}
 }

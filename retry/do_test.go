@@ -11,8 +11,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -64,10 +62,18 @@ func TestDoMakesAsManyAttemptsAsItTakes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, attempts, fn := time.Now(), 0, failing(tt.failures)
 				err := retry.Do(t.Context(), tt.policy, func(ctx context.Context) error { attempts++; return fn(ctx) })
-				check.Equal(t, attempts, tt.attempts, "attempts")
-				check.Equal(t, time.Since(start), tt.elapsed, "elapsed")
-				check.Equal(t, text(err), tt.text, "Do")
-				check.That(t, err == nil || errors.Is(err, errBusy), "the error is not the last attempt's")
+				if attempts != tt.attempts {
+					t.Errorf("%d attempts, want %d", attempts, tt.attempts)
+				}
+				if elapsed := time.Since(start); elapsed != tt.elapsed {
+					t.Errorf("%v elapsed, want %v", elapsed, tt.elapsed)
+				}
+				if got := text(err); got != tt.text {
+					t.Errorf("Do = %q, want %q", got, tt.text)
+				}
+				if err != nil && !errors.Is(err, errBusy) {
+					t.Error("the error is not the last attempt's")
+				}
 			})
 		})
 	}
@@ -103,7 +109,9 @@ func TestExhaustedErrorTellsWhatWasTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := retry.Do(t.Context(), retry.Times(2, time.Second), failing(9))
 		var exhausted *retry.ExhaustedError
-		must.That(t, errors.As(err, &exhausted), "Do = %v, want an *ExhaustedError", err)
+		if !errors.As(err, &exhausted) {
+			t.Fatalf("Do = %v, want an *ExhaustedError", err)
+		}
 		if want := (retry.ExhaustedError{Attempts: 3, Elapsed: 2 * time.Second, Err: errBusy}); *exhausted != want {
 			t.Errorf("Do = %+v, want %+v", *exhausted, want)
 		}
@@ -141,18 +149,23 @@ func TestPermanentEndsTheRetries(t *testing.T) {
 				if err != tt.want { //nolint:errorlint // identity is the promise
 					t.Errorf("Do = %v, want %v", err, tt.want)
 				}
-				check.Equal(t, attempts, before+1, "attempts")
+				if attempts != before+1 {
+					t.Errorf("%d attempts, want %d", attempts, before+1)
+				}
 			}
 		})
 	}
-	check.Is(t, retry.Permanent(nil), nil, "Permanent(nil)")
+	if err := retry.Permanent(nil); err != nil {
+		t.Errorf("Permanent(nil) = %v, want nil", err)
+	}
 }
 
 func TestPermanentMarkIsVisibleToErrorsIs(t *testing.T) {
 	t.Parallel()
 	err := retry.Permanent(errBusy)
-	check.That(t, errors.Is(err, errBusy) && err.Error() == "busy",
-		"Permanent = %v, want an error that is, and reads like, the one it marks", err)
+	if !errors.Is(err, errBusy) || err.Error() != "busy" {
+		t.Errorf("Permanent = %v, want an error that is, and reads like, the one it marks", err)
+	}
 }
 
 func TestOnRetrySeesEveryFailureThatIsRetried(t *testing.T) {
@@ -167,8 +180,9 @@ func TestOnRetrySeesEveryFailureThatIsRetried(t *testing.T) {
 			{Attempt: 2, Err: errBusy, Wait: 2 * time.Second},
 			{Attempt: 3, Err: errBusy, Wait: 4 * time.Second},
 		}
-		check.That(t, err != nil && slices.Equal(first, want) && slices.Equal(second, want),
-			"Do = %v; the hooks saw %v and %v, want %v each", err, first, second, want)
+		if err == nil || !slices.Equal(first, want) || !slices.Equal(second, want) {
+			t.Errorf("Do = %v; the hooks saw %v and %v, want %v each", err, first, second, want)
+		}
 	})
 }
 
@@ -194,13 +208,17 @@ func TestValueIsThatOfTheAttemptThatSucceeded(t *testing.T) {
 		}
 		return attempts, nil
 	})
-	check.That(t, got == 3 && err == nil, "Value = %d, %v; want 3, nil", got, err)
+	if got != 3 || err != nil {
+		t.Errorf("Value = %d, %v; want 3, nil", got, err)
+	}
 }
 
 func TestValueIsZeroWithAnError(t *testing.T) {
 	t.Parallel()
 	got, err := retry.Value(t.Context(), retry.Once(0), func(context.Context) (string, error) { return "half done", errBusy })
-	check.That(t, got == "" && errors.Is(err, errBusy), "Value = %q, %v; want nothing and the failure", got, err)
+	if got != "" || !errors.Is(err, errBusy) {
+		t.Errorf("Value = %q, %v; want nothing and the failure", got, err)
+	}
 }
 
 func TestDoHandsItsContextToFn(t *testing.T) {
@@ -213,5 +231,7 @@ func TestDoHandsItsContextToFn(t *testing.T) {
 		}
 		return nil
 	})
-	check.Is(t, err, nil, "fn's context is not Do's")
+	if err != nil {
+		t.Error("fn's context is not Do's")
+	}
 }

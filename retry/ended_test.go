@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -111,14 +110,19 @@ func TestContextThatEndsIsNeverHidden(t *testing.T) {
 						attempts++
 						return tt.fn(ctx)
 					})
-					check.Equal(t, attempts, tt.attempts, "attempts")
-					check.Equal(t, time.Since(start), tt.elapsed, "returned after")
+					if attempts != tt.attempts {
+						t.Errorf("%d attempts, want %d", attempts, tt.attempts)
+					}
+					if got := time.Since(start); got != tt.elapsed {
+						t.Errorf("returned after %v, want %v", got, tt.elapsed)
+					}
 					if got, want := text(err), fmt.Sprintf(tt.text, ending.text); got != want {
 						t.Errorf("Do = %q, want %q", got, want)
 					}
 					for _, target := range append(ending.is, tt.is) {
-						check.That(t, target == nil || errors.Is(err, target),
-							"Do = %v, which is not %v", err, target)
+						if target != nil && !errors.Is(err, target) {
+							t.Errorf("Do = %v, which is not %v", err, target)
+						}
 					}
 				})
 			})
@@ -136,8 +140,9 @@ func TestCause_is_added_to_an_attempt_that_omits_it(t *testing.T) {
 	if got, want := text(err), "reading: context canceled: shutting down"; got != want {
 		t.Errorf("Do = %q, want %q", got, want)
 	}
-	check.That(t, errors.Is(err, context.Canceled) && errors.Is(err, errStop),
-		"the error does not match the context's error and its cause")
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
+		t.Error("the error does not match the context's error and its cause")
+	}
 }
 
 func TestCause_in_the_attempts_error_is_kept(t *testing.T) {
@@ -158,7 +163,9 @@ func TestSuccess_when_its_context_ended(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	got, err := retry.Value(ctx, retry.Never(), func(context.Context) (int, error) { cancel(); return 7, nil })
-	check.That(t, got == 7 && err == nil, "Value = %d, %v; want 7, nil", got, err)
+	if got != 7 || err != nil {
+		t.Errorf("Value = %d, %v; want 7, nil", got, err)
+	}
 }
 
 func TestPermanent_when_its_context_ended(t *testing.T) {

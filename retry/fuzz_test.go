@@ -8,7 +8,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -40,18 +39,21 @@ func FuzzPolicies(f *testing.F) {
 		}
 		for name, p := range policies {
 			err := retry.Validate(p.policy)
-			must.That(t, (err == nil) == p.valid && (err == nil || errors.Is(err, retry.ErrInvalid)),
-				"%s(%v, %v, %d): Validate = %v, want valid %t", name, base, most, n, err, p.valid)
+			if (err == nil) != p.valid || err != nil && !errors.Is(err, retry.ErrInvalid) {
+				t.Fatalf("%s(%v, %v, %d): Validate = %v, want valid %t", name, base, most, n, err, p.valid)
+			}
 			want := 0
 			if p.valid {
 				want = min(p.n, limit)
 			}
 			got := waits(p.policy, limit)
-			must.That(t, len(got) == want,
-				"%s(%v, %v, %d): %d retries, want %d", name, base, most, n, len(got), want)
+			if len(got) != want {
+				t.Fatalf("%s(%v, %v, %d): %d retries, want %d", name, base, most, n, len(got), want)
+			}
 			for _, d := range got {
-				must.That(t, d <= p.most,
-					"%s(%v, %v, %d): waits %v, want at most %v", name, base, most, n, d, p.most)
+				if d > p.most {
+					t.Fatalf("%s(%v, %v, %d): waits %v, want at most %v", name, base, most, n, d, p.most)
+				}
 			}
 		}
 

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -29,8 +28,9 @@ func TestHurryEndsAWaitEarly(t *testing.T) {
 		if took := time.Since(start); err != nil || took != time.Second+time.Minute {
 			t.Errorf("Do: %v after %v, want nil after one short wait and a whole one", err, took)
 		}
-		check.That(t, len(seen) == 2 && seen[0].Attempt == 1 && seen[0].Wait == time.Minute,
-			"failures %+v, want two", seen)
+		if len(seen) != 2 || seen[0].Attempt != 1 || seen[0].Wait != time.Minute {
+			t.Errorf("failures %+v, want two", seen)
+		}
 	})
 }
 
@@ -46,12 +46,15 @@ func TestHurryDoesNotOutliveItsContext(t *testing.T) {
 		}
 		return errors.New("busy")
 	}, retry.Hurry(func(retry.Failure) <-chan struct{} { return closed }))
-	check.That(t, errors.Is(err, context.Canceled) && attempts == 5,
-		"Do: %v after %d attempts, want Canceled after 5", err, attempts)
+	if !errors.Is(err, context.Canceled) || attempts != 5 {
+		t.Errorf("Do: %v after %d attempts, want Canceled after 5", err, attempts)
+	}
 }
 
 func TestHurryNilIsRefused(t *testing.T) {
 	t.Parallel()
 	err := retry.Do(t.Context(), retry.Never(), func(context.Context) error { return nil }, retry.Hurry(nil))
-	check.Is(t, err, retry.ErrInvalid, "Do")
+	if !errors.Is(err, retry.ErrInvalid) {
+		t.Errorf("Do: %v, want ErrInvalid", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,8 +13,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -74,9 +73,13 @@ func TestWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := tt.policy.NewBackOff()
-			check.Slices(t, drain(b, 5), tt.want, "waits")
+			if got := drain(b, 5); !slices.Equal(got, tt.want) {
+				t.Errorf("waits = %v, want %v", got, tt.want)
+			}
 			b.Reset()
-			check.Slices(t, drain(b, 5), tt.want, "waits after Reset")
+			if got := drain(b, 5); !slices.Equal(got, tt.want) {
+				t.Errorf("waits after Reset = %v, want %v", got, tt.want)
+			}
 		})
 	}
 }
@@ -88,7 +91,9 @@ func TestExponentialOutlastsAnyCount(t *testing.T) {
 		if k < 62 {
 			want = 2 << k
 		}
-		must.Equal(t, d, want, "wait %d", k+1)
+		if d != want {
+			t.Fatalf("wait %d = %d, want %d", k+1, d, want)
+		}
 	}
 }
 
@@ -104,21 +109,28 @@ func TestWithinEndsWithItsLimit(t *testing.T) {
 			}
 			return n
 		}
-		check.Equal(t, spend(), 2, "waits of 4s in 10s, want 2: the third would end at 12s")
+		if n := spend(); n != 2 {
+			t.Errorf("%d waits of 4s in 10s, want 2: the third would end at 12s", n)
+		}
 		b.Reset()
-		check.Equal(t, spend(), 2, "waits after Reset")
+		if n := spend(); n != 2 {
+			t.Errorf("%d waits after Reset, want 2", n)
+		}
 	})
 }
 
 func TestWithinAllowsAWaitThatEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		check.Equal(t, retry.Within(time.Second, time.Second).NewBackOff().NextBackOff(), time.Second,
-			"wait of 1s within 1s, want 1s")
-		check.Equal(t, retry.Within(time.Second, time.Second+1).NewBackOff().NextBackOff(), backoff.Stop,
-			"wait of more than 1s within 1s")
-		check.Equal(t, retry.Within(math.MaxInt64, math.MaxInt64).NewBackOff().NextBackOff(), math.MaxInt64,
-			"the longest wait, want %v", time.Duration(math.MaxInt64))
+		if got := retry.Within(time.Second, time.Second).NewBackOff().NextBackOff(); got != time.Second {
+			t.Errorf("wait of 1s within 1s = %v, want 1s", got)
+		}
+		if got := retry.Within(time.Second, time.Second+1).NewBackOff().NextBackOff(); got != backoff.Stop {
+			t.Errorf("wait of more than 1s within 1s = %v, want Stop", got)
+		}
+		if got := retry.Within(math.MaxInt64, math.MaxInt64).NewBackOff().NextBackOff(); got != math.MaxInt64 {
+			t.Errorf("the longest wait = %v, want %v", got, time.Duration(math.MaxInt64))
+		}
 	})
 }
 
@@ -133,8 +145,9 @@ func TestPolicyIsSharedByConcurrentOperations(t *testing.T) {
 		wg.Go(func() {
 			attempts := 0
 			err := retry.Do(t.Context(), p, func(context.Context) error { attempts++; return failure })
-			check.That(t, attempts == 21 && errors.Is(err, failure),
-				"%d attempts, error %v; want 21 attempts that end with the failure", attempts, err)
+			if attempts != 21 || !errors.Is(err, failure) {
+				t.Errorf("%d attempts, error %v; want 21 attempts that end with the failure", attempts, err)
+			}
 		})
 	}
 	wg.Wait()
@@ -151,10 +164,13 @@ func TestRandomSourceIsReleasedByAPanic(t *testing.T) {
 	}))
 	func() {
 		defer func() {
-			check.That(t, recover() != nil, "the source's panic was swallowed")
+			if recover() == nil {
+				t.Error("the source's panic was swallowed")
+			}
 		}()
 		waits(p, 1)
 	}()
-	got := waits(p, 1)
-	check.That(t, len(got) == 1 && got[0] == time.Second, "waits = %v, want [1s]", got)
+	if got := waits(p, 1); len(got) != 1 || got[0] != time.Second {
+		t.Errorf("waits = %v, want [1s]", got)
+	}
 }

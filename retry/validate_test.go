@@ -9,8 +9,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -42,7 +40,9 @@ func TestValidateAcceptsWhatIsInBounds(t *testing.T) {
 	for name, p := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check.Is(t, retry.Validate(p), nil, "Validate")
+			if err := retry.Validate(p); err != nil {
+				t.Errorf("Validate = %v, want nil", err)
+			}
 		})
 	}
 }
@@ -85,11 +85,15 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := retry.Validate(tt.policy)
-			must.That(t, err != nil, "Validate = nil, want the faults")
+			if err == nil {
+				t.Fatal("Validate = nil, want the faults")
+			}
 			if got, want := err.Error(), strings.Join(tt.want, "\n"); got != want {
 				t.Errorf("Validate =\n%s\nwant\n%s", got, want)
 			}
-			check.Is(t, err, retry.ErrInvalid, "the error is not ErrInvalid")
+			if !errors.Is(err, retry.ErrInvalid) {
+				t.Error("the error is not ErrInvalid")
+			}
 		})
 	}
 }
@@ -115,7 +119,9 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 				t.Error("fn was called")
 				return nil
 			}, tt.opts...)
-			check.That(t, err != nil && err.Error() == tt.want, "Do = %v, want %s", err, tt.want)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("Do = %v, want %s", err, tt.want)
+			}
 		})
 	}
 }
@@ -137,8 +143,9 @@ func TestDoPanicsWithoutWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			defer func() {
-				got := recover()
-				check.That(t, got == tt.want, "panic = %v, want %s", got, tt.want)
+				if got := recover(); got != tt.want {
+					t.Errorf("panic = %v, want %s", got, tt.want)
+				}
 			}()
 			tt.call()
 		})

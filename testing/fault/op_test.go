@@ -3,7 +3,6 @@ package fault_test
 import (
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -31,7 +30,9 @@ func TestOpOf(t *testing.T) {
 	}
 	for want, opcodes := range ops {
 		for _, opcode := range opcodes {
-			check.Equal(t, fault.OpOf(opcode), want, "OpOf(%d)", opcode)
+			if got := fault.OpOf(opcode); got != want {
+				t.Errorf("OpOf(%d) = %v; want %v", opcode, got, want)
+			}
 		}
 	}
 }
@@ -51,12 +52,18 @@ func TestStrings(t *testing.T) {
 		fault.Action(0).String():    "Action(0)",
 		fault.Action(-1).String():   "Action(-1)",
 	} {
-		check.Equal(t, got, want, "String()")
+		if got != want {
+			t.Errorf("String() = %q; want %q", got, want)
+		}
 	}
 	for op := fault.Create; op <= fault.Event; op++ {
-		check.That(t, op.String() != "", "Op %d has no name", op)
+		if op.String() == "" {
+			t.Errorf("Op %d has no name", op)
+		}
 	}
 	for action := fault.Pass; action <= fault.Refuse; action++ {
-		check.That(t, action.String() != "", "Action %d has no name", action)
+		if action.String() == "" {
+			t.Errorf("Action %d has no name", action)
+		}
 	}
 }

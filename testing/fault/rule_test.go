@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -71,8 +70,9 @@ func TestValidate(t *testing.T) {
 			if err := c.rule.Validate(); err != nil {
 				got = err.Error()
 			}
-			want := strings.Join(c.want, "\n")
-			check.That(t, got == want, "Validate() =\n%s\nwant\n%s", got, want)
+			if want := strings.Join(c.want, "\n"); got != want {
+				t.Errorf("Validate() =\n%s\nwant\n%s", got, want)
+			}
 		})
 	}
 }
@@ -82,7 +82,9 @@ func TestAddRefusesAnInvalidRule(t *testing.T) {
 	defer func() {
 		got, _ := recover().(string)
 		const want = "fault: Rules.Add(Garbage of Create (once)): fault: action Garbage: can't befall op Create"
-		check.Equal(t, got, want, "panic")
+		if got != want {
+			t.Errorf("panic %q; want %q", got, want)
+		}
 	}()
 	new(fault.Rules).Add(fault.Rule{Op: fault.Create, Action: fault.Garbage})
 }
@@ -97,7 +99,9 @@ func TestRuleString(t *testing.T) {
 			Session: 31, Op: fault.Sync, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever,
 		},
 	} {
-		check.Equal(t, rule.String(), want, "String()")
+		if got := rule.String(); got != want {
+			t.Errorf("String() = %q; want %q", got, want)
+		}
 	}
 }
 
@@ -124,12 +128,14 @@ func TestPath(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.pattern, "/", "|"), func(t *testing.T) {
 			t.Parallel()
 			for _, path := range c.yes {
-				check.That(t, matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}),
-					"%q doesn't match %q", c.pattern, path)
+				if !matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}) {
+					t.Errorf("%q doesn't match %q", c.pattern, path)
+				}
 			}
 			for _, path := range c.no {
-				check.That(t, !matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}),
-					"%q matches %q", c.pattern, path)
+				if matches(fault.Rule{Path: c.pattern}, fault.Frame{Op: fault.Create, Path: path}) {
+					t.Errorf("%q matches %q", c.pattern, path)
+				}
 			}
 		})
 	}
@@ -170,8 +176,9 @@ func TestNames(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := matches(c.rule, c.frame)
-			check.That(t, got == c.want, "%v on %+v: %v; want %v", c.rule, c.frame, got, c.want)
+			if got := matches(c.rule, c.frame); got != c.want {
+				t.Errorf("%v on %+v: %v; want %v", c.rule, c.frame, got, c.want)
+			}
 		})
 	}
 }

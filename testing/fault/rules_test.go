@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -50,7 +48,9 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 					continue
 				}
 				got += "x"
-				check.That(t, isHit(h) == (hits > 0), "a claim counts as a hit before it has landed")
+				if isHit(h) != (hits > 0) {
+					t.Error("a claim counts as a hit before it has landed")
+				}
 				s.Commit()
 				s.Commit() // counts once
 				hits++
@@ -58,7 +58,9 @@ func TestARuleHitsOnceUnlessItSaysOtherwise(t *testing.T) {
 					t.Errorf("Hits() = %d, hit %v; want %d", h.Hits(), isHit(h), hits)
 				}
 			}
-			check.Equal(t, got, c.want, "hits")
+			if got != c.want {
+				t.Errorf("hits %q; want %q", got, c.want)
+			}
 		})
 	}
 }
@@ -70,8 +72,9 @@ func TestTheFirstRuleWins(t *testing.T) {
 	rules.Add(fault.Rule{Path: "/*", Action: fault.DropReply})
 	want := []fault.Action{fault.CutBefore, fault.DropReply}
 	for _, action := range want {
-		s := rules.Match(create("/a"))
-		must.That(t, s != nil && s.Action() == action, "claim %v; want %v", s, action)
+		if s := rules.Match(create("/a")); s == nil || s.Action() != action {
+			t.Fatalf("claim %v; want %v", s, action)
+		}
 	}
 	if s := rules.Match(create("/a")); s != nil {
 		t.Errorf("claim of %v; want none left", s.Action())
@@ -83,10 +86,13 @@ func TestPassLeavesTheFrameToOthers(t *testing.T) {
 	var rules fault.Rules
 	seen := rules.Add(fault.Rule{Action: fault.Pass, Times: fault.Forever})
 	rules.Add(fault.Rule{Action: fault.CutBefore})
-	s := rules.Match(create("/a"))
-	check.That(t, s != nil && s.Action() == fault.CutBefore, "claim %v; want that of CutBefore", s)
+	if s := rules.Match(create("/a")); s == nil || s.Action() != fault.CutBefore {
+		t.Errorf("claim %v; want that of CutBefore", s)
+	}
 	rules.Match(create("/b"))
-	check.That(t, seen.Hits() == 2 && isHit(seen), "Hits() = %d; want 2", seen.Hits())
+	if seen.Hits() != 2 || !isHit(seen) {
+		t.Errorf("Hits() = %d; want 2", seen.Hits())
+	}
 }
 
 func TestAbandonGivesTheClaimBack(t *testing.T) {
@@ -96,13 +102,19 @@ func TestAbandonGivesTheClaimBack(t *testing.T) {
 	s := rules.Match(create("/a"))
 	s.Cancel()
 	s.Commit() // too late
-	check.That(t, h.Hits() == 0 && !isHit(h), "Hits() = %d of an abandoned claim; want 0", h.Hits())
+	if h.Hits() != 0 || isHit(h) {
+		t.Errorf("Hits() = %d of an abandoned claim; want 0", h.Hits())
+	}
 	again := rules.Match(create("/a"))
-	must.That(t, again != nil, "the claim did not come back")
+	if again == nil {
+		t.Fatal("the claim did not come back")
+	}
 	again.Commit()
 	again.Cancel() // too late
 	s.Cancel()     // a second time
-	check.That(t, rules.Match(create("/a")) == nil, "a claim came back twice")
+	if rules.Match(create("/a")) != nil {
+		t.Error("a claim came back twice")
+	}
 	(*fault.Injection)(nil).Cancel()
 }
 
@@ -120,11 +132,14 @@ func TestAClaimComesBackWhateverHappenedMeanwhile(t *testing.T) {
 	}
 	for _, op := range []fault.Op{fault.Sync, fault.Create, fault.Sync} {
 		s := rules.Match(fault.Frame{Op: op})
-		must.That(t, s != nil, "the rule on %v claims no frame any more", op)
+		if s == nil {
+			t.Fatalf("the rule on %v claims no frame any more", op)
+		}
 		s.Commit()
 	}
-	check.That(t, forever.Hits() == 2 && once.Hits() == 1 && other.Hits() == 1,
-		"hits %d, %d, %d; want 2, 1, 1", forever.Hits(), once.Hits(), other.Hits())
+	if forever.Hits() != 2 || once.Hits() != 1 || other.Hits() != 1 {
+		t.Errorf("hits %d, %d, %d; want 2, 1, 1", forever.Hits(), once.Hits(), other.Hits())
+	}
 }
 
 func TestRemoveEndsARule(t *testing.T) {
@@ -132,12 +147,18 @@ func TestRemoveEndsARule(t *testing.T) {
 	var rules fault.Rules
 	h := rules.Add(fault.Rule{Action: fault.HoldReply, Times: 3})
 	s := rules.Match(create("/a"))
-	check.Equal(t, h.Rule().Times, 3, "Rule().Times; want 3, as it was added")
+	if got := h.Rule().Times; got != 3 {
+		t.Errorf("Rule().Times = %d; want 3, as it was added", got)
+	}
 	h.Remove()
 	h.Remove()
-	check.That(t, rules.Match(create("/a")) == nil, "a removed rule has claimed a frame")
+	if rules.Match(create("/a")) != nil {
+		t.Error("a removed rule has claimed a frame")
+	}
 	s.Commit()
-	check.Equal(t, h.Hits(), 1, "Hits(); want 1, the frame was claimed before")
+	if h.Hits() != 1 {
+		t.Errorf("Hits() = %d; want 1, the frame was claimed before", h.Hits())
+	}
 	select {
 	case <-s.Released():
 		t.Error("Remove has released what the rule holds")
@@ -147,7 +168,9 @@ func TestRemoveEndsARule(t *testing.T) {
 	s = rules.Match(create("/a"))
 	other.Remove()
 	s.Cancel()
-	check.That(t, rules.Match(create("/a")) == nil, "a removed rule got its claim back")
+	if rules.Match(create("/a")) != nil {
+		t.Error("a removed rule got its claim back")
+	}
 }
 
 func TestWait(t *testing.T) {
@@ -220,9 +243,12 @@ func TestWait(t *testing.T) {
 					time.AfterFunc(time.Minute, func() { c.do(h, &rules, cancel) })
 				}
 				err := s.Wait(ctx, start.Add(-time.Second))
-				check.That(t, errors.Is(err, c.err) && (err == nil) == (c.err == nil),
-					"Wait() = %v; want %v", err, c.err)
-				check.Equal(t, time.Since(start), c.after, "Wait() took")
+				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					t.Errorf("Wait() = %v; want %v", err, c.err)
+				}
+				if took := time.Since(start); took != c.after {
+					t.Errorf("Wait() took %v; want %v", took, c.after)
+				}
 			})
 		})
 	}
@@ -233,7 +259,9 @@ func TestReleaseEndsARule(t *testing.T) {
 	var rules fault.Rules
 	h := rules.Add(fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
 	h.Release()
-	check.That(t, rules.Match(create("/a")) == nil, "a released rule has claimed a frame")
+	if rules.Match(create("/a")) != nil {
+		t.Error("a released rule has claimed a frame")
+	}
 }
 
 func TestConcurrentMatches(t *testing.T) {
@@ -258,6 +286,8 @@ func TestConcurrentMatches(t *testing.T) {
 		for s := rules.Match(create("/a")); s != nil; s = rules.Match(create("/a")) {
 			s.Commit()
 		}
-		check.Equal(t, h.Hits(), times, "Hits(); want %d: no claim lost, none made twice", times)
+		if h.Hits() != times {
+			t.Errorf("Hits() = %d; want %d: no claim lost, none made twice", h.Hits(), times)
+		}
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -16,7 +14,9 @@ func ExampleRun() {
 	test := func(t *testing.T) { // func TestAccountLock
 		locktest.Run(t, func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			m, err := lock.NewMutex(c, path+"/account")
-			must.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return m
 		}, locktest.Fair(), locktest.Reentrant())
 	}
@@ -34,7 +34,9 @@ func ExampleOracle() {
 				oracle.Enter(lease)
 				// ... the work ...
 				oracle.Leave(lease)
-				check.OK(t, lease.Release(t.Context()))
+				if err := lease.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

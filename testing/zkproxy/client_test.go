@@ -1,12 +1,12 @@
 package zkproxy_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -50,13 +50,15 @@ func TestClientLosesTheReplyToACreate(t *testing.T) {
 	conn, events := client(t, proxy.Addr(), session)
 	node := newNode()
 	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: node, Action: fault.DropReply})
-	check.Is(t, must.Err(conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))), zk.ErrConnectionClosed,
-		"Create()")
+	if _, err := conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
+		t.Errorf("Create() = %v; want ErrConnectionClosed", err)
+	}
 	wantHit(t, lost.Hit())
 	wantState(t, events, zk.StateHasSession)
 	_, stat, err := conn.Get(node)
-	check.That(t, err == nil && stat.EphemeralOwner == conn.SessionID(),
-		"Get() = %+v, %v; want the node, of the same session", stat, err)
+	if err != nil || stat.EphemeralOwner != conn.SessionID() {
+		t.Errorf("Get() = %+v, %v; want the node, of the same session", stat, err)
+	}
 }
 
 func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
@@ -73,7 +75,9 @@ func TestClientOfABlackholeDisconnectsAndComesBack(t *testing.T) {
 	wantState(t, events, zk.StateDisconnected)
 	proxy.Heal()
 	wantState(t, events, zk.StateHasSession)
-	check.Equal(t, conn.SessionID(), id, "session; want %#x as before", id)
+	if conn.SessionID() != id {
+		t.Errorf("session %#x; want %#x as before", conn.SessionID(), id)
+	}
 }
 
 func TestClientWatchesThroughFaults(t *testing.T) {
@@ -83,7 +87,9 @@ func TestClientWatchesThroughFaults(t *testing.T) {
 	direct, _ := client(t, zktest.Shared(t).Addr(), session)
 	node := newNode()
 	_, _, watch, err := conn.ExistsW(node)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	held := proxy.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.HoldReply})
 	must.Get(direct.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	wantHit(t, held.Hit())
@@ -97,9 +103,13 @@ func TestClientWatchesThroughFaults(t *testing.T) {
 	wantState(t, events, zk.StateHasSession)
 	select {
 	case event := <-watch:
-		check.Equal(t, event.Type, zk.EventNodeCreated, "event %v", event)
+		if event.Type != zk.EventNodeCreated {
+			t.Errorf("event %v; want EventNodeCreated", event)
+		}
 	case <-time.After(soon):
 		t.Error("the event didn't come")
 	}
-	check.Equal(t, proxy.Count(fault.SetWatches), 1, "setWatches")
+	if proxy.Count(fault.SetWatches) != 1 {
+		t.Errorf("%d setWatches; want 1", proxy.Count(fault.SetWatches))
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -60,11 +58,16 @@ func TestHandshakeGarbage(t *testing.T) {
 	wantHit(t, h.Hit())
 	want := []byte("HTTP/1.1 400 Bad Request\r\n")
 	got := make([]byte, len(want))
-	_, err := io.ReadFull(p.conn, got)
-	check.That(t, err == nil && bytes.Equal(got, want), "received %q, %v; want %q", got, err, want)
-	check.Is(t, must.Err(p.conn.Read(make([]byte, 1024))), nil, "the rest of the answer")
+	if _, err := io.ReadFull(p.conn, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("received %q, %v; want %q", got, err, want)
+	}
+	if _, err := p.conn.Read(make([]byte, 1024)); err != nil {
+		t.Errorf("the rest of the answer: %v", err)
+	}
 	p.wantSilence()
-	check.Equal(t, len(proxy.Sessions()), 0, "the handshake has reached the server")
+	if len(proxy.Sessions()) != 0 {
+		t.Error("the handshake has reached the server")
+	}
 }
 
 func TestHandshakeHalfAnswer(t *testing.T) {
@@ -75,12 +78,14 @@ func TestHandshakeHalfAnswer(t *testing.T) {
 	got := make([]byte, whole)
 	_ = p.conn.SetReadDeadline(time.Now().Add(quiet))
 	n, err := io.ReadFull(p.conn, got)
-	want := 4 + 37/2
-	check.That(t, n == want, "received %d bytes, %v; want %d", n, err, want)
+	if want := 4 + 37/2; n != want {
+		t.Errorf("received %d bytes, %v; want %d", n, err, want)
+	}
 	h.Release()
 	_ = p.conn.SetReadDeadline(time.Now().Add(soon))
-	rest, err := io.ReadFull(p.conn, got[n:])
-	check.That(t, n+rest == whole, "received %d more bytes, %v; want %d", rest, err, whole-n)
+	if rest, err := io.ReadFull(p.conn, got[n:]); n+rest != whole {
+		t.Errorf("received %d more bytes, %v; want %d", rest, err, whole-n)
+	}
 	p.exists("/")
 }
 
@@ -90,8 +95,9 @@ func TestHandshakeOtherSession(t *testing.T) {
 	p.receiveHandshake()
 	wantHit(t, h.Hit())
 	sessions := proxy.Sessions()
-	check.That(t, len(sessions) == 1 && p.id == sessions[0].ID+1,
-		"the client was told %d, the server knows %v; want one more", p.id, sessions)
+	if len(sessions) != 1 || p.id != sessions[0].ID+1 {
+		t.Errorf("the client was told %d, the server knows %v; want one more", p.id, sessions)
+	}
 	p.exists("/")
 }
 
@@ -112,13 +118,16 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	sessions := s.proxy.Sessions()
-	must.Equal(t, len(sessions), 1, "sessions %v; want one", sessions)
+	if len(sessions) != 1 {
+		t.Fatalf("sessions %v; want one", sessions)
+	}
 	got := sessions[0]
 	if got.ID != s.client.id || !bytes.Equal(got.Password, s.client.password) || got.Timeout != session {
 		t.Errorf("session %v; want id %d, timeout %v and the client's password", got, s.client.id, session)
 	}
-	check.Is(t, zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), got.ID, got.Password), nil,
-		"ending the session")
+	if err := zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), got.ID, got.Password); err != nil {
+		t.Errorf("ending the session: %v", err)
+	}
 	s.client.wantEnd()
 	zktest.Eventually(t, soon, "the session is gone from the list", func() bool { return len(s.proxy.Sessions()) == 0 })
 }

@@ -1,11 +1,10 @@
 package zkproxy_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -25,22 +24,31 @@ func TestRequestLog(t *testing.T) {
 		{Op: fault.Ping, Session: s.client.id, Xid: xidPing},
 	}
 	got := s.proxy.Requests()
-	must.Equal(t, len(got), len(want), "requests %v; want %v", got, want)
+	if len(got) != len(want) {
+		t.Fatalf("requests %v; want %v", got, want)
+	}
 	var last time.Time
 	for i, r := range got {
 		w := want[i]
-		check.That(t, r.Op == w.Op && r.Session == w.Session && r.Xid == w.Xid && r.Path == w.Path && r.Parts == nil,
-			"request %d is %+v; want %+v", i, r.Frame, w)
-		check.That(t, !r.At.Before(last) && time.Since(r.At) <= time.Hour,
-			"request %d came at %v, the one before at %v", i, r.At, last)
+		if r.Op != w.Op || r.Session != w.Session || r.Xid != w.Xid || r.Path != w.Path || r.Parts != nil {
+			t.Errorf("request %d is %+v; want %+v", i, r.Frame, w)
+		}
+		if r.At.Before(last) || time.Since(r.At) > time.Hour {
+			t.Errorf("request %d came at %v, the one before at %v", i, r.At, last)
+		}
 		last = r.At
 	}
-	check.Equal(t, s.proxy.Count(fault.Create, fault.Exists), 2, "Count(Create, Exists)")
-	check.Equal(t, s.proxy.Count(), 0, "Count()")
+	if got := s.proxy.Count(fault.Create, fault.Exists); got != 2 {
+		t.Errorf("Count(Create, Exists) = %d; want 2", got)
+	}
+	if got := s.proxy.Count(); got != 0 {
+		t.Errorf("Count() = %d; want 0", got)
+	}
 
 	s.proxy.ResetRequests()
-	got = s.proxy.Requests()
-	check.That(t, len(got) == 0, "requests after the reset: %v", got)
+	if got := s.proxy.Requests(); len(got) != 0 {
+		t.Errorf("requests after the reset: %v", got)
+	}
 	s.client.exists("/")
 	if got := s.proxy.Count(fault.Exists); got != 1 {
 		t.Errorf("Count(Exists) = %d after the reset; want 1", got)
@@ -75,5 +83,7 @@ func TestRequestLogOfAMulti(t *testing.T) {
 		{Op: fault.SetData, Path: "/set"},
 	}
 	requests := proxy.Requests()
-	check.Slices(t, requests[len(requests)-1].Parts, want, "parts")
+	if got := requests[len(requests)-1].Parts; !slices.Equal(got, want) {
+		t.Errorf("parts %v; want %v", got, want)
+	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -22,14 +21,18 @@ func TestCut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	other := connect(t, s.proxy.Addr())
-	check.Equal(t, s.proxy.Cut(), 2, "Cut()")
+	if got := s.proxy.Cut(); got != 2 {
+		t.Errorf("Cut() = %d; want 2", got)
+	}
 	s.client.wantEnd()
 	other.wantEnd()
 	again := dial(t, s.proxy.Addr())
 	again.id, again.password = s.client.id, s.client.password
 	again.sendHandshake()
 	again.receiveHandshake()
-	check.That(t, again.id == s.client.id, "session %#x after the cut; want %#x resumed", again.id, s.client.id)
+	if again.id != s.client.id {
+		t.Errorf("session %#x after the cut; want %#x resumed", again.id, s.client.id)
+	}
 }
 
 func TestBlackhole(t *testing.T) {
@@ -85,7 +88,9 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 		s.client.send(opCreate, s.create(s.node))
 		must.OK(t, s.client.conn.Close())
 		s.direct.exists("/")
-		check.That(t, !s.direct.exists(s.node), "the create has been applied")
+		if s.direct.exists(s.node) {
+			t.Error("the create has been applied")
+		}
 		s.proxy.Heal()
 		zktest.Eventually(t, soon, "the create is applied", func() bool { return s.direct.exists(s.node) })
 	})
@@ -106,9 +111,13 @@ func TestBlackholeKeepsTheServerFromBeingDialled(t *testing.T) {
 	proxy := zkproxy.Run(t, listener.Addr().String())
 	proxy.Blackhole(zkproxy.ToServer)
 	dial(t, proxy.Addr()).sendHandshake()
-	check.Is(t, accept(quiet), os.ErrDeadlineExceeded, "the server was dialled in spite of the blackhole")
+	if err := accept(quiet); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the server was dialled in spite of the blackhole: %v", err)
+	}
 	proxy.Heal()
-	check.Is(t, accept(soon), nil, "the server wasn't dialled")
+	if err := accept(soon); err != nil {
+		t.Errorf("the server wasn't dialled: %v", err)
+	}
 }
 
 func TestRefuse(t *testing.T) {
@@ -155,7 +164,9 @@ func TestHealLeavesRulesAndLatency(t *testing.T) {
 	s.client.wantReplies(xid)
 	start := time.Now()
 	s.client.must(opGetData, packet{}.string("/").bool(false))
-	check.AtLeast(t, time.Since(start), rtt, "a round trip took; want %v at least", rtt)
+	if took := time.Since(start); took < rtt {
+		t.Errorf("a round trip took %v; want %v at least", took, rtt)
+	}
 	wantNoHit(t, cut.Hit())
 }
 
@@ -183,10 +194,14 @@ func TestOtherProtocolsPass(t *testing.T) {
 			must.Get(io.WriteString(p.conn, "ruok"))(t)
 			must.OK(t, finish(p.conn))
 			_ = p.conn.SetReadDeadline(time.Now().Add(soon))
-			check.Equal(t, string(must.Get(io.ReadAll(p.conn))(t)), "imok", "received; want imok")
+			if answer, err := io.ReadAll(p.conn); err != nil || string(answer) != "imok" {
+				t.Errorf("received %q, %v; want imok", answer, err)
+			}
 		})
 	}
-	check.Equal(t, proxy.Count(fault.Connect), 0, "handshakes in the log; want none")
+	if got := proxy.Count(fault.Connect); got != 0 {
+		t.Errorf("%d handshakes in the log; want none", got)
+	}
 }
 
 // silent is a server that accepts connections and does nothing else.
@@ -221,12 +236,19 @@ func TestCloseEndsWhateverIsUnderWay(t *testing.T) {
 			prepare(proxy)
 			speaking, mute := dial(t, proxy.Addr()), dial(t, proxy.Addr())
 			speaking.sendHandshake()
-			check.Is(t, proxy.Close(), nil, "Close()")
-			check.OK(t, goleak.Find(leak))
+			if err := proxy.Close(); err != nil {
+				t.Errorf("Close() = %v", err)
+			}
+			if err := goleak.Find(leak); err != nil {
+				t.Error(err)
+			}
 			mute.wantGone()
-			check.Is(t, proxy.Close(), nil, "second Close()")
-			_, err := net.Dial("tcp", proxy.Addr())
-			check.That(t, err != nil, "the port is still open")
+			if err := proxy.Close(); err != nil {
+				t.Errorf("second Close() = %v", err)
+			}
+			if _, err := net.Dial("tcp", proxy.Addr()); err == nil {
+				t.Error("the port is still open")
+			}
 		})
 	}
 }
@@ -270,8 +292,9 @@ func TestBadInput(t *testing.T) {
 			_ = proxy.Close()
 			continue
 		}
-		want := "zkproxy: upstream \"" + upstream + "\": must be host:port"
-		check.That(t, err.Error() == want, "Start(%q) = %q; want %q", upstream, err, want)
+		if want := "zkproxy: upstream \"" + upstream + "\": must be host:port"; err.Error() != want {
+			t.Errorf("Start(%q) = %q; want %q", upstream, err, want)
+		}
 	}
 	proxy := zkproxy.Run(t, silent(t))
 	for want, call := range map[string]func(){
@@ -280,8 +303,9 @@ func TestBadInput(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				got, _ := recover().(string)
-				check.That(t, strings.HasPrefix(got, want), "panic %q; want %q", got, want)
+				if got, _ := recover().(string); !strings.HasPrefix(got, want) {
+					t.Errorf("panic %q; want %q", got, want)
+				}
 			}()
 			call()
 		}()

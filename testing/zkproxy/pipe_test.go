@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -51,15 +50,20 @@ func inBubble(t *testing.T, body func(t *testing.T, b bubble)) {
 func TestPipeCarriesRequestsAndRules(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		lost := b.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/node", Action: fault.DropReply})
-		check.Is(t, must.Err(b.conn.Create("/node", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))), zk.ErrConnectionClosed,
-			"Create()")
+		if _, err := b.conn.Create("/node", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
+			t.Errorf("Create() = %v; want ErrConnectionClosed", err)
+		}
 		wantHit(t, lost.Hit())
 		wantState(t, b.events, zk.StateHasSession)
-		check.Equal(t, must.Second(b.conn.Get("/node"))(t).EphemeralOwner, b.conn.SessionID(),
-			"Get(); want the node, of the same session")
-		check.Equal(t, b.proxy.Count(fault.Create), 1, "creates")
-		s := b.proxy.Sessions()
-		check.That(t, len(s) == 1 && s[0].ID == b.conn.SessionID(), "sessions %v; want the client's", s)
+		if _, stat, err := b.conn.Get("/node"); err != nil || stat.EphemeralOwner != b.conn.SessionID() {
+			t.Errorf("Get() = %+v, %v; want the node, of the same session", stat, err)
+		}
+		if n := b.proxy.Count(fault.Create); n != 1 {
+			t.Errorf("%d creates; want 1", n)
+		}
+		if s := b.proxy.Sessions(); len(s) != 1 || s[0].ID != b.conn.SessionID() {
+			t.Errorf("sessions %v; want the client's", s)
+		}
 	})
 }
 
@@ -70,12 +74,17 @@ func TestPipeBlackhole(t *testing.T) {
 		must.Get2(b.conn.Exists("/"))(t)
 		start := time.Now()
 		b.proxy.Blackhole(zkproxy.Both)
-		check.Equal(t, wantState(t, b.events, zk.StateDisconnected).Sub(start), bubbleSession*2/3,
-			"disconnected after")
-		must.Equal(t, len(b.server.Sessions()), 1, "sessions")
+		if took := wantState(t, b.events, zk.StateDisconnected).Sub(start); took != bubbleSession*2/3 {
+			t.Errorf("disconnected after %v; want %v", took, bubbleSession*2/3)
+		}
+		if n := len(b.server.Sessions()); n != 1 {
+			t.Fatalf("%d sessions; want 1", n)
+		}
 		<-time.After(time.Until(start.Add(bubbleSession)))
 		synctest.Wait()
-		check.Equal(t, len(b.server.Sessions()), 0, "sessions a whole timeout after the last request")
+		if n := len(b.server.Sessions()); n != 0 {
+			t.Errorf("%d sessions a whole timeout after the last request; want 0", n)
+		}
 		b.proxy.Heal()
 		wantState(t, b.events, zk.StateExpired)
 		wantState(t, b.events, zk.StateHasSession)
@@ -92,17 +101,21 @@ func TestPipeRefusesAndHangs(t *testing.T) {
 		wantState(t, b.events, zk.StateDisconnected)
 		b.proxy.Hang()
 		conn, err := b.proxy.Dial(t.Context(), "tcp", b.proxy.Addr())
-		must.That(t, err == nil, "Dial() = %v while hanging; want a connection", err)
+		if err != nil {
+			t.Fatalf("Dial() = %v while hanging; want a connection", err)
+		}
 		defer conn.Close()
 		must.OK(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-		_, err = conn.Write([]byte("ruok"))
-		check.That(t, err != nil, "the proxy has read from a connection while hanging")
+		if _, err := conn.Write([]byte("ruok")); err == nil {
+			t.Error("the proxy has read from a connection while hanging")
+		}
 		b.proxy.Heal()
 		wantState(t, b.events, zk.StateHasSession)
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = b.proxy.Dial(dead, "tcp", b.proxy.Addr())
-		check.That(t, errors.Is(err, context.Canceled), "Dial() = %v with a dead context; want Canceled", err)
+		if _, err := b.proxy.Dial(dead, "tcp", b.proxy.Addr()); !errors.Is(err, context.Canceled) {
+			t.Errorf("Dial() = %v with a dead context; want Canceled", err)
+		}
 	})
 }
 
@@ -112,7 +125,9 @@ func TestPipeLatencyIsExact(t *testing.T) {
 		b.proxy.SetLatency(rtt)
 		start := time.Now()
 		must.Get2(b.conn.Exists("/"))(t)
-		check.Equal(t, time.Since(start), rtt-rtt%2, "a round trip took")
+		if took := time.Since(start); took != rtt-rtt%2 {
+			t.Errorf("a round trip took %v; want %v", took, rtt-rtt%2)
+		}
 	})
 }
 
@@ -122,11 +137,15 @@ func TestPipeIsClosed(t *testing.T) {
 		proxy := zkproxy.StartPipe(func(context.Context) (net.Conn, error) { return nil, syscall.ECONNREFUSED })
 		conn := must.Get(proxy.Dial(t.Context(), "tcp", proxy.Addr()))(t)
 		for range 2 {
-			check.OK(t, proxy.Close())
+			if err := proxy.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-		_, err := conn.Read(make([]byte, 1))
-		check.That(t, err != nil, "a connection outlives the proxy")
-		_, err = proxy.Dial(t.Context(), "tcp", proxy.Addr())
-		check.That(t, errors.Is(err, syscall.ECONNREFUSED), "Dial() = %v after Close; want ECONNREFUSED", err)
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection outlives the proxy")
+		}
+		if _, err := proxy.Dial(t.Context(), "tcp", proxy.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("Dial() = %v after Close; want ECONNREFUSED", err)
+		}
 	})
 }

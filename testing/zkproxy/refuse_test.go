@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -26,15 +25,18 @@ func TestRefuseRequest(t *testing.T) {
 			after := s.client.send(opExists, packet{}.string("/").bool(false))
 			s.client.wantReplies(before)
 			got := s.client.receive()
-			check.That(t, got.xid == xid && got.code == tt.number && len(got.body) == 0,
-				"xid %d, code %d, body %x; want xid %d, code %d and no body", got.xid, got.code, got.body, xid, tt.number)
+			if got.xid != xid || got.code != tt.number || len(got.body) != 0 {
+				t.Errorf("xid %d, code %d, body %x; want xid %d, code %d and no body", got.xid, got.code, got.body, xid, tt.number)
+			}
 			if last := got.zxid; got.zxid != tt.code.Zxid(last) {
 				t.Errorf("zxid %d; want %d", got.zxid, tt.code.Zxid(last))
 			} else if (tt.code == fault.Throttled || tt.code == fault.NotReadOnly) && last <= 0 {
 				t.Errorf("zxid %d; want the server's", last)
 			}
 			wantHit(t, refused.Hit())
-			check.That(t, !s.direct.exists(s.node), "the create has been applied")
+			if s.direct.exists(s.node) {
+				t.Error("the create has been applied")
+			}
 			if tt.code.Closes() {
 				s.client.wantEnd()
 				return

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -42,7 +41,9 @@ func TestCutBefore(t *testing.T) {
 	s.client.send(opCreate, s.create(s.node))
 	s.client.wantEnd()
 	wantHit(t, cut.Hit())
-	check.That(t, !s.direct.exists(s.node), "the create has been applied")
+	if s.direct.exists(s.node) {
+		t.Error("the create has been applied")
+	}
 }
 
 func TestDropReply(t *testing.T) {
@@ -51,11 +52,17 @@ func TestDropReply(t *testing.T) {
 	lost := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: s.node, Action: fault.DropReply})
 	s.client.send(opCreate, s.create(s.node))
 	wantHit(t, lost.Hit())
-	check.That(t, s.direct.exists(s.node), "the create has not been applied when the rule has hit")
+	if !s.direct.exists(s.node) {
+		t.Error("the create has not been applied when the rule has hit")
+	}
 	s.client.wantEnd()
 	again := connect(t, s.proxy.Addr())
-	check.That(t, again.call(opCreate, s.create(s.node)).code != 0, "the retried create found no node")
-	check.Equal(t, lost.Hits(), 1, "Hits(); want 1, the retry goes through")
+	if r := again.call(opCreate, s.create(s.node)); r.code == 0 {
+		t.Error("the retried create found no node")
+	}
+	if lost.Hits() != 1 {
+		t.Errorf("Hits() = %d; want 1, the retry goes through", lost.Hits())
+	}
 }
 
 func TestHoldRequest(t *testing.T) {
@@ -68,10 +75,14 @@ func TestHoldRequest(t *testing.T) {
 	s.client.wantReplies(before)
 	wantHit(t, held.Hit())
 	s.client.wantSilence()
-	check.That(t, !s.direct.exists(s.node), "the create has been applied before Release")
+	if s.direct.exists(s.node) {
+		t.Error("the create has been applied before Release")
+	}
 	held.Release()
 	s.client.wantReplies(first, second)
-	check.That(t, s.direct.exists(s.node), "the create has not been applied after Release")
+	if !s.direct.exists(s.node) {
+		t.Error("the create has not been applied after Release")
+	}
 }
 
 func TestHoldReply(t *testing.T) {
@@ -83,7 +94,9 @@ func TestHoldReply(t *testing.T) {
 	second := s.client.send(opExists, packet{}.string("/").bool(false))
 	s.client.wantReplies(before)
 	wantHit(t, held.Hit())
-	check.That(t, s.direct.exists(s.node), "the create has not been applied when the rule has hit")
+	if !s.direct.exists(s.node) {
+		t.Error("the create has not been applied when the rule has hit")
+	}
 	s.client.wantSilence()
 	held.Release()
 	s.client.wantReplies(first, second)
@@ -102,10 +115,13 @@ func TestDelay(t *testing.T) {
 			second := s.client.send(opCreate, s.create(newNode()))
 			s.client.wantReplies(first)
 			between := time.Now()
-			check.AtLeast(t, between.Sub(start), delay, "the reply came after; want %v at least", delay)
+			if took := between.Sub(start); took < delay {
+				t.Errorf("the reply came after %v; want %v at least", took, delay)
+			}
 			s.client.wantReplies(second)
-			apart := time.Since(between)
-			check.That(t, apart < delay, "two replies that arrived together came %v apart", apart)
+			if apart := time.Since(between); apart >= delay {
+				t.Errorf("two replies that arrived together came %v apart", apart)
+			}
 		})
 	}
 	t.Run("Release ends it early", func(t *testing.T) {
@@ -149,7 +165,9 @@ func TestEvents(t *testing.T) {
 		start := time.Now()
 		s, _ := watched(t, fault.Rule{Action: fault.DelayReply, Delay: delay})
 		s.client.wantReplies(xidEvent)
-		check.AtLeast(t, time.Since(start), delay, "the event came after; want %v at least", delay)
+		if took := time.Since(start); took < delay {
+			t.Errorf("the event came after %v; want %v at least", took, delay)
+		}
 	})
 	t.Run("DropEvent loses the event and nothing else", func(t *testing.T) {
 		t.Parallel()
@@ -221,7 +239,9 @@ func TestRulesSelect(t *testing.T) {
 		multi = multi.part(opDelete).string(s.node + "/child").int32(-1)
 		s.client.send(opMulti, multi.end())
 		wantHit(t, held.Hit())
-		check.That(t, s.direct.exists(s.node), "the multi has not been applied")
+		if !s.direct.exists(s.node) {
+			t.Error("the multi has not been applied")
+		}
 	})
 }
 
@@ -286,7 +306,9 @@ func TestLargeFrames(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 60_000)
 	s.client.must(opCreate, packet{}.create(opCreate, s.node, data))
 	r := s.client.must(opGetData, packet{}.string(s.node).bool(false))
-	check.That(t, bytes.Equal(r.body[4:4+len(data)], data), "data has changed on the way")
+	if got := r.body[4 : 4+len(data)]; !bytes.Equal(got, data) {
+		t.Error("data has changed on the way")
+	}
 	held := s.proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply})
 	xid := s.client.send(opGetData, packet{}.string(s.node).bool(false))
 	wantHit(t, held.Hit())
@@ -297,6 +319,8 @@ func TestLargeFrames(t *testing.T) {
 	s.client.send(opSetData, packet{}.string(s.node).bytes(data[1:]).int32(0))
 	wantHit(t, lost.Hit())
 	r = s.direct.must(opGetData, packet{}.string(s.node).bool(false))
-	check.That(t, bytes.Equal(r.body[4:4+len(data)-1], data[1:]), "the write has not been applied")
+	if got := r.body[4 : 4+len(data)-1]; !bytes.Equal(got, data[1:]) {
+		t.Error("the write has not been applied")
+	}
 	s.client.wantEnd()
 }

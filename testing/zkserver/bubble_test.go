@@ -1,13 +1,13 @@
 package zkserver_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,18 +23,25 @@ func TestGoZooKeeperIdlesForADay(t *testing.T) {
 		conn, _ := goZK(t, srv)
 		must.Get(conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		pass(24 * time.Hour)
-		ok, _, err := conn.Exists("/e")
-		must.That(t, ok && err == nil, "after a day: %v, %v", ok, err)
+		if ok, _, err := conn.Exists("/e"); !ok || err != nil {
+			t.Fatalf("after a day: %v, %v", ok, err)
+		}
 		last := time.Now()
 		srv.Refuse()
 		srv.Cut()
 		pass(T - time.Nanosecond)
-		must.Equal(t, len(srv.Sessions()), 1, "sessions %v after the last request", time.Since(last))
+		if got := len(srv.Sessions()); got != 1 {
+			t.Fatalf("%d sessions %v after the last request, want 1", got, time.Since(last))
+		}
 		pass(time.Nanosecond)
-		check.Equal(t, len(srv.Sessions()), 0, "sessions %v after the last request", time.Since(last))
+		if got := len(srv.Sessions()); got != 0 {
+			t.Errorf("%d sessions %v after the last request, want 0", got, time.Since(last))
+		}
 	})
 	t.Logf("24 hours took %v", time.Since(began))
-	check.AtMost(t, time.Since(began), 20*time.Second, "24 hours took")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("24 hours took %v", took)
+	}
 }
 
 func TestGoZooKeeperWorksOverPipesAndTCP(t *testing.T) {
@@ -82,20 +89,28 @@ func exercise(t *testing.T, conn *zk.Conn) {
 	acl := zk.WorldACL(zk.PermAll)
 	must.Get(conn.CreateContainer("/locks", nil, zk.FlagContainer, acl))(t)
 	first, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("a"), acl)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	must.Get(conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("b"), acl))(t)
 	_, stat, gone, err := conn.GetW(first)
 	if err != nil || stat.EphemeralOwner != conn.SessionID() {
 		t.Fatalf("owner %#x, session %#x, error %v", stat.EphemeralOwner, conn.SessionID(), err)
 	}
-	check.Is(t, must.Err(conn.Multi(&zk.DeleteRequest{Path: first, Version: 7})), zk.ErrBadVersion, "multi")
+	if _, err := conn.Multi(&zk.DeleteRequest{Path: first, Version: 7}); !errors.Is(err, zk.ErrBadVersion) {
+		t.Errorf("multi: %v, want %v", err, zk.ErrBadVersion)
+	}
 	must.OK(t, conn.Delete(first, 0))
-	ev := <-gone
-	check.That(t, ev.Type == zk.EventNodeDeleted, "event %v, want a deletion", ev)
+	if ev := <-gone; ev.Type != zk.EventNodeDeleted {
+		t.Errorf("event %v, want a deletion", ev)
+	}
 	children, parent, err := conn.Children("/locks")
-	check.That(t, err == nil && len(children) == 1 && parent.Cversion == 3 && parent.NumChildren == 1,
-		"children %v, parent %+v, error %v", children, parent, err)
-	check.OK(t, must.Err(conn.CreateTTL("/ttl", nil, zk.FlagTTL, acl, time.Hour)))
+	if err != nil || len(children) != 1 || parent.Cversion != 3 || parent.NumChildren != 1 {
+		t.Errorf("children %v, parent %+v, error %v", children, parent, err)
+	}
+	if _, err := conn.CreateTTL("/ttl", nil, zk.FlagTTL, acl, time.Hour); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
@@ -105,15 +120,20 @@ func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
 		conn, _ := goZK(t, srv)
 		must.Get(conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		_, _, changed, err := conn.GetW("/e")
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		session := conn.SessionID()
 		for range 4 {
 			srv.Cut()
 			pass(3 * time.Second)
 		}
-		check.Equal(t, conn.SessionID(), session, "session %#x became", session)
+		if conn.SessionID() != session {
+			t.Errorf("session %#x became %#x", session, conn.SessionID())
+		}
 		must.Get(conn.Set("/e", []byte("new"), -1))(t)
-		ev := <-changed
-		check.That(t, ev.Type == zk.EventNodeDataChanged, "event %v, want a change of data", ev)
+		if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
+			t.Errorf("event %v, want a change of data", ev)
+		}
 	})
 }

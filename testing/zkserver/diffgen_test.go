@@ -134,7 +134,7 @@ func (g *generator) mutation() (op int32, fields []any) {
 	case n < 92:
 		return setData, []any{g.newPath(), g.data(), g.version()}
 	}
-	return checkVersion, []any{g.newPath(), g.version()}
+	return check, []any{g.newPath(), g.version()}
 }
 
 // subs returns the operations of a multi. A TTL flag in a create without a time to live
@@ -163,7 +163,7 @@ func (g *generator) next() request {
 	switch n := g.rng.IntN(100); {
 	case n < 34:
 		op, fields := g.mutation()
-		if op == checkVersion {
+		if op == check {
 			op, fields = exists, []any{g.path(), false} // a bare check stops the real server
 		}
 		return plain(op, fields...)

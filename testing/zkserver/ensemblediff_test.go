@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -28,7 +27,9 @@ func ensembleOperations(t *testing.T) int {
 		return 2 * diffEpoch
 	}
 	n, err := strconv.Atoi(text)
-	must.That(t, err == nil && n >= 0, "%s=%q: must be a number, at least 0", ensembleVariable, text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q: must be a number, at least 0", ensembleVariable, text)
+	}
 	return n
 }
 
@@ -64,8 +65,10 @@ func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 		d.reap(epoch % diffClients)
 	}
 	t.Logf("%d operations, %d of them multis, %d failed; %d events", d.ops, d.multis, d.failed, d.events)
-	check.That(t, d.events >= d.ops/100 && d.ended != 0 && d.counted != 0,
-		"%d operations met only %d events, %d expiries, %d ends of the counter: the comparison says little", d.ops, d.events, d.ended, d.counted)
+	if d.events < d.ops/100 || d.ended == 0 || d.counted == 0 {
+		t.Errorf("%d operations met only %d events, %d expiries, %d ends of the counter: the comparison says little",
+			d.ops, d.events, d.ended, d.counted)
+	}
 }
 
 // newSide returns an ensemble as a side, whose member 0 is the leader.

@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -37,9 +36,11 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 	isolated := time.Now()
 	holder.do(t, syncOp, "/")
 	writer.send(create, "/lost", []byte(nil), open(), 0)
-	checker.send(multi, []sub{{checkVersion, body("/none", 0)}})
+	checker.send(multi, []sub{{check, body("/none", 0)}})
 	resumed := openAt(t, e, leader, long, moving)
-	check.Equal(t, resumed.session, moving.session, "resumed as session")
+	if resumed.session != moving.session {
+		t.Errorf("resumed as session %#x, want %#x", resumed.session, moving.session)
+	}
 	resumed.do(t, syncOp, "/")
 	nc := must.Get(e.dial(leader))(t)
 	t.Cleanup(func() { nc.Close() })
@@ -50,7 +51,9 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 	for waiting := true; waiting; {
 		select {
 		case err := <-elected:
-			must.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			waiting = false
 		case <-time.After(ticks / 5):
 			holder.do(t, syncOp, "/")
@@ -62,7 +65,9 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 		<-time.After(ticks / 5)
 	}
 	holder.do(t, syncOp, "/")
-	check.That(t, holder.has(t, "/lock"), "the isolated leader has heard of its successor's decisions")
+	if !holder.has(t, "/lock") {
+		t.Error("the isolated leader has heard of its successor's decisions")
+	}
 	writer.silent(t, time.Millisecond)
 	checker.silent(t, time.Millisecond)
 	writer.closed(t)
@@ -84,11 +89,13 @@ func playReturn(t *testing.T, e ensemble, old int, holder *client) {
 			again, _ = handshake(nc, long, 0, holder.session, holder.password)
 		}
 	}
-	must.That(t, again != nil && again.session == 0,
-		"resumed as %+v, want a refusal: its session has expired", again)
+	if again == nil || again.session != 0 {
+		t.Fatalf("resumed as %+v, want a refusal: its session has expired", again)
+	}
 	fresh := openAt(t, e, old, long, nil)
-	check.That(t, !fresh.has(t, "/lock") && !fresh.has(t, "/lost"),
-		"the leader of before has kept its own state")
+	if fresh.has(t, "/lock") || fresh.has(t, "/lost") {
+		t.Error("the leader of before has kept its own state")
+	}
 }
 
 // TestEnsembles compares both ensembles in three scenes. They are the connection that a session
@@ -128,8 +135,9 @@ func playEnd(t *testing.T, e ensemble) {
 	must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
 	for _, want := range []string{"2147483646", "2147483647", "-2147483648", "-2147483647"} {
 		got, err := c.receive()
-		check.That(t, err == nil && got.err == 0 && string(got.body[4:]) == endPath+"/n"+want,
-			"got error %d %q, %v, want number %s", got.err, got.body, err, want)
+		if err != nil || got.err != 0 || string(got.body[4:]) != endPath+"/n"+want {
+			t.Errorf("got error %d %q, %v, want number %s", got.err, got.body, err, want)
+		}
 	}
 	for range 2 {
 		c.fails(t, errNodeExists, create, endPath+"/n", []byte(nil), open(), 2)
@@ -168,11 +176,14 @@ func playMoves(t *testing.T, e ensemble) {
 			}
 			old := openAt(t, e, was, long, nil)
 			moved := openAt(t, e, is, long, old)
-			must.Equal(t, moved.session, old.session, "resumed as session")
+			if moved.session != old.session {
+				t.Fatalf("resumed as session %#x, want %#x", moved.session, old.session)
+			}
 			old.send(tt.op, tt.fields...)
 			got, err := old.receive()
-			check.That(t, answered == (err == nil) && got.err == 0,
-				"%s at the %s: answer %+v, %v; want one: %v", tt.name, at, got, err, answered)
+			if answered != (err == nil) || got.err != 0 {
+				t.Errorf("%s at the %s: answer %+v, %v; want one: %v", tt.name, at, got, err, answered)
+			}
 			if !answered || tt.op == closeSession {
 				old.closed(t)
 			}

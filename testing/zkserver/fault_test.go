@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -33,7 +32,9 @@ func TestFaultCutBeforeLosesTheRequest(t *testing.T) {
 		c.send(create, "/x-", []byte(nil), open(), 2)
 		c.closed(t)
 		<-h.Hit()
-		check.That(t, !other.has(t, "/x-0000000001"), "the request was carried out")
+		if other.has(t, "/x-0000000001") {
+			t.Error("the request was carried out")
+		}
 	})
 }
 
@@ -45,10 +46,14 @@ func TestFaultDropReplyCarriesOutTheRequest(t *testing.T) {
 		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
 		c.send(exists, "/", false)
 		c.send(create, "/x", []byte(nil), open(), 0)
-		check.Equal(t, must.Get(c.receive())(t).xid, 1, "the answer before the one that is dropped")
+		if got, err := c.receive(); err != nil || got.xid != 1 {
+			t.Errorf("the answer before the one that is dropped: %+v, %v", got, err)
+		}
 		c.closed(t)
 		<-h.Hit()
-		check.That(t, other.has(t, "/x"), "the request was not carried out")
+		if !other.has(t, "/x") {
+			t.Error("the request was not carried out")
+		}
 	})
 }
 
@@ -62,11 +67,14 @@ func TestFaultHoldRequestHoldsBackWhatFollows(t *testing.T) {
 		c.send(create, "/y", []byte(nil), open(), 0)
 		<-h.Hit()
 		c.silent(t, T/2)
-		check.That(t, !other.has(t, "/x") && !other.has(t, "/y"),
-			"a request was carried out that is held, or behind one")
+		if other.has(t, "/x") || other.has(t, "/y") {
+			t.Error("a request was carried out that is held, or behind one")
+		}
 		h.Release()
 		for i := range 2 {
-			check.Equal(t, must.Get(c.receive())(t).err, 0, "answer %d", i)
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("answer %d: %+v, %v", i, got, err)
+			}
 		}
 	})
 }
@@ -81,10 +89,14 @@ func TestFaultHoldReplyHoldsBackWhatFollows(t *testing.T) {
 		c.send(ping)
 		<-h.Hit()
 		c.silent(t, T/2)
-		check.That(t, other.has(t, "/x"), "the request was not carried out")
+		if !other.has(t, "/x") {
+			t.Error("the request was not carried out")
+		}
 		h.Release()
 		for _, want := range []int32{1, -2} {
-			check.Equal(t, must.Get(c.receive())(t).xid, want, "got, want xid %d", want)
+			if got, err := c.receive(); err != nil || got.xid != want {
+				t.Errorf("got %+v, %v, want xid %d", got, err, want)
+			}
 		}
 	})
 }
@@ -109,10 +121,13 @@ func TestFaultDelays(t *testing.T) {
 				began := time.Now()
 				c.send(create, "/x", []byte(nil), open(), 0)
 				synctest.Wait()
-				got := other.has(t, "/x")
-				check.That(t, got == tt.applied, "carried out at once: %v, want %v", got, tt.applied)
+				if got := other.has(t, "/x"); got != tt.applied {
+					t.Errorf("carried out at once: %v, want %v", got, tt.applied)
+				}
 				must.Get(c.receive())(t)
-				check.Equal(t, time.Since(began), 3*time.Second, "the reply came after, want 3s")
+				if got := time.Since(began); got != 3*time.Second {
+					t.Errorf("the reply came after %v, want 3s", got)
+				}
 			})
 		})
 	}
@@ -134,11 +149,15 @@ func TestFaultsOfEvents(t *testing.T) {
 		rules.Add(fault.Rule{Op: fault.Event, Path: "/cut", Action: fault.CutBefore})
 		c.node(t, "/dropped", 0)
 		w.silent(t, time.Second)
-		check.That(t, hits(dropped), "the rule has not hit")
+		if !hits(dropped) {
+			t.Error("the rule has not hit")
+		}
 		began := time.Now()
 		c.node(t, "/late", 0)
 		w.event(t, 1, "/late")
-		check.Equal(t, time.Since(began), time.Second, "the event came after, want 1s")
+		if got := time.Since(began); got != time.Second {
+			t.Errorf("the event came after %v, want 1s", got)
+		}
 		c.node(t, "/held", 0)
 		w.silent(t, time.Second)
 		held.Release()
@@ -178,16 +197,20 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 				}
 				reached := tt.action != fault.Garbage && tt.action != fault.CutBefore
 				sessions := srv.Sessions()
-				must.That(t, (len(sessions) == 1) == reached, "%d sessions, want one: %v", len(sessions), reached)
+				if (len(sessions) == 1) != reached {
+					t.Fatalf("%d sessions, want one: %v", len(sessions), reached)
+				}
 				if tt.action == fault.OtherSession {
-					check.Equal(t, int64(binary.BigEndian.Uint64(got[12:])), sessions[0].ID+1,
-						"the answer names, the session is %#x", sessions[0].ID)
+					if id := int64(binary.BigEndian.Uint64(got[12:])); id != sessions[0].ID+1 {
+						t.Errorf("the answer names %#x, the session is %#x", id, sessions[0].ID)
+					}
 				}
 				if tt.action == fault.HalfAnswer {
 					h.Release()
 					nc.SetReadDeadline(time.Now().Add(time.Second))
-					rest, _ := io.ReadAll(nc)
-					check.That(t, len(rest) == 21, "%d further bytes after the release, want 21", len(rest))
+					if rest, _ := io.ReadAll(nc); len(rest) != 21 {
+						t.Errorf("%d further bytes after the release, want 21", len(rest))
+					}
 				}
 			})
 		})
@@ -210,8 +233,9 @@ func TestFaultIsGivenBackWhenItsConnectionEnds(t *testing.T) {
 		b.send(create, "/b", []byte(nil), open(), 0)
 		b.closed(t)
 		synctest.Wait()
-		got := drop.Hits()
-		check.That(t, got == 1, "the rule has hit %d times, want once", got)
+		if got := drop.Hits(); got != 1 {
+			t.Errorf("the rule has hit %d times, want once", got)
+		}
 	})
 }
 
@@ -228,8 +252,9 @@ func TestFault_of_a_request_that_is_not_carried_out(t *testing.T) {
 		srv.Thaw()
 		synctest.Wait()
 		again := must.Get(resumeOn(t, srv, 0, b))(t)
-		check.That(t, !hits(drop) && !again.has(t, "/a"),
-			"a request was carried out on a connection that had been cut")
+		if hits(drop) || again.has(t, "/a") {
+			t.Error("a request was carried out on a connection that had been cut")
+		}
 		again.send(create, "/b", []byte(nil), open(), 0)
 		<-drop.Hit()
 	})

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,20 +22,26 @@ func TestLaggingFrontendAnswersFromThePast(t *testing.T) {
 		behind.do(t, getChildren, "/", true)
 		srv.Frontend(1).Hold()
 		now.node(t, "/b", 0)
-		check.That(t, !behind.has(t, "/b") && behind.has(t, "/a"),
-			"the front end shows another state than when it was held")
-		check.That(t, srv.Frontend(0).Zxid() != srv.Frontend(1).Zxid(), "both front ends are at the same zxid")
+		if behind.has(t, "/b") || !behind.has(t, "/a") {
+			t.Error("the front end shows another state than when it was held")
+		}
+		if srv.Frontend(0).Zxid() == srv.Frontend(1).Zxid() {
+			t.Error("both front ends are at the same zxid")
+		}
 		behind.send(create, "/c", []byte(nil), open(), 0)
 		synctest.Wait()
-		check.That(t, now.has(t, "/c"), "the write did not reach the leader")
+		if !now.has(t, "/c") {
+			t.Error("the write did not reach the leader")
+		}
 		behind.silent(t, T/2)
 		srv.Frontend(1).CatchUp()
 		behind.event(t, 4, "/")
 		if got, err := behind.receive(); err != nil || got.err != 0 || got.xid != behind.xid {
 			t.Errorf("got %+v, %v, want the answer to the write", got, err)
 		}
-		check.That(t, behind.has(t, "/b") && srv.Frontend(0).Zxid() == srv.Frontend(1).Zxid(),
-			"the front end has not caught up")
+		if !behind.has(t, "/b") || srv.Frontend(0).Zxid() != srv.Frontend(1).Zxid() {
+			t.Error("the front end has not caught up")
+		}
 	})
 }
 
@@ -48,14 +53,22 @@ func TestFrontendLagsByAFixedTime(t *testing.T) {
 		srv.Frontend(1).LagBy(time.Second)
 		now.node(t, "/a", 0)
 		pass(time.Second - time.Nanosecond)
-		check.That(t, !behind.has(t, "/a"), "the node is visible before its time")
+		if behind.has(t, "/a") {
+			t.Error("the node is visible before its time")
+		}
 		began := time.Now()
 		behind.do(t, syncOp, "/")
-		check.Equal(t, time.Since(began), time.Second, "sync took, want the lag of 1s")
-		check.That(t, behind.has(t, "/a"), "the node is not visible after a sync")
+		if got := time.Since(began); got != time.Second {
+			t.Errorf("sync took %v, want the lag of 1s", got)
+		}
+		if !behind.has(t, "/a") {
+			t.Error("the node is not visible after a sync")
+		}
 		srv.Frontend(1).CatchUp()
 		now.node(t, "/b", 0)
-		check.That(t, behind.has(t, "/b"), "the front end lags after CatchUp")
+		if !behind.has(t, "/b") {
+			t.Error("the front end lags after CatchUp")
+		}
 	})
 }
 
@@ -74,13 +87,17 @@ func TestIsolatedFrontend_answers_reads(t *testing.T) {
 			pass(T / 4)
 			other.do(t, ping)
 			cut.do(t, ping)
-			check.That(t, cut.has(t, "/lock"), "the isolated front end hears of the leader's decisions")
+			if !cut.has(t, "/lock") {
+				t.Error("the isolated front end hears of the leader's decisions")
+			}
 		}
 		other.event(t, 2, "/lock")
 		if got, most := time.Since(isolated), T-1500*time.Millisecond; got > most {
 			t.Errorf("the session was held for %v after the cut, want %v at most", got, most)
 		}
-		check.That(t, cut.has(t, "/lock"), "the isolated front end has heard of the expiry")
+		if !cut.has(t, "/lock") {
+			t.Error("the isolated front end has heard of the expiry")
+		}
 		cut.send(setData, "/lock", []byte("mine"), -1)
 		cut.silent(t, time.Hour)
 		srv.Frontend(1).Heal()
@@ -111,13 +128,20 @@ func TestHealedFrontendCarriesOutWhatWaited(t *testing.T) {
 			t.Fatalf("a session was opened without the leader: %v", err)
 		default:
 		}
-		check.That(t, !other.has(t, "/late") && !other.has(t, "/ghost"), "a write has passed the cut")
+		if other.has(t, "/late") || other.has(t, "/ghost") {
+			t.Error("a write has passed the cut")
+		}
 		srv.Frontend(1).Heal()
-		check.Equal(t, must.Get(cut.receive())(t).err, 0, "the write that waited")
-		check.OK(t, <-opened)
+		if got, err := cut.receive(); err != nil || got.err != 0 {
+			t.Errorf("the write that waited: %+v, %v", got, err)
+		}
+		if err := <-opened; err != nil {
+			t.Error(err)
+		}
 		synctest.Wait()
-		check.That(t, other.has(t, "/late") && other.has(t, "/ghost"),
-			"a write is lost that was sent to an isolated front end")
+		if !other.has(t, "/late") || !other.has(t, "/ghost") {
+			t.Error("a write is lost that was sent to an isolated front end")
+		}
 	})
 }
 
@@ -134,7 +158,9 @@ func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
 		c.silent(t, T-time.Second)
 		other.do(t, ping)
 		pass(2 * time.Second)
-		check.That(t, !other.has(t, "/e"), "the others keep a session alive whose front end is frozen")
+		if other.has(t, "/e") {
+			t.Error("the others keep a session alive whose front end is frozen")
+		}
 		srv.Frontend(1).Thaw()
 		c.closed(t)
 	})
@@ -152,7 +178,9 @@ func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
 		c.silent(t, T/2)
 		srv.Thaw()
 		for i := range 3 {
-			check.Equal(t, must.Get(c.receive())(t).xid, -2, "answer %d", i)
+			if got, err := c.receive(); err != nil || got.xid != -2 {
+				t.Errorf("answer %d: %+v, %v", i, got, err)
+			}
 		}
 	})
 }
@@ -163,11 +191,14 @@ func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	c := connect(t, srv)
 	srv.Refuse()
-	check.Is(t, must.Err(srv.Dial(t.Context(), "tcp", "")), syscall.ECONNREFUSED, "Dial")
+	if _, err := srv.Dial(t.Context(), "tcp", ""); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v, want %v", err, syscall.ECONNREFUSED)
+	}
 	nc := must.Get(net.Dial("tcp", addr))(t)
 	defer nc.Close()
-	_, err := nc.Read(make([]byte, 1))
-	check.That(t, err != nil, "a refusing front end has said something over TCP")
+	if _, err := nc.Read(make([]byte, 1)); err == nil {
+		t.Error("a refusing front end has said something over TCP")
+	}
 	c.do(t, ping)
 	srv.Accept()
 	connect(t, srv)
@@ -182,8 +213,9 @@ func TestDialKnowsItsFrontends(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	check.Is(t, must.Err(srv.Dial(ended, "tcp", srv.Frontend(0).Addr())), context.Canceled,
-		"with a context that has ended")
+	if _, err := srv.Dial(ended, "tcp", srv.Frontend(0).Addr()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v, want %v", err, context.Canceled)
+	}
 	if got, want := srv.Addr(), "192.0.2.1:2181,192.0.2.2:2181"; got != want {
 		t.Errorf("Addr() = %s, want %s", got, want)
 	}
@@ -195,6 +227,10 @@ func TestClosedServerRefusesEverything(t *testing.T) {
 	c := connect(t, srv)
 	srv.Close()
 	c.closed(t)
-	check.Is(t, must.Err(srv.Dial(t.Context(), "tcp", "")), syscall.ECONNREFUSED, "dial")
-	check.Is(t, must.Err(srv.Listen("127.0.0.1:0")), net.ErrClosed, "listen")
+	if _, err := srv.Dial(t.Context(), "tcp", ""); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("dial: %v, want %v", err, syscall.ECONNREFUSED)
+	}
+	if _, err := srv.Listen("127.0.0.1:0"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("listen: %v, want %v", err, net.ErrClosed)
+	}
 }

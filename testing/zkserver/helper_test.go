@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -50,7 +49,9 @@ func connect(t testing.TB, srv *zkserver.Server) *client {
 func connectTo(t testing.TB, srv *zkserver.Server, i int) *client {
 	t.Helper()
 	c := must.Get(handshake(dial(t, srv, srv.Frontend(i).Addr()), T, 0, 0, nil))(t)
-	must.That(t, c.session != 0, "session refused")
+	if c.session == 0 {
+		t.Fatal("session refused")
+	}
 	return c
 }
 
@@ -88,7 +89,9 @@ func (c *client) node(t testing.TB, path string, flags int) string {
 func (c *client) has(t testing.TB, path string) bool {
 	t.Helper()
 	got := c.call(t, exists, path, false)
-	must.That(t, got.err == 0 || got.err == errNoNode, "exists %s: error %d", path, got.err)
+	if got.err != 0 && got.err != errNoNode {
+		t.Fatalf("exists %s: error %d", path, got.err)
+	}
 	return got.err == 0
 }
 
@@ -137,10 +140,13 @@ func (c *client) silent(t testing.TB, d time.Duration) {
 func (c *client) event(t testing.TB, kind int32, path string) {
 	t.Helper()
 	got, err := c.receive()
-	must.Is(t, err, nil, "no event")
+	if err != nil {
+		t.Fatalf("no event: %v", err)
+	}
 	want := body(kind, 3, path)
-	check.That(t, got.xid == -1 && string(got.body) == string(want),
-		"got xid %d body %q, want event %d on %s", got.xid, got.body, kind, path)
+	if got.xid != -1 || string(got.body) != string(want) {
+		t.Errorf("got xid %d body %q, want event %d on %s", got.xid, got.body, kind, path)
+	}
 }
 
 // hosts is a host provider for virtual time: it never asks a resolver. It tells the

@@ -1,11 +1,11 @@
 package zkserver_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -37,20 +37,32 @@ func TestIsolatedLeaderCommitsNothing(t *testing.T) {
 		began := time.Now()
 		c.do(t, syncOp, "/")
 		c.do(t, ping)
-		check.That(t, c.has(t, "/a"), "the leader has lost what was committed")
+		if !c.has(t, "/a") {
+			t.Error("the leader has lost what was committed")
+		}
 		resumed, err := resumeOn(t, srv, 0, moving)
-		must.That(t, err == nil && resumed.session == moving.session, "resumed as %+v, %v", resumed, err)
+		if err != nil || resumed.session != moving.session {
+			t.Fatalf("resumed as %+v, %v", resumed, err)
+		}
 		resumed.do(t, syncOp, "/")
-		check.Equal(t, time.Since(began), 0, "the answers took")
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the answers took %v", took)
+		}
 		fresh := dial(t, srv, leader.Addr())
 		go handshake(fresh, T, 0, 0, nil)
-		resumed.unanswered(t, time.Second, multi, []sub{{checkVersion, body("/none", 0)}})
+		resumed.unanswered(t, time.Second, multi, []sub{{check, body("/none", 0)}})
 		c.unanswered(t, time.Second, del, "/none", -1)
-		check.Is(t, srv.Expire(c.session), zkserver.ErrNoQuorum, "expire")
-		check.Equal(t, len(srv.Sessions()), 2, "sessions, want 2: a handshake was committed")
+		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoQuorum) {
+			t.Errorf("expire: %v, want %v", err, zkserver.ErrNoQuorum)
+		}
+		if n := len(srv.Sessions()); n != 2 {
+			t.Errorf("%d sessions, want 2: a handshake was committed", n)
+		}
 		srv.Frontend(0).Heal()
 		for _, c := range []*client{c, resumed} {
-			check.Equal(t, must.Get(c.receive())(t).xid, c.xid, "got, want the answer to what waited")
+			if got, err := c.receive(); err != nil || got.xid != c.xid {
+				t.Errorf("got %+v, %v, want the answer to what waited", got, err)
+			}
 		}
 		synctest.Wait()
 		if srv.Leader() != leader || len(srv.Sessions()) != 3 {
@@ -71,7 +83,9 @@ func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
 		isolated := time.Now()
 		lost.unanswered(t, time.Millisecond, create, "/lost", []byte(nil), open(), 0)
 		srv.Elect()
-		must.Equal(t, srv.Leader(), srv.Frontend(1), "leader, want front end 1")
+		if srv.Leader() != srv.Frontend(1) {
+			t.Fatalf("leader %v, want front end 1", srv.Leader())
+		}
 		other := connectTo(t, srv, 2)
 		other.do(t, exists, "/lock", true)
 		other.node(t, "/new", 0)
@@ -80,10 +94,13 @@ func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
 		other.do(t, ping)
 		other.event(t, 2, "/lock")
 		pass(T/10 - time.Millisecond)
-		check.Equal(t, len(srv.Sessions()), 1, "a session has not expired after its timeout")
+		if len(srv.Sessions()) != 1 {
+			t.Error("a session has not expired after its timeout")
+		}
 		holder.do(t, syncOp, "/")
-		check.That(t, holder.has(t, "/lock") && !holder.has(t, "/new"),
-			"the deposed leader has heard of what the new one has decided")
+		if !holder.has(t, "/lock") || holder.has(t, "/new") {
+			t.Error("the deposed leader has heard of what the new one has decided")
+		}
 		holder.closed(t)
 		if got, want := time.Since(isolated), limit+zkserver.DefaultTick; got != want {
 			t.Errorf("the leader stepped down after %v, want %v", got, want)
@@ -93,10 +110,13 @@ func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
 		}
 		srv.Frontend(0).Heal()
 		again, err := resumeOn(t, srv, 0, holder)
-		check.That(t, err == nil && again.session == 0, "resumed as %+v, %v, want a refusal", again, err)
+		if err != nil || again.session != 0 {
+			t.Errorf("resumed as %+v, %v, want a refusal", again, err)
+		}
 		fresh := connectTo(t, srv, 0)
-		check.That(t, fresh.has(t, "/new") && !fresh.has(t, "/lock") && !fresh.has(t, "/lost"),
-			"the leader of before has not taken on the state of the others")
+		if !fresh.has(t, "/new") || fresh.has(t, "/lock") || fresh.has(t, "/lost") {
+			t.Error("the leader of before has not taken on the state of the others")
+		}
 	})
 }
 
@@ -122,8 +142,9 @@ func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
 				}
 				pass(T - time.Millisecond)
 				again, err := resumeOn(t, srv, 2, c)
-				check.That(t, err == nil && again.session == c.session && again.has(t, "/e"),
-					"resumed as %+v, %v, want the same session", again, err)
+				if err != nil || again.session != c.session || !again.has(t, "/e") {
+					t.Errorf("resumed as %+v, %v, want the same session", again, err)
+				}
 				again.node(t, "/b", 0)
 			})
 		})
@@ -137,12 +158,16 @@ func TestThawedLeaderStepsDownAfterTick(t *testing.T) {
 		c := connectTo(t, srv, 0)
 		srv.Frontend(0).Freeze()
 		pass(time.Minute)
-		must.Is(t, srv.Expire(c.session), zkserver.ErrNoSession, "got, want a session that has expired")
+		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoSession) {
+			t.Fatalf("got %v, want a session that has expired", err)
+		}
 		c.send(syncOp, "/")
 		srv.Frontend(0).Thaw()
 		c.silent(t, zkserver.DefaultTick-1) // its session is one that this leader would end
 		c.closed(t)
-		check.That(t, connectTo(t, srv, 0).has(t, "/"), "the leader of before doesn't follow")
+		if !connectTo(t, srv, 0).has(t, "/") {
+			t.Error("the leader of before doesn't follow")
+		}
 	})
 }
 
@@ -171,9 +196,12 @@ func TestLeaderWithoutMajorityStepsDown(t *testing.T) {
 		pass(time.Hour)
 		srv.Frontend(1).Heal()
 		again, err := resumeOn(t, srv, 1, c)
-		must.That(t, err == nil && again.session == c.session,
-			"resumed as %+v, %v, want the session that nobody could end", again, err)
-		check.That(t, again.has(t, "/one") && !again.has(t, "/two"), "want what was committed and nothing else")
+		if err != nil || again.session != c.session {
+			t.Fatalf("resumed as %+v, %v, want the session that nobody could end", again, err)
+		}
+		if !again.has(t, "/one") || again.has(t, "/two") {
+			t.Error("want what was committed and nothing else")
+		}
 	})
 }
 
@@ -197,8 +225,9 @@ func TestDeposedLeaderLosesItsProposals(t *testing.T) {
 		}
 		c.closed(t)
 		again, err := resumeOn(t, srv, 1, ending)
-		check.That(t, err == nil && again.session == 0,
-			"resumed as %+v, %v: its time was over long ago", again, err)
+		if err != nil || again.session != 0 {
+			t.Errorf("resumed as %+v, %v: its time was over long ago", again, err)
+		}
 	})
 }
 

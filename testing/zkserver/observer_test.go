@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -26,31 +25,38 @@ func TestObserverSeesEveryDecision(t *testing.T) {
 		c.do(t, closeSession)
 		synctest.Wait()
 		got := func(i int) zkserver.Change {
-			must.That(t, i < len(seen) && len(seen[i].Changes) == 1,
-				"transaction %d of %+v: want one with one change", i, seen)
+			if i >= len(seen) || len(seen[i].Changes) != 1 {
+				t.Fatalf("transaction %d of %+v: want one with one change", i, seen)
+			}
 			return seen[i].Changes[0]
 		}
-		must.That(t, len(seen) == 9 && seen[0].Began == c.session && seen[1].Began == dying.session,
-			"got %+v, want 9 transactions, the first two of which begin sessions", seen)
+		if len(seen) != 9 || seen[0].Began != c.session || seen[1].Began != dying.session {
+			t.Fatalf("got %+v, want 9 transactions, the first two of which begin sessions", seen)
+		}
 		if x := got(2); x.Kind != zkserver.Created || x.Path != "/a" || string(x.Data) != "x" || x.Owner != 0 {
 			t.Errorf("got %+v, want the creation of /a", x)
 		}
 		if x := got(3); x.Kind != zkserver.Created || x.Path != "/e" || x.Owner != dying.session {
 			t.Errorf("got %+v, want the creation of the ephemeral /e", x)
 		}
-		check.Equal(t, len(seen[4].Changes), 0, "got %+v, want a refusal", seen[4])
-		x := got(5)
-		check.That(t, x.Kind == zkserver.DataSet && string(x.Data) == "new", "got %+v, want the new data", x)
-		x = got(6)
-		check.That(t, x.Kind == zkserver.Deleted && x.Path == "/a", "got %+v, want the deletion of /a", x)
+		if len(seen[4].Changes) != 0 {
+			t.Errorf("got %+v, want a refusal", seen[4])
+		}
+		if x := got(5); x.Kind != zkserver.DataSet || string(x.Data) != "new" {
+			t.Errorf("got %+v, want the new data", x)
+		}
+		if x := got(6); x.Kind != zkserver.Deleted || x.Path != "/a" {
+			t.Errorf("got %+v, want the deletion of /a", x)
+		}
 		if x := got(7); x.Path != "/e" || seen[7].Ended != dying.session || seen[7].ByClient {
 			t.Errorf("got %+v, want the end of a session with its node", seen[7])
 		}
 		if x := seen[8]; x.Ended != c.session || !x.ByClient {
 			t.Errorf("got %+v, want the end of a session by its client", x)
 		}
-		check.That(t, slices.IsSortedFunc(seen, func(a, b zkserver.Transaction) int { return int(a.Zxid - b.Zxid) }),
-			"zxids out of order: %+v", seen)
+		if !slices.IsSortedFunc(seen, func(a, b zkserver.Transaction) int { return int(a.Zxid - b.Zxid) }) {
+			t.Errorf("zxids out of order: %+v", seen)
+		}
 	})
 }
 
@@ -63,11 +69,17 @@ func TestShiftClockMovesTimesAndAgesNodes(t *testing.T) {
 		c.idle(t, 2*time.Second)
 		srv.ShiftClock(-2 * time.Hour)
 		c.idle(t, 2*time.Second)
-		must.That(t, c.has(t, "/ttl"), "a TTL node is gone although the clock went back")
+		if !c.has(t, "/ttl") {
+			t.Fatal("a TTL node is gone although the clock went back")
+		}
 		srv.ShiftClock(3*time.Hour + time.Minute)
 		c.idle(t, 2*time.Second)
-		check.That(t, !c.has(t, "/ttl"), "a TTL node stands although by the server's clock its time is over")
-		check.Equal(t, len(srv.Sessions()), 1, "the session has ended by a clock that it is not counted by")
+		if c.has(t, "/ttl") {
+			t.Error("a TTL node stands although by the server's clock its time is over")
+		}
+		if len(srv.Sessions()) != 1 {
+			t.Error("the session has ended by a clock that it is not counted by")
+		}
 	})
 }
 
@@ -120,7 +132,9 @@ func TestEventsThatMayNotBeReadAreLost(t *testing.T) {
 				watcher.silent(t, time.Second)
 				tt.again(owner)
 				watcher.silent(t, time.Second)
-				check.Equal(t, srv.Watches(), 0, "watches are left, want none")
+				if n := srv.Watches(); n != 0 {
+					t.Errorf("%d watches are left, want none", n)
+				}
 			})
 		})
 	}

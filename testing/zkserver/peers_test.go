@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -69,7 +68,9 @@ func TestPeers(t *testing.T) {
 			addr := must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
 			want := must.Get(os.ReadFile(tt.want))(t)
 			got := runPeer(t, tt.command(addr), tt.stdin, tt.noise)
-			check.That(t, got == string(want), "the peer saw\n%s\nwant\n%s", got, want)
+			if got != string(want) {
+				t.Errorf("the peer saw\n%s\nwant\n%s", got, want)
+			}
 		})
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -23,16 +21,28 @@ func TestContainerGoesWithItsLastChild(t *testing.T) {
 		c.do(t, createContainer, "/fresh", []byte(nil), open(), 4)
 		c.node(t, "/outer/inner/child", 0)
 		c.idle(t, 90*time.Second)
-		must.That(t, c.has(t, "/outer/inner"), "a container with a child is gone")
+		if !c.has(t, "/outer/inner") {
+			t.Fatal("a container with a child is gone")
+		}
 		c.do(t, del, "/outer/inner/child", -1)
 		c.idle(t, 30*time.Second-time.Nanosecond)
-		must.That(t, c.has(t, "/outer/inner"), "a container is gone before the interval's end")
+		if !c.has(t, "/outer/inner") {
+			t.Fatal("a container is gone before the interval's end")
+		}
 		pass(time.Nanosecond)
-		check.That(t, !c.has(t, "/outer/inner"), "an empty container stands at the interval's end")
-		check.That(t, c.has(t, "/outer"), "a container is gone in the round in which it has become empty")
+		if c.has(t, "/outer/inner") {
+			t.Error("an empty container stands at the interval's end")
+		}
+		if !c.has(t, "/outer") {
+			t.Error("a container is gone in the round in which it has become empty")
+		}
 		c.idle(t, time.Minute)
-		check.That(t, !c.has(t, "/outer"), "an empty container stands an interval later")
-		check.That(t, c.has(t, "/fresh"), "a container is gone that has never had a child")
+		if c.has(t, "/outer") {
+			t.Error("an empty container stands an interval later")
+		}
+		if !c.has(t, "/fresh") {
+			t.Error("a container is gone that has never had a child")
+		}
 	})
 }
 
@@ -47,13 +57,21 @@ func TestTTLNodeGoesWhenItIsNotChanged(t *testing.T) {
 		pass(time.Second)
 		c.do(t, setData, "/short", []byte("touched"), -1)
 		pass(time.Second)
-		check.That(t, c.has(t, "/short"), "a TTL node is gone 1s after its last change, before its 1.5s")
+		if !c.has(t, "/short") {
+			t.Error("a TTL node is gone 1s after its last change, before its 1.5s")
+		}
 		pass(time.Second)
-		check.That(t, !c.has(t, "/short"), "a TTL node stands 2s after its last change, past its 1.5s")
-		check.That(t, c.has(t, "/parent"), "a TTL node is gone that has a child")
+		if c.has(t, "/short") {
+			t.Error("a TTL node stands 2s after its last change, past its 1.5s")
+		}
+		if !c.has(t, "/parent") {
+			t.Error("a TTL node is gone that has a child")
+		}
 		c.do(t, del, "/parent/child", -1)
 		pass(time.Second)
-		check.That(t, !c.has(t, "/parent"), "an old TTL node stands after its last child has gone")
+		if c.has(t, "/parent") {
+			t.Error("an old TTL node stands after its last child has gone")
+		}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -43,7 +42,9 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 					c.fails(t, errNodeExists, create, "/p/n", []byte(nil), open(), 2)
 					continue
 				}
-				check.Equal(t, c.node(t, "/p/n", 2), "/p/n"+want, "child %d is, want /p/n%s", i, want)
+				if got := c.node(t, "/p/n", 2); got != "/p/n"+want {
+					t.Errorf("child %d is %s, want /p/n%s", i, got, want)
+				}
 			}
 		})
 	}
@@ -75,12 +76,14 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 				}
 			}
 		}
-		check.Equal(t, time.Since(began), delay,
-			"four creations took, want them committed together after %v", delay)
+		if took := time.Since(began); took != delay {
+			t.Errorf("four creations took %v, want them committed together after %v", took, delay)
+		}
 		c.fails(t, errNodeExists, create, "/p/n", []byte(nil), open(), 2)
 		c.do(t, del, "/p/n2147483647", -1)
-		check.Equal(t, c.node(t, "/p/n", 2), "/p/n2147483647",
-			"with nothing outstanding the next is, want the largest again")
+		if got := c.node(t, "/p/n", 2); got != "/p/n2147483647" {
+			t.Errorf("with nothing outstanding the next is %s, want the largest again", got)
+		}
 	})
 }
 
@@ -112,29 +115,39 @@ func TestReadsWaitForOutstandingWrites(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithCommitTime(time.Second))
 		c, other := connect(t, srv), connect(t, srv)
 		c.send(create, "/a", []byte(nil), open(), 0)
-		check.That(t, !other.has(t, "/a"), "another client sees what is not committed")
+		if other.has(t, "/a") {
+			t.Error("another client sees what is not committed")
+		}
 		c.receive()
-		check.That(t, c.has(t, "/a"), "the client doesn't see its own write")
+		if !c.has(t, "/a") {
+			t.Error("the client doesn't see its own write")
+		}
 		c.send(create, "/b", []byte(nil), open(), 1)
 		c.send(exists, "/b", false)
 		for range 2 {
-			check.Equal(t, must.Get(c.receive())(t).err, 0, "receive")
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
 		}
 		c.send(create, "/c", []byte(nil), open(), 1)
 		c.send(del, "/b", -1)
 		c.send(closeSession)
 		for range 3 {
-			check.Equal(t, must.Get(c.receive())(t).err, 0, "receive")
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
 		}
 		other.do(t, syncOp, "/")
-		check.That(t, !other.has(t, "/b") && !other.has(t, "/c"),
-			"an ephemeral node has outlived its session, of which it was made at the last moment")
+		if other.has(t, "/b") || other.has(t, "/c") {
+			t.Error("an ephemeral node has outlived its session, of which it was made at the last moment")
+		}
 	})
 }
 
 func TestSetNextSequenceReportsANodeThatIsNone(t *testing.T) {
 	t.Parallel()
 	err := zkserver.Run(t).SetNextSequence("/nowhere", 1)
-	want := "zkserver: set next sequence of /nowhere: zkserver: no such node"
-	check.That(t, err != nil && err.Error() == want, "got %v, want %s", err, want)
+	if want := "zkserver: set next sequence of /nowhere: zkserver: no such node"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }

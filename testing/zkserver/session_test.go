@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,9 +22,13 @@ func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
 		dying.do(t, ping) // the last sign of life
 		heard := time.Now()
 		watcher.idle(t, T-time.Nanosecond)
-		must.That(t, watcher.has(t, "/dying"), "the node is gone %v before the session's end", time.Nanosecond)
+		if !watcher.has(t, "/dying") {
+			t.Fatalf("the node is gone %v before the session's end", time.Nanosecond)
+		}
 		watcher.event(t, 2, "/dying")
-		check.Equal(t, time.Since(heard), T, "the session ended after")
+		if got := time.Since(heard); got != T {
+			t.Errorf("the session ended after %v, want %v", got, T)
+		}
 		dying.closed(t)
 	})
 }
@@ -61,7 +64,9 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 			t.Parallel()
 			srv := zkserver.Run(t, tt.opts...)
 			c := must.Get(handshake(dial(t, srv, ""), tt.asked, 0, 0, nil))(t)
-			check.Equal(t, c.timeout, tt.want, "asked for %v,", tt.asked)
+			if c.timeout != tt.want {
+				t.Errorf("asked for %v, got %v, want %v", tt.asked, c.timeout, tt.want)
+			}
 		})
 	}
 }
@@ -73,10 +78,13 @@ func TestSessionResumes(t *testing.T) {
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
 		again := must.Get(resumeOn(t, srv, 0, c))(t)
-		check.That(t, again.session == c.session && again.timeout == T,
-			"resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
+		if again.session != c.session || again.timeout != T {
+			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
+		}
 		c.closed(t)
-		check.That(t, again.has(t, "/mine"), "the ephemeral node is gone")
+		if !again.has(t, "/mine") {
+			t.Error("the ephemeral node is gone")
+		}
 	})
 }
 
@@ -99,8 +107,9 @@ func TestSessionIsNotResumedBy(t *testing.T) {
 				c := connect(t, srv)
 				tt.change(srv, c)
 				again := must.Get(resumeOn(t, srv, 0, c))(t)
-				check.That(t, again.session == 0 && again.timeout == 0,
-					"got session %#x for %v, want a refusal", again.session, again.timeout)
+				if again.session != 0 || again.timeout != 0 {
+					t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
+				}
 				again.closed(t)
 			})
 		})
@@ -111,8 +120,9 @@ func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		_, err := handshake(dial(t, srv, ""), T, 1, 0, nil)
-		check.That(t, err != nil, "a client that has seen zxid 1 was let in at zxid 0")
+		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
+			t.Error("a client that has seen zxid 1 was let in at zxid 0")
+		}
 	})
 }
 
@@ -126,8 +136,9 @@ func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
 		c.do(t, closeSession)
 		c.closed(t)
 		watcher.event(t, 2, "/mine")
-		got := srv.Sessions()
-		check.That(t, len(got) == 1 && got[0].ID == watcher.session, "sessions %v, want the watcher's only", got)
+		if got := srv.Sessions(); len(got) != 1 || got[0].ID != watcher.session {
+			t.Errorf("sessions %v, want the watcher's only", got)
+		}
 	})
 }
 
@@ -135,8 +146,9 @@ func TestExpireReportsASessionThatIsNone(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)
 	err := srv.Expire(7)
-	want := "zkserver: expire session 0x7: zkserver: no such session"
-	check.That(t, err != nil && err.Error() == want, "got %v, want %s", err, want)
+	if want := "zkserver: expire session 0x7: zkserver: no such session"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }
 
 func TestFrozenServer_expires_sessions_when_thawed(t *testing.T) {
@@ -147,9 +159,13 @@ func TestFrozenServer_expires_sessions_when_thawed(t *testing.T) {
 		c.node(t, "/mine", 1)
 		srv.Freeze()
 		pass(10 * T)
-		must.Equal(t, len(srv.Sessions()), 1, "sessions while frozen")
+		if got := len(srv.Sessions()); got != 1 {
+			t.Fatalf("%d sessions while frozen, want 1", got)
+		}
 		srv.Thaw()
-		check.Equal(t, len(srv.Sessions()), 0, "sessions after the thaw")
+		if got := len(srv.Sessions()); got != 0 {
+			t.Errorf("%d sessions after the thaw, want 0", got)
+		}
 	})
 }
 
@@ -158,16 +174,22 @@ func TestElectionBeginsAnEpochAndRenewsSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithFrontends(3))
 		c := connect(t, srv)
-		got := srv.Frontend(2).Zxid()
-		check.That(t, got == 1<<32+1, "zxid %#x after the first session, want %#x", got, int64(1)<<32+1)
+		if got := srv.Frontend(2).Zxid(); got != 1<<32+1 {
+			t.Errorf("zxid %#x after the first session, want %#x", got, int64(1)<<32+1)
+		}
 		pass(T - time.Second)
 		srv.Elect()
 		c.closed(t)
-		got = srv.Frontend(1).Zxid()
-		check.That(t, got == 2<<32, "zxid %#x after an election, want %#x", got, int64(2)<<32)
+		if got := srv.Frontend(1).Zxid(); got != 2<<32 {
+			t.Errorf("zxid %#x after an election, want %#x", got, int64(2)<<32)
+		}
 		pass(T - time.Second)
-		check.OK(t, must.Err(resumeOn(t, srv, 1, c)))
-		check.Equal(t, len(srv.Sessions()), 1, "sessions")
+		if _, err := resumeOn(t, srv, 1, c); err != nil {
+			t.Error(err)
+		}
+		if got := len(srv.Sessions()); got != 1 {
+			t.Errorf("%d sessions, want 1", got)
+		}
 	})
 }
 
@@ -178,11 +200,14 @@ func TestSessionEndOrderFollowsSeed(t *testing.T) {
 	first := map[string]bool{}
 	for seed := range uint64(20) {
 		orders := [2][]string{endOrder(t, seed), endOrder(t, seed)}
-		check.That(t, slices.Equal(orders[0], orders[1]),
-			"seed %d gives %v and then %v", seed, orders[0], orders[1])
+		if !slices.Equal(orders[0], orders[1]) {
+			t.Errorf("seed %d gives %v and then %v", seed, orders[0], orders[1])
+		}
 		first[orders[0][0]] = true
 	}
-	check.AtLeast(t, len(first), 3, "with 20 seeds, the first of 5 events is always one of %v", first)
+	if len(first) < 3 {
+		t.Errorf("with 20 seeds, the first of 5 events is always one of %v", first)
+	}
 }
 
 // endOrder returns the paths of a session's nodes in the order in which a watcher is notified of

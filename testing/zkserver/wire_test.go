@@ -8,8 +8,6 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	"github.com/docent-go/docent/internal/must"
 )
 
 // Opcodes of the protocol, for the tests' own client.
@@ -25,7 +23,7 @@ const (
 	syncOp          = 9
 	ping            = 11
 	getChildren2    = 12
-	checkVersion    = 13
+	check           = 13
 	multi           = 14
 	create2         = 15
 	checkWatches    = 17
@@ -205,13 +203,19 @@ func (c *client) receive() (reply, error) {
 func (c *client) call(t testing.TB, op int32, fields ...any) reply {
 	t.Helper()
 	xid, err := c.send(op, fields...)
-	must.Is(t, err, nil, "send op %d", op)
+	if err != nil {
+		t.Fatalf("send op %d: %v", op, err)
+	}
 	for {
 		got, err := c.receive()
-		must.Is(t, err, nil, "op %d", op)
+		if err != nil {
+			t.Fatalf("op %d: %v", op, err)
+		}
 		if got.xid == xid {
 			return got
 		}
-		must.Equal(t, got.xid, -1, "op %d: answer to xid, want %d", op, xid)
+		if got.xid != -1 {
+			t.Fatalf("op %d: answer to xid %d, want %d", op, got.xid, xid)
+		}
 	}
 }

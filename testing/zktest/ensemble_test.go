@@ -10,7 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -19,7 +18,9 @@ func TestEnsembleHasOneLeader(t *testing.T) {
 	e := zktest.SharedEnsemble(t)
 	leader := must.Get(e.Leader(t.Context()))(t)
 	followers := must.Get(e.Followers(t.Context()))(t)
-	must.Equal(t, len(followers), 2, "followers")
+	if len(followers) != 2 {
+		t.Fatalf("%d followers; want 2", len(followers))
+	}
 	if followers[0] == leader || followers[1] == leader || followers[0] == followers[1] {
 		t.Errorf("leader %s, followers %s and %s; want three servers", leader.Addr(), followers[0].Addr(), followers[1].Addr())
 	}
@@ -35,15 +36,18 @@ func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 	// watcher's session must outlive the cut, as does its connection.
 	watcher, client := connect(t, leader), connectFor(t, follower, time.Second)
 	create(t, client, "/isolated", zk.FlagEphemeral)
-	must.Equal(t, must.First(watcher.Exists("/isolated"))(t), true, "node at the leader; want it there")
+	if ok, _, err := watcher.Exists("/isolated"); err != nil || !ok {
+		t.Fatalf("node at the leader: %v, %v; want it there", ok, err)
+	}
 
 	must.OK(t, e.Isolate(follower))
 	zktest.Eventually(t, soon, "the session expires at the leader", func() bool {
 		ok, _, err := watcher.Exists("/isolated")
 		return err == nil && !ok
 	})
-	check.Equal(t, must.First(client.Exists("/isolated"))(t), true,
-		"node at the isolated follower; want it still there")
+	if ok, _, err := client.Exists("/isolated"); err != nil || !ok {
+		t.Errorf("node at the isolated follower: %v, %v; want it still there", ok, err)
+	}
 	zktest.Eventually(t, soon, "the follower gives up", func() bool {
 		_, err := follower.Mode(t.Context())
 		return err != nil
@@ -51,8 +55,9 @@ func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
 
 	must.OK(t, e.Heal(follower))
 	must.OK(t, follower.AwaitReady(t.Context()))
-	check.Equal(t, must.First(connect(t, follower).Exists("/isolated"))(t), false,
-		"node at the healed follower; want it gone")
+	if ok, _, err := connect(t, follower).Exists("/isolated"); err != nil || ok {
+		t.Errorf("node at the healed follower: %v, %v; want it gone", ok, err)
+	}
 }
 
 func TestIsolatedLeaderIsSucceeded(t *testing.T) {
@@ -64,8 +69,9 @@ func TestIsolatedLeaderIsSucceeded(t *testing.T) {
 		return err == nil && leader != old
 	})
 	must.OK(t, e.Repair(t.Context()))
-	check.Equal(t, must.Get(old.Mode(t.Context()))(t), zktest.Follower,
-		"Mode() of the old leader; want follower")
+	if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
+		t.Errorf("Mode() of the old leader = %q, %v; want follower", mode, err)
+	}
 }
 
 func TestEnsembleOutlivesItsLeader(t *testing.T) {
@@ -85,7 +91,9 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 	stranger := zktest.Shared(t)
 	func() {
 		defer func() {
-			check.That(t, recover() != nil, "Isolate() of a server that is no member: want a panic")
+			if recover() == nil {
+				t.Error("Isolate() of a server that is no member: want a panic")
+			}
 		}()
 		_ = e.Isolate(stranger)
 	}()
@@ -93,17 +101,25 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 		t.Errorf("Addr() = %s; want three addresses", e.Addr())
 	}
 	must.OK(t, e.Close())
-	check.Is(t, e.Repair(t.Context()), zktest.ErrClosed, "Repair() after Close")
+	if err := e.Repair(t.Context()); !errors.Is(err, zktest.ErrClosed) {
+		t.Errorf("Repair() after Close = %v; want ErrClosed", err)
+	}
 	ctx, cancel := deadline(t, 100*time.Millisecond)
 	defer cancel()
 	if leader, err := e.Leader(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Leader() after Close = %v, %v; want the context's error", leader, err)
 	}
-	check.Is(t, e.Close(), nil, "second Close()")
+	if err := e.Close(); err != nil {
+		t.Errorf("second Close() = %v; want nil", err)
+	}
 }
 
 func TestGoroutinesOfRunningServersCanBeIgnored(t *testing.T) {
 	zktest.SharedEnsemble(t)
-	check.OK(t, goleak.Find(zktest.IgnoreServers()))
-	check.That(t, goleak.Find() != nil, "nothing to ignore: this test shows nothing")
+	if err := goleak.Find(zktest.IgnoreServers()); err != nil {
+		t.Error(err)
+	}
+	if err := goleak.Find(); err == nil {
+		t.Error("nothing to ignore: this test shows nothing")
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -62,7 +61,9 @@ func ExampleRunEnsemble() {
 	_ = func(t *testing.T) { // func TestSomething(t *testing.T)
 		ensemble := zktest.RunEnsemble(t, 3)
 		followers, err := ensemble.Followers(t.Context())
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ensemble.Isolate(followers[0])
 	}
 }

@@ -80,7 +80,9 @@ func connectBy(t testing.TB, server *zktest.Server, timeout time.Duration, diale
 
 func create(t testing.TB, conn *zk.Conn, path string, flags int32) {
 	t.Helper()
-	must.Is(t, must.Err(conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll))), nil, "create %s", path)
+	if _, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatalf("create %s: %v", path, err)
+	}
 }
 
 // needNamespaces skips the test, or fails it on a build server that has privileges,

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -23,7 +22,9 @@ func TestJarsOfAReleaseAreAllInItsLib(t *testing.T) {
 	}
 	touch(t, home, "lib/README")
 	got, err := zktest.LocateJars(home, "")
-	check.That(t, err == nil && slices.Equal(got, want), "LocateJars() = %q, %v; want %q", got, err, want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("LocateJars() = %q, %v; want %q", got, err, want)
+	}
 }
 
 func TestJarsOfAPackageAreThoseThatItsManifestNames(t *testing.T) {
@@ -39,7 +40,9 @@ func TestJarsOfAPackageAreThoseThatItsManifestNames(t *testing.T) {
 		touch(t, dir, "slf4j-simple.jar"),
 	}
 	got, err := zktest.LocateJars("", jar)
-	check.That(t, err == nil && slices.Equal(got, want), "LocateJars() = %q, %v; want %q", got, err, want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("LocateJars() = %q, %v; want %q", got, err, want)
+	}
 }
 
 func TestInstall_reports_missing_parts(t *testing.T) {
@@ -59,8 +62,9 @@ func TestInstall_reports_missing_parts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.locate()
-			check.That(t, err != nil && errors.Is(err, zktest.ErrMissing) == c.missing,
-				"error %v; want one, and ErrMissing: %v", err, c.missing)
+			if err == nil || errors.Is(err, zktest.ErrMissing) != c.missing {
+				t.Errorf("error %v; want one, and ErrMissing: %v", err, c.missing)
+			}
 		})
 	}
 }
@@ -78,7 +82,9 @@ func TestManifestAttribute(t *testing.T) {
 		{"in nothing", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check.Equal(t, zktest.ManifestAttribute(c.text, "Class-Path"), c.want, "Class-Path of %q", c.text)
+			if got := zktest.ManifestAttribute(c.text, "Class-Path"); got != c.want {
+				t.Errorf("Class-Path of %q = %q; want %q", c.text, got, c.want)
+			}
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -21,14 +20,18 @@ func TestHeldBytesAreLateNotLost(t *testing.T) {
 	exchange(t, client, "before")
 
 	link.SetOpen(false)
-	must.Is(t, must.Err(client.Write([]byte("during"))), nil, "write to a held link; want nobody told")
+	if _, err := client.Write([]byte("during")); err != nil {
+		t.Fatalf("write to a held link: %v; want nobody told", err)
+	}
 	must.OK(t, client.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	if n, err := client.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("read from a held link = %d, %v; want it to wait", n, err)
 	}
 
 	link.SetOpen(true)
-	check.Equal(t, read(t, client, len("during")), "during", "after the hold; want what was sent")
+	if got := read(t, client, len("during")); got != "during" {
+		t.Errorf("after the hold: %q; want what was sent", got)
+	}
 	exchange(t, client, "after")
 }
 
@@ -39,7 +42,9 @@ func TestConnectionsMadeDuringAHoldWork(t *testing.T) {
 	client := dialLink(t, link)
 	must.Get(client.Write([]byte("early")))(t)
 	link.SetOpen(true)
-	check.Equal(t, read(t, client, len("early")), "early", "after the hold; want what was sent")
+	if got := read(t, client, len("early")); got != "early" {
+		t.Errorf("after the hold: %q; want what was sent", got)
+	}
 }
 
 func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
@@ -75,7 +80,9 @@ func TestLinkWaitsForItsTargetToListen(t *testing.T) {
 	server := must.Get(listener.Accept())(t)
 	defer server.Close()
 	must.Get(client.Write([]byte("x")))(t)
-	check.Equal(t, read(t, server, 1), "x", "target reads; want x")
+	if got := read(t, server, 1); got != "x" {
+		t.Errorf("target reads %q; want x", got)
+	}
 }
 
 func TestClosedLinkLeavesNothing(t *testing.T) {
@@ -89,9 +96,12 @@ func TestClosedLinkLeavesNothing(t *testing.T) {
 			must.Get(client.Write([]byte("lost")))(t)
 			must.OK(t, link.Close())
 			limit(t, client)
-			_, err := io.Copy(io.Discard, client)
-			check.That(t, !errors.Is(err, os.ErrDeadlineExceeded), "the connection stands after the link's close")
-			check.Is(t, link.Close(), nil, "second close")
+			if _, err := io.Copy(io.Discard, client); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("the connection stands after the link's close")
+			}
+			if err := link.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
 		})
 	}
 }
@@ -100,7 +110,9 @@ func newLink(t testing.TB, target string) zktest.TestLink {
 	t.Helper()
 	link := must.Get(zktest.NewLink(target))(t)
 	t.Cleanup(func() {
-		check.OK(t, link.Close())
+		if err := link.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	return link
 }
@@ -133,7 +145,9 @@ func echo(t testing.TB) string {
 func exchange(t testing.TB, conn net.Conn, text string) {
 	t.Helper()
 	must.Get(conn.Write([]byte(text)))(t)
-	must.Equal(t, read(t, conn, len(text)), text, "echo of %q", text)
+	if got := read(t, conn, len(text)); got != text {
+		t.Fatalf("echo of %q: %q", text, got)
+	}
 }
 
 func read(t testing.TB, conn net.Conn, n int) string {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -127,8 +126,9 @@ func TestMainEndsWithTheRunsExitCode(t *testing.T) {
 	} {
 		t.Run(c.child, func(t *testing.T) {
 			code, stdout, stderr := result(t, child(t, c.child))
-			check.That(t, code == c.code && strings.Contains(stderr, c.stderr),
-				"exit code %d, want %d; stderr, want %q:\n%s", code, c.code, c.stderr, stderr)
+			if code != c.code || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("exit code %d, want %d; stderr, want %q:\n%s", code, c.code, c.stderr, stderr)
+			}
 			if stdout != "" {
 				expectGone(t, strings.NewReader(stdout))
 			}

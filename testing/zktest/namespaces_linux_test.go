@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -96,8 +96,9 @@ func TestClientsThatAreCutOffAreNotToldSo(t *testing.T) {
 	}
 	reached(0)
 	must.OK(t, n.CutClients(0))
-	err := dial(0)
-	check.That(t, os.IsTimeout(err), "dial of a member that is cut off = %v; want a timeout", err)
+	if err := dial(0); !os.IsTimeout(err) {
+		t.Errorf("dial of a member that is cut off = %v; want a timeout", err)
+	}
 	reached(1)
 	must.OK(t, n.Heal())
 	reached(0)
@@ -108,11 +109,13 @@ func TestASubnetIsHadOnce(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
 	n := newNetwork(t, 3)
-	check.Is(t, n.Again(), zktest.ErrPortTaken,
-		"a second network in one subnet; want the error that is answered with another draw")
+	if err := n.Again(); !errors.Is(err, zktest.ErrPortTaken) {
+		t.Errorf("a second network in one subnet: %v; want the error that is answered with another draw", err)
+	}
 	for _, server := range n.Servers {
-		check.That(t, faces(t, net.JoinHostPort(server, wordPort)),
-			"the way to %s is gone with an attempt to make another", server)
+		if !faces(t, net.JoinHostPort(server, wordPort)) {
+			t.Errorf("the way to %s is gone with an attempt to make another", server)
+		}
 	}
 }
 
@@ -125,10 +128,12 @@ func TestWhatTheDeadLeaveIsSweptUp(t *testing.T) {
 	must.OK(t, left.Abandon(gone.Process.Pid))
 	newNetwork(t, 2)
 	for i := range 2 {
-		check.That(t, !faces(t, net.JoinHostPort(left.Servers[i], wordPort)),
-			"the way to %s is left, whose process is gone", left.Servers[i])
-		check.That(t, faces(t, net.JoinHostPort(mine.Servers[i], wordPort)),
-			"the way to %s is gone, whose process is here", mine.Servers[i])
+		if faces(t, net.JoinHostPort(left.Servers[i], wordPort)) {
+			t.Errorf("the way to %s is left, whose process is gone", left.Servers[i])
+		}
+		if !faces(t, net.JoinHostPort(mine.Servers[i], wordPort)) {
+			t.Errorf("the way to %s is gone, whose process is here", mine.Servers[i])
+		}
 	}
 }
 
@@ -146,7 +151,9 @@ func TestNamespacesEndWithTheirStarter(t *testing.T) {
 	addr, err := lines.ReadString('\n')
 	must.OK(t, err)
 	ours := func() bool { return faces(t, strings.TrimSpace(addr)) }
-	check.That(t, ours(), "no interface of this machine leads to %s: this test shows nothing", addr)
+	if !ours() {
+		t.Errorf("no interface of this machine leads to %s: this test shows nothing", addr)
+	}
 	must.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	expectGone(t, strings.NewReader(announcement))

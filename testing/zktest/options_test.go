@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -33,9 +32,12 @@ zktest: container interval -1s: must be at least 1ms
 zktest: log level "loud": must be DEBUG, INFO, WARN or ERROR
 zktest: setting "a\nb" with value "c": must be one line key=value
 zktest: sequence of "a//b" from 0: must be of a full path and from at least 1`
-	check.That(t, err != nil && err.Error() == want, "StartEnsemble() =\n%v\nwant\n%s", err, want)
-	_, err = zktest.Start(t.Context(), nil)
-	check.That(t, err != nil, "Start() with a nil option: want an error")
+	if err == nil || err.Error() != want {
+		t.Errorf("StartEnsemble() =\n%v\nwant\n%s", err, want)
+	}
+	if _, err := zktest.Start(t.Context(), nil); err == nil {
+		t.Error("Start() with a nil option: want an error")
+	}
 }
 
 func TestOptionsReachTheServer(t *testing.T) {
@@ -54,7 +56,9 @@ func TestOptionsReachTheServer(t *testing.T) {
 	} {
 		answer := must.Get(server.FourLetter(t.Context(), word))(t)
 		for _, line := range want {
-			check.That(t, strings.Contains(answer, line), "%s without %q:\n%s", word, line, answer)
+			if !strings.Contains(answer, line) {
+				t.Errorf("%s without %q:\n%s", word, line, answer)
+			}
 		}
 	}
 }
@@ -86,8 +90,9 @@ func TestStartObeysItsContext(t *testing.T) {
 	}
 	short, stop := deadline(t, 50*time.Millisecond) // a JVM needs longer
 	defer stop()
-	check.Is(t, must.Err(zktest.StartEnsemble(short, 3)), context.DeadlineExceeded,
-		"StartEnsemble(); want the context's error")
+	if _, err := zktest.StartEnsemble(short, 3); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("StartEnsemble() = %v; want the context's error", err)
+	}
 }
 
 func TestSequenceBeginsWhereItIsWanted(t *testing.T) {
@@ -96,8 +101,12 @@ func TestSequenceBeginsWhereItIsWanted(t *testing.T) {
 	conn := connect(t, server)
 	for path, want := range map[string]string{"/a/end": "/a/end/n2147483647", "/a/b": "/a/b/n0000000041"} {
 		children, _, err := conn.Children(path)
-		check.That(t, err == nil && len(children) == 0, "children of %s: %v, %v; want none", path, children, err)
+		if err != nil || len(children) != 0 {
+			t.Errorf("children of %s: %v, %v; want none", path, children, err)
+		}
 		got, err := conn.Create(path+"/n", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		check.That(t, err == nil && got == want, "created %s, %v; want %s", got, err, want)
+		if err != nil || got != want {
+			t.Errorf("created %s, %v; want %s", got, err, want)
+		}
 	}
 }

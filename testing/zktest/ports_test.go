@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -29,9 +28,12 @@ func TestStartAtATakenPort(t *testing.T) {
 			if err == nil {
 				second.Close()
 			}
-			must.Is(t, err, zktest.ErrPortTaken, "StartAt(); want the error about a taken port")
-			check.That(t, strings.Contains(err.Error(), "BindException"),
-				"error without the server's log: %v", err)
+			if !errors.Is(err, zktest.ErrPortTaken) {
+				t.Fatalf("StartAt() = %v; want the error about a taken port", err)
+			}
+			if !strings.Contains(err.Error(), "BindException") {
+				t.Errorf("error without the server's log: %v", err)
+			}
 		})
 	}
 }
@@ -61,8 +63,9 @@ func TestStartIsRepeatedOnlyForTakenPorts(t *testing.T) {
 				}
 				return 0, c.errs[calls-1]
 			})
-			check.That(t, errors.Is(err, c.want) && calls == c.calls,
-				"%d starts and error %v; want %d and %v", calls, err, c.calls, c.want)
+			if !errors.Is(err, c.want) || calls != c.calls {
+				t.Errorf("%d starts and error %v; want %d and %v", calls, err, c.calls, c.want)
+			}
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -31,13 +30,16 @@ func TestNoServerOutlivesItsStarter(t *testing.T) {
 			lines := bufio.NewReader(out)
 			announcement := must.Get(lines.ReadString('\n'))(t)
 			if c.ready != "" {
-				line, err := lines.ReadString('\n')
-				must.That(t, line == c.ready, "child says %q, %v; want %q", line, err, c.ready)
+				if line, err := lines.ReadString('\n'); line != c.ready {
+					t.Fatalf("child says %q, %v; want %q", line, err, c.ready)
+				}
 			}
 			if c.child != "panics" {
 				must.OK(t, cmd.Process.Kill())
 			}
-			check.That(t, cmd.Wait() != nil, "the child ended well; want it killed")
+			if err := cmd.Wait(); err == nil {
+				t.Error("the child ended well; want it killed")
+			}
 			expectGone(t, strings.NewReader(announcement))
 		})
 	}
@@ -64,7 +66,9 @@ func TestNoServerOutlivesAStartCutShort(t *testing.T) {
 func processesOf(t testing.TB, text string) int {
 	t.Helper()
 	files := must.Get(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
-	must.That(t, len(files) != 0, "no /proc: can't tell which processes run")
+	if len(files) == 0 {
+		t.Fatal("no /proc: can't tell which processes run")
+	}
 	n := 0
 	for _, name := range files {
 		if command, err := os.ReadFile(name); err == nil && strings.Contains(string(command), text) {
@@ -77,7 +81,9 @@ func processesOf(t testing.TB, text string) int {
 func TestStopFreesTheGuard(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
-	must.Equal(t, processesOf(t, server.Dir()), 2, "processes of a running server; want it and its guard")
+	if got := processesOf(t, server.Dir()); got != 2 {
+		t.Fatalf("%d processes of a running server; want it and its guard", got)
+	}
 	must.OK(t, server.Stop(t.Context()))
 	zktest.Eventually(t, soon, "the guard has left with the server", func() bool {
 		return processesOf(t, server.Dir()) == 0

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -21,14 +20,26 @@ func TestServerComesAndGoes(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	mode, err := server.Mode(t.Context())
-	must.That(t, err == nil && mode == zktest.Standalone, "Mode() = %q, %v; want standalone", mode, err)
+	if err != nil || mode != zktest.Standalone {
+		t.Fatalf("Mode() = %q, %v; want standalone", mode, err)
+	}
 	pid := server.Pid()
-	must.That(t, pid != 0 && alive(pid), "Pid() = %d; want a process that runs", pid)
+	if pid == 0 || !alive(pid) {
+		t.Fatalf("Pid() = %d; want a process that runs", pid)
+	}
 	must.OK(t, server.Close())
-	check.That(t, !alive(pid), "process %d runs after Close", pid)
-	check.Equal(t, server.Pid(), 0, "Pid() after Close")
-	check.Is(t, server.Restart(t.Context()), zktest.ErrClosed, "Restart() after Close")
-	check.Is(t, server.Close(), nil, "second Close()")
+	if alive(pid) {
+		t.Errorf("process %d runs after Close", pid)
+	}
+	if got := server.Pid(); got != 0 {
+		t.Errorf("Pid() after Close = %d; want 0", got)
+	}
+	if err := server.Restart(t.Context()); !errors.Is(err, zktest.ErrClosed) {
+		t.Errorf("Restart() after Close = %v; want ErrClosed", err)
+	}
+	if err := server.Close(); err != nil {
+		t.Errorf("second Close() = %v; want nil", err)
+	}
 }
 
 func TestRestartKeepsDataAndAddress(t *testing.T) {
@@ -49,15 +60,23 @@ func TestRestartKeepsDataAndAddress(t *testing.T) {
 			before := server.Pid()
 			must.OK(t, stop())
 			if name != "at once" {
-				_, err := server.Mode(t.Context())
-				check.That(t, err != nil, "Mode() of a stopped server: want an error")
-				check.Is(t, server.Freeze(), zktest.ErrStopped, "Freeze() of a stopped server")
+				if _, err := server.Mode(t.Context()); err == nil {
+					t.Error("Mode() of a stopped server: want an error")
+				}
+				if err := server.Freeze(); !errors.Is(err, zktest.ErrStopped) {
+					t.Errorf("Freeze() of a stopped server = %v; want ErrStopped", err)
+				}
 			}
 			must.OK(t, server.Restart(t.Context()))
-			check.That(t, !alive(before) && server.Pid() != before, "process %d of the time before runs", before)
-			check.Equal(t, server.Addr(), addr, "Addr(); want %s as before", addr)
-			check.Equal(t, must.First(connect(t, server).Exists("/kept"))(t), true,
-				"node of the time before; want it kept")
+			if alive(before) || server.Pid() == before {
+				t.Errorf("process %d of the time before runs", before)
+			}
+			if server.Addr() != addr {
+				t.Errorf("Addr() = %s; want %s as before", server.Addr(), addr)
+			}
+			if ok, _, err := connect(t, server).Exists("/kept"); err != nil || !ok {
+				t.Errorf("node of the time before: %v, %v; want it kept", ok, err)
+			}
 		})
 	}
 }
@@ -72,7 +91,9 @@ func TestFrozenServerAnswersAfterThaw(t *testing.T) {
 		t.Errorf("ruok to a frozen server = %q, %v; want the context's error", answer, err)
 	}
 	must.OK(t, server.Thaw())
-	check.Equal(t, must.Get(server.FourLetter(t.Context(), "ruok"))(t), "imok", "ruok after Thaw; want imok")
+	if answer, err := server.FourLetter(t.Context(), "ruok"); err != nil || answer != "imok" {
+		t.Errorf("ruok after Thaw = %q, %v; want imok", answer, err)
+	}
 }
 
 func TestServerInManyHands(t *testing.T) {
@@ -92,24 +113,35 @@ func TestServerInManyHands(t *testing.T) {
 		// returns.
 		hands.Go(func() { _ = restart() })
 		hands.Go(func() {
-			check.OK(t, server.Kill())
+			if err := server.Kill(); err != nil {
+				t.Error(err)
+			}
 		})
 		hands.Go(func() {
-			check.OK(t, server.Stop(ctx))
+			if err := server.Stop(ctx); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	hands.Wait()
-	check.Is(t, restart(), nil, "Restart() after it all; want it to work")
+	if err := restart(); err != nil {
+		t.Errorf("Restart() after it all = %v; want it to work", err)
+	}
 	for range 2 {
 		hands.Go(func() { _ = restart() })
 		hands.Go(func() {
-			check.OK(t, server.Close())
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	hands.Wait()
-	pid := server.Pid()
-	check.That(t, pid == 0, "process %d runs after Close", pid)
-	check.Is(t, must.Err(os.Stat(server.Dir())), fs.ErrNotExist, "directory after Close; want it gone")
+	if pid := server.Pid(); pid != 0 {
+		t.Errorf("process %d runs after Close", pid)
+	}
+	if _, err := os.Stat(server.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("directory after Close: %v; want it gone", err)
+	}
 }
 
 func TestLogOfTheServerIsShownWhenATestFails(t *testing.T) {
@@ -124,7 +156,8 @@ func TestLogOfTheServerIsShownWhenATestFails(t *testing.T) {
 			double.TB = t
 			zktest.Run(double)
 		})
-		check.That(t, strings.Contains(double.log, c.want) && (c.want == "") == (double.log == ""),
-			"%s logs %q; want %q in it", c.name, double.log, c.want)
+		if !strings.Contains(double.log, c.want) || (c.want == "") != (double.log == "") {
+			t.Errorf("%s logs %q; want %q in it", c.name, double.log, c.want)
+		}
 	}
 }

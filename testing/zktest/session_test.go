@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -35,16 +34,19 @@ func TestKilledSessionIsGone(t *testing.T) {
 
 	tap.hold()
 	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	ok, _, err := watcher.Exists("/killed")
-	check.That(t, !ok && err == nil, "ephemeral node of a killed session: %v, %v; want it gone", ok, err)
-	got, ok := ephemerals(t, server)[id]
-	check.That(t, !ok, "ephemeral nodes of a killed session = %q; want none", got)
+	if ok, _, err := watcher.Exists("/killed"); ok || err != nil {
+		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
+	}
+	if got, ok := ephemerals(t, server)[id]; ok {
+		t.Errorf("ephemeral nodes of a killed session = %q; want none", got)
+	}
 	tap.release()
 	zktest.Eventually(t, soon, "the owner has a new session", func() bool {
 		return conn.State() == zk.StateHasSession && conn.SessionID() != id
 	})
-	check.Is(t, zktest.KillSession(t.Context(), server.Addr(), id, password), zktest.ErrNoSession,
-		"second KillSession()")
+	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); !errors.Is(err, zktest.ErrNoSession) {
+		t.Errorf("second KillSession() = %v; want ErrNoSession", err)
+	}
 }
 
 // The owner reconnects as fast as it can, and may win more than once.
@@ -56,8 +58,9 @@ func TestKillSessionWinsAgainstOwner(t *testing.T) {
 	create(t, conn, "/defended", zk.FlagEphemeral)
 	id, password := tap.session()
 	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	ok, _, err := connect(t, server).Exists("/defended")
-	check.That(t, !ok && err == nil, "ephemeral node of a killed session: %v, %v; want it gone", ok, err)
+	if ok, _, err := connect(t, server).Exists("/defended"); ok || err != nil {
+		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
+	}
 }
 
 func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
@@ -68,17 +71,21 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 	id, password := tap.session()
 	wrong := slices.Clone(password)
 	wrong[0]++
-	check.Is(t, zktest.KillSession(t.Context(), server.Addr(), id, wrong), zktest.ErrNoSession,
-		"with a wrong password")
+	if err := zktest.KillSession(t.Context(), server.Addr(), id, wrong); !errors.Is(err, zktest.ErrNoSession) {
+		t.Errorf("with a wrong password = %v; want ErrNoSession", err)
+	}
 	zktest.Eventually(t, soon, "the owner is back with its session", func() bool {
 		_, _, err := conn.Exists("/")
 		return err == nil && conn.SessionID() == id
 	})
-	check.That(t, zktest.KillSession(t.Context(), server.Addr(), 0, password) != nil, "session 0: want an error")
+	if err := zktest.KillSession(t.Context(), server.Addr(), 0, password); err == nil {
+		t.Error("session 0: want an error")
+	}
 	ctx, cancel := deadline(t, 100*time.Millisecond)
 	defer cancel()
-	check.Is(t, zktest.KillSession(ctx, unusedAddr(t), id, password), context.DeadlineExceeded,
-		"with no server; want the context's error")
+	if err := zktest.KillSession(ctx, unusedAddr(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with no server = %v; want the context's error", err)
+	}
 }
 
 // unusedAddr returns an address at which no server listens.

@@ -3,7 +3,6 @@ package zktest_test
 import (
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -15,14 +14,20 @@ func TestRequestsAreCounted(t *testing.T) {
 		n := must.Get(server.Requests(t.Context()))(t)
 		return n
 	}
-	check.Equal(t, count(), 0, "Requests() before any client")
+	if got := count(); got != 0 {
+		t.Errorf("Requests() before any client = %d; want 0", got)
+	}
 	conn := connect(t, server)
-	check.Equal(t, count(), 1, "Requests() after a handshake")
+	if got := count(); got != 1 {
+		t.Errorf("Requests() after a handshake = %d; want 1", got)
+	}
 	const reads = 20
 	for range reads {
 		must.Get2(conn.Exists("/"))(t)
 	}
-	check.Equal(t, count(), 1+reads, "Requests() after %d reads", reads)
+	if got := count(); got != 1+reads {
+		t.Errorf("Requests() after %d reads = %d; want %d", reads, got, 1+reads)
+	}
 	must.OK(t, server.Restart(t.Context()))
 }
 
@@ -31,7 +36,11 @@ func TestWatchesAreCounted(t *testing.T) {
 	server := zktest.Run(t)
 	conn := connect(t, server)
 	for i := range 3 {
-		must.OK(t, must.Err(conn.ExistsW("/watched-"+itoa(i))))
-		check.Equal(t, must.Get(server.Watches(t.Context()))(t), i+1, "Watches()")
+		if _, _, _, err := conn.ExistsW("/watched-" + itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := server.Watches(t.Context()); err != nil || got != i+1 {
+			t.Errorf("Watches() = %d, %v; want %d", got, err, i+1)
+		}
 	}
 }

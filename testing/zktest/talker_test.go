@@ -55,8 +55,9 @@ func says() {
 
 func (p *talker) expect(t testing.TB, want string) {
 	t.Helper()
-	got, err := p.lines.ReadString('\n')
-	must.That(t, got == want+"\n", "heard %q, %v; want %q", got, err, want)
+	if got, err := p.lines.ReadString('\n'); got != want+"\n" {
+		t.Fatalf("heard %q, %v; want %q", got, err, want)
+	}
 }
 
 func (p *talker) say(t testing.TB, to, word string) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -23,13 +22,18 @@ func TestHandshakeOnTheWire(t *testing.T) {
 		"00000002", "abcd", // password
 		"00", // read-only
 	}, "")
-	check.Equal(t, got, want, "request")
+	if got != want {
+		t.Errorf("request = %s; want %s", got, want)
+	}
 
 	answer, err := hex.DecodeString("00000000" + "00000fa0" + "0100000000000002" + "00000002" + "abcd" + "00")
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	timeout, session, password, err := zktest.ParseAnswer(answer)
-	check.That(t, err == nil && timeout == 4000 && session == 0x100000000000002 && bytes.Equal(password, []byte{0xab, 0xcd}),
-		"answer = %d, %x, %x, %v; want 4000, 100000000000002, abcd", timeout, session, password, err)
+	if err != nil || timeout != 4000 || session != 0x100000000000002 || !bytes.Equal(password, []byte{0xab, 0xcd}) {
+		t.Errorf("answer = %d, %x, %x, %v; want 4000, 100000000000002, abcd", timeout, session, password, err)
+	}
 	for n := range len(answer) - 1 { // releases before 3.4 leave the last byte out
 		if _, _, _, err := zktest.ParseAnswer(answer[:n]); err == nil {
 			t.Errorf("answer cut to %d bytes: want an error", n)
@@ -45,17 +49,20 @@ func TestElectionGreetingNamesTheForwarder(t *testing.T) {
 		return append(append(b, 0, 0, 0, byte(len(address))), address...)
 	}
 	got, err := zktest.Announce(9999, 54321, append(greeting("127.0.0.1:9999"), "what follows"...))
-	want := greeting("127.0.0.1:54321")
-	check.That(t, err == nil && bytes.Equal(got, want), "greeting = %q, %v; want %q", got, err, want)
+	if want := greeting("127.0.0.1:54321"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("greeting = %q, %v; want %q", got, err, want)
+	}
 	other := greeting("127.0.0.1:8888")
 	if got, err := zktest.Announce(9999, 54321, other); err != nil || !bytes.Equal(got, other) {
 		t.Errorf("somebody else's greeting = %q, %v; want it unchanged", got, err)
 	}
-	_, err = zktest.Announce(9999, 54321, other[:len(other)-1])
-	check.That(t, err != nil, "greeting cut short: want an error")
+	if _, err := zktest.Announce(9999, 54321, other[:len(other)-1]); err == nil {
+		t.Error("greeting cut short: want an error")
+	}
 	other[16] = 0xff
-	_, err = zktest.Announce(9999, 54321, other)
-	check.That(t, err != nil, "greeting with a negative length: want an error")
+	if _, err := zktest.Announce(9999, 54321, other); err == nil {
+		t.Error("greeting with a negative length: want an error")
+	}
 }
 
 func FuzzFrames(f *testing.F) {
@@ -66,7 +73,9 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			return
 		}
-		must.That(t, len(body) <= len(b)-4, "a frame of %d bytes from %d", len(body), len(b))
+		if len(body) > len(b)-4 {
+			t.Fatalf("a frame of %d bytes from %d", len(body), len(b))
+		}
 		if _, _, password, err := zktest.ParseAnswer(body); err == nil && len(password) > len(body) {
 			t.Fatalf("a password of %d bytes from %d", len(password), len(body))
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -44,7 +43,9 @@ func TestNextTarget(t *testing.T) {
 			for range 20 {
 				l.Pause()
 				got, last := round(t, l, len(tt.want))
-				must.That(t, slices.Equal(got, tt.want), "a round of %v, want %v", got, tt.want)
+				if !slices.Equal(got, tt.want) {
+					t.Fatalf("a round of %v, want %v", got, tt.want)
+				}
 				if first, err := l.NextTarget(t.Context()); err != nil || first.DialAddr() == last {
 					t.Fatalf("the next round begins with %v (%v), which was tried last", first, err)
 				}
@@ -55,12 +56,15 @@ func TestNextTarget(t *testing.T) {
 	t.Run("reports_a_name_without_address", func(t *testing.T) {
 		t.Parallel()
 		l := hosts.New([]string{"c:1"}, nil, resolve)
-		target, err := l.NextTarget(t.Context())
-		check.That(t, err != nil && target.Server == "c:1", "%v, %v, want an error about c:1", target, err)
+		if target, err := l.NextTarget(t.Context()); err == nil || target.Server != "c:1" {
+			t.Errorf("%v, %v, want an error about c:1", target, err)
+		}
 	})
 	t.Run("reports_that_there_is_no_server", func(t *testing.T) {
 		t.Parallel()
-		check.Is(t, must.Err(hosts.New(nil, nil, nil).NextTarget(t.Context())), hosts.ErrNoServers, "New")
+		if _, err := hosts.New(nil, nil, nil).NextTarget(t.Context()); !errors.Is(err, hosts.ErrNoServers) {
+			t.Errorf("%v, want ErrNoServers", err)
+		}
 	})
 }
 
@@ -72,7 +76,9 @@ func TestPause(t *testing.T) {
 	}
 	round(t, l, 1)
 	p := l.Pause()
-	check.That(t, p.Wait > 0 && p.Round && p.Again, "after a round that failed: %+v, want a wait", p)
+	if p.Wait <= 0 || !p.Round || !p.Again {
+		t.Errorf("after a round that failed: %+v, want a wait", p)
+	}
 	if got, _ := round(t, l, 2); !slices.Equal(got, []string{"a:1", "b:1"}) {
 		t.Errorf("the second round has %v, want the fallback, too", got)
 	}
@@ -82,6 +88,7 @@ func TestPause(t *testing.T) {
 	default:
 		t.Error("other servers do not end the pause")
 	}
-	check.That(t, !l.Has(hosts.Target{Server: "a:1"}) && l.Has(hosts.Target{Server: "c:1"}),
-		"the old servers are still among the servers")
+	if l.Has(hosts.Target{Server: "a:1"}) || !l.Has(hosts.Target{Server: "c:1"}) {
+		t.Error("the old servers are still among the servers")
+	}
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -100,7 +98,9 @@ func withSession(t *testing.T, fn func(t *testing.T, srv *zkserver.Server, c *cl
 			Zxid:           new(atomic.Int64),
 			Unsupported:    new(session.Unsupported),
 		})
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run() }() // ends with the session
 		fn(t, srv, c, s, ended)
@@ -138,7 +138,9 @@ func TestSessionReportsItsConnections(t *testing.T) {
 			t.Errorf("session %#x with the timeout %v, want %#x with %v", s.ID(), s.Timeout(), id, timeout)
 		}
 		s.Cancel(errStopped)
-		check.Is(t, <-ended, errStopped, "ended with, want the cause")
+		if err := <-ended; !errors.Is(err, errStopped) {
+			t.Errorf("ended with %v, want the cause", err)
+		}
 	})
 }
 
@@ -159,7 +161,9 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 	withSession(t, func(t *testing.T, srv *zkserver.Server, c *client, s *session.Session, ended <-chan error) {
 		connected(t, c)
 		var h session.Hold
-		must.That(t, s.Take(&h), "the session is over")
+		if !s.Take(&h) {
+			t.Fatal("the session is over")
+		}
 		for fresh := false; !fresh; {
 			var err error
 			if err = session.Effect(t.Context(), s, (*zkconn.Conn).Prove); err == nil {
@@ -170,7 +174,9 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 			}
 		}
 		<-time.After(3 * timeout) // heartbeats move the deadline on
-		must.Is(t, h.Err(), nil, "lost without a fault")
+		if err := h.Err(); err != nil {
+			t.Fatalf("lost without a fault: %v", err)
+		}
 		var order []string
 		h.OnLost(func(error) {
 			if s.Context().Err() == nil {
@@ -183,8 +189,9 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 			t.Errorf("session ended with %v, hold with %v; want ErrSessionDeadline", err, h.Err())
 		}
 		<-h.Lost()
-		check.AtMost(t, time.Since(frozen), timeout-timeout/5,
-			"lost after, want a margin before the timeout of %v", timeout)
+		if took := time.Since(frozen); took > timeout-timeout/5 {
+			t.Errorf("lost after %v, want a margin before the timeout of %v", took, timeout)
+		}
 		if !slices.Equal(order, []string{"lost first"}) || s.HeldAtEnd() != 1 || s.Take(new(session.Hold)) {
 			t.Errorf("order %v, %d holds at the end", order, s.HeldAtEnd())
 		}
@@ -196,6 +203,8 @@ func TestRequestsOfAClosingClientFail(t *testing.T) {
 	withSession(t, func(t *testing.T, _ *zkserver.Server, c *client, s *session.Session, _ <-chan error) {
 		connected(t, c)
 		c.closing.Store(true)
-		check.Is(t, session.Effect(t.Context(), s, (*zkconn.Conn).Touch), zkerr.ErrClosed, "Effect")
+		if err := session.Effect(t.Context(), s, (*zkconn.Conn).Touch); !errors.Is(err, zkerr.ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -54,13 +53,18 @@ func replyTo(xid, code int32) []byte {
 func TestCloseSession_sends_nothing_else(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		frames, err := closing(t, framed(greeting(7)), append(replyTo(-1, 0), replyTo(1, 0)...)) // -1: an event
-		must.That(t, err == nil && len(frames) == 2, "%d frames, %v", len(frames), err)
+		if err != nil || len(frames) != 2 {
+			t.Fatalf("%d frames, %v", len(frames), err)
+		}
 		hello := append([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 1) // version, zxid seen, the least timeout
 		hello = append(hello, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 16)
 		hello = append(append(hello, bytes.Repeat([]byte{9}, 16)...), 0)
-		check.That(t, bytes.Equal(frames[0], hello), "handshake %x, want %x", frames[0], hello)
-		want := []byte{0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5}
-		check.That(t, bytes.Equal(frames[1], want), "request %x, want %x", frames[1], want)
+		if !bytes.Equal(frames[0], hello) {
+			t.Errorf("handshake %x, want %x", frames[0], hello)
+		}
+		if want := []byte{0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5}; !bytes.Equal(frames[1], want) {
+			t.Errorf("request %x, want %x", frames[1], want)
+		}
 	})
 }
 
@@ -92,7 +96,9 @@ func TestCloseSession_succeeds_once_the_session_is_over(t *testing.T) {
 				if over := err == nil; over != tc.over || tc.is != nil && !errors.Is(err, tc.is) {
 					t.Errorf("error %v; the session is over: %v, the error wanted: %v", err, tc.over, tc.is)
 				}
-				check.Equal(t, len(frames), tc.frames, "frames")
+				if len(frames) != tc.frames {
+					t.Errorf("%d frames, want %d", len(frames), tc.frames)
+				}
 			})
 		})
 	}

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 )
 
 func TestHandshake_has_one_deadline(t *testing.T) {
@@ -31,7 +29,9 @@ func TestHandshake_has_one_deadline(t *testing.T) {
 				defer server.Close()
 				tp := newTap()
 				conn, err := tp.Wrap(client, time.Now().Add(time.Second))
-				must.OK(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				go server.Write(tc.answer)
 				start := time.Now()
 				for { // as the wire client does: first with a deadline, then with none
@@ -73,10 +73,15 @@ func TestHandshake_refuses_other_bytes(t *testing.T) {
 				p.send(make([]byte, 44))
 				go p.server.Write(tc.answer)
 				_, err := io.ReadAll(p.client)
-				check.Is(t, err, tap.ErrHandshake, "that it is no handshake")
-				check.Is(t, p.tap.Fault(), tap.ErrHandshake, "the fault is")
-				id, _, _ := p.tap.Session()
-				check.That(t, id == 0, "session %d", id)
+				if !errors.Is(err, tap.ErrHandshake) {
+					t.Errorf("%v, want that it is no handshake", err)
+				}
+				if err := p.tap.Fault(); !errors.Is(err, tap.ErrHandshake) {
+					t.Errorf("the fault is %v", err)
+				}
+				if id, _, _ := p.tap.Session(); id != 0 {
+					t.Errorf("session %d", id)
+				}
 			})
 		})
 	}
@@ -94,8 +99,9 @@ func TestAHandshakeGetsTheFieldThatNewServersExpect(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
 		p.dial()
 		body := bytes.Repeat([]byte{1}, 44)
-		got := p.send(body)
-		check.That(t, bytes.Equal(got, append(bytes.Clone(body), 0)), "%x was sent for %x", got, body)
+		if got := p.send(body); !bytes.Equal(got, append(bytes.Clone(body), 0)) {
+			t.Errorf("%x was sent for %x", got, body)
+		}
 		p.reply(greeting(7))
 		if id, password, T := p.tap.Session(); id != 7 || len(password) != 16 || T != timeout {
 			t.Errorf("session %d, %d bytes of password, %v", id, len(password), T)
@@ -117,10 +123,14 @@ func TestAnExpiredOrAnotherSessionEndsTheTap(t *testing.T) {
 				answer := greeting(tc.answer)
 				go p.server.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...))
 				_, _ = io.ReadAtLeast(p.client, make([]byte, 64), 41) // what it returns is the wire client's
-				check.Is(t, p.tap.Ended(), tc.want, "ended by")
+				if err := p.tap.Ended(); !errors.Is(err, tc.want) {
+					t.Errorf("ended by %v, want %v", err, tc.want)
+				}
 				a, b := net.Pipe()
 				defer b.Close()
-				check.Is(t, must.Err(p.tap.Wrap(a, time.Now().Add(time.Second))), tc.want, "a connection more")
+				if _, err := p.tap.Wrap(a, time.Now().Add(time.Second)); !errors.Is(err, tc.want) {
+					t.Errorf("a connection more: %v", err)
+				}
 			})
 		})
 	}
@@ -132,11 +142,15 @@ func TestAFailedWriteSurfacesThroughTheReader(t *testing.T) {
 		p.server.Close()
 		frame := make([]byte, 12)
 		frame[3] = 8
-		n, err := p.client.Write(frame)
-		check.That(t, n == len(frame) && err == nil, "Write: %d, %v", n, err)
-		_, err = p.client.Read(make([]byte, 4))
-		check.That(t, err != nil, "Read has no error")
-		check.That(t, p.tap.Fault() != nil, "the tap knows of no fault")
+		if n, err := p.client.Write(frame); n != len(frame) || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+		if _, err := p.client.Read(make([]byte, 4)); err == nil {
+			t.Error("Read has no error")
+		}
+		if p.tap.Fault() == nil {
+			t.Error("the tap knows of no fault")
+		}
 	})
 }
 
@@ -148,13 +162,20 @@ func TestCredentialsAreAnsweredOutOfTurn(t *testing.T) {
 		auth := p.request(opAuth)
 		p.respond(auth, 0)
 		p.respond(first, 0)
-		check.Is(t, p.tap.Refusal(), nil, "refusal")
-		_, ok := p.tap.OldestUnanswered()
-		check.That(t, !ok, "something is taken for unanswered")
+		if refusal := p.tap.Refusal(); refusal != nil {
+			t.Errorf("refusal %v", refusal)
+		}
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("something is taken for unanswered")
+		}
 		p.respond(p.request(opAuth), codeRefused)
-		check.Is(t, p.tap.Refusal(), tap.ErrTrial, "refusal")
+		if refusal := p.tap.Refusal(); !errors.Is(refusal, tap.ErrTrial) {
+			t.Errorf("refusal %v, want ErrTrial", refusal)
+		}
 		p.reconnect()
-		check.Is(t, p.tap.Refusal(), nil, "on a new connection")
+		if refusal := p.tap.Refusal(); refusal != nil {
+			t.Errorf("on a new connection: %v", refusal)
+		}
 	})
 }
 
@@ -172,9 +193,12 @@ func TestArmedReadsLeaveAWatchAndOthersDoNot(t *testing.T) {
 		again := p.tap.Arm(tap.ReadExists, "/a")
 		p.tap.Arm(tap.ReadData, "/b")
 		again()
-		got := []byte{read("/a"), read("/b"), read("/aa")}
-		check.That(t, bytes.Equal(got, []byte{1, 0, 0}), "watch flags %v", got)
+		if got := []byte{read("/a"), read("/b"), read("/aa")}; !bytes.Equal(got, []byte{1, 0, 0}) {
+			t.Errorf("watch flags %v", got)
+		}
 		disarm()
-		check.Equal(t, read("/a"), 0, "a read leaves a watch that nobody wants any more")
+		if read("/a") != 0 {
+			t.Error("a read leaves a watch that nobody wants any more")
+		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -92,14 +91,16 @@ func TestTheStatOfACreateIsKeptForWhoWantsIt(t *testing.T) {
 					default:
 						t.Error("it has left, and nobody is told")
 					}
-					check.That(t, opcode == opCreate2,
-						"opcode %d was sent, want that whose reply has a Stat", opcode)
+					if opcode != opCreate2 {
+						t.Errorf("opcode %d was sent, want that whose reply has a Stat", opcode)
+					}
 					p.pieces(createdReply(first, 0, tc.path, 100), n) // of no create: its content is not wanted
 					p.pieces(createdReply(xid, tc.code, tc.path, 1), n)
 					st, ok := f.End()
 					want := proto.Stat{Czxid: 1, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: 6, Aversion: 7, EphemeralOwner: 8, DataLength: 9, NumChildren: 10, Pzxid: 11}
-					check.That(t, ok == tc.want && (!ok || st == want),
-						"in pieces of %d: %+v, %v, want %+v, %v", n, st, ok, want, tc.want)
+					if ok != tc.want || ok && st != want {
+						t.Errorf("in pieces of %d: %+v, %v, want %+v, %v", n, st, ok, want, tc.want)
+					}
 					xid, _ = p.create("/a-", 3)
 					p.pieces(createdReply(xid, 0, "/a-0000000008", 1), n) // no caller follows it
 				})
@@ -114,9 +115,12 @@ func TestAContainersCreateStaysOne(t *testing.T) {
 		f := p.tap.FollowCreate("/c")
 		f.Begin()
 		xid, opcode := p.create("/c", 4)
-		check.That(t, opcode == 19, "opcode %d was sent", opcode)
+		if opcode != 19 {
+			t.Errorf("opcode %d was sent", opcode)
+		}
 		p.reply(createdReply(xid, 0, "/c", 1))
-		st, ok := f.End()
-		check.That(t, ok && st.Czxid == 1, "%+v, %v", st, ok)
+		if st, ok := f.End(); !ok || st.Czxid != 1 {
+			t.Errorf("%+v, %v", st, ok)
+		}
 	})
 }

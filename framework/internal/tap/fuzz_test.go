@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -31,8 +30,9 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream, pieces []byte) {
 		whole, wholeErr := feed(t, stream, nil)
 		split, splitErr := feed(t, stream, pieces)
-		check.That(t, bytes.Equal(whole, split) && wholeErr.Error() == splitErr.Error(),
-			"in one piece %x (%v), in several %x (%v)", whole, wholeErr, split, splitErr)
+		if !bytes.Equal(whole, split) || wholeErr.Error() != splitErr.Error() {
+			t.Errorf("in one piece %x (%v), in several %x (%v)", whole, wholeErr, split, splitErr)
+		}
 	})
 }
 
@@ -65,7 +65,9 @@ func feed(t *testing.T, stream, pieces []byte) (passed []byte, err error) {
 	t.Helper()
 	tp := newTap()
 	conn, err := tp.Wrap(&script{stream: stream, pieces: pieces}, time.Now().Add(time.Minute))
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tap.Outgoing(conn, make([]byte, 48))
 	tp.FollowCreate("/a").Begin()
 	create := []byte{0, 0, 0, 28, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, '/', 'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -105,13 +107,17 @@ func FuzzOutgoing(f *testing.F) {
 		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 		given := string(frame)
 		sent := tap.Outgoing(conn, frame)
-		check.Equal(t, string(frame), given, "the wire client's own buffer was changed")
+		if string(frame) != given {
+			t.Error("the wire client's own buffer was changed")
+		}
 		differ := 0
 		for i := range min(len(sent), len(frame)) {
 			if sent[i] != frame[i] {
 				differ++
 			}
 		}
-		check.That(t, len(sent) == len(frame) && differ <= 1, "%x was sent for %x", sent, frame)
+		if len(sent) != len(frame) || differ > 1 {
+			t.Errorf("%x was sent for %x", sent, frame)
+		}
 	})
 }

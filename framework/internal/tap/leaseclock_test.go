@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 )
 
 // Times of a session with T = 8 s and a margin of 2 s. A contact is kept if it
@@ -107,21 +105,27 @@ func TestDeadline_is_presumed_from_any_server(t *testing.T) {
 		p := newPeer(t)
 		<-time.After(3 * time.Second)
 		p.ping()
-		got := p.tap.Presumed().Sub(start)
-		check.That(t, got == timeout+3*time.Second, "presumed until %v after the handshake", got)
+		if got := p.tap.Presumed().Sub(start); got != timeout+3*time.Second {
+			t.Errorf("presumed until %v after the handshake", got)
+		}
 		<-time.After(time.Second)
 		p.writeUnanswered()
 		if sent, ok := p.tap.OldestUnanswered(); !ok || sent.Sub(start) != 4*time.Second {
 			t.Errorf("oldest unanswered sent at %v (%v)", sent.Sub(start), ok)
 		}
-		check.Equal(t, p.tap.Sent().Sub(start), 4*time.Second, "the latest request was sent at")
+		if got := p.tap.Sent().Sub(start); got != 4*time.Second {
+			t.Errorf("the latest request was sent at %v", got)
+		}
 		if got := p.tap.Proven(); !got.Equal(start) {
 			t.Errorf("a write that is not answered is taken for a proof, %v after the handshake", got.Sub(start))
 		}
 		p.answer()
-		_, ok := p.tap.OldestUnanswered()
-		check.That(t, !ok, "everything is answered, and something is not")
-		check.Equal(t, p.tap.Proven().Sub(start), 4*time.Second, "proven at, want when the write was sent")
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("everything is answered, and something is not")
+		}
+		if got := p.tap.Proven().Sub(start); got != 4*time.Second {
+			t.Errorf("proven at %v, want when the write was sent", got)
+		}
 	})
 }
 
@@ -133,7 +137,9 @@ func TestContactsThatCanProveNothingAreForgotten(t *testing.T) {
 			<-time.After(300 * time.Millisecond)
 			p.read()
 		}
-		check.AtMost(t, tap.Contacts(p.tap), int(timeout/(300*time.Millisecond))+1, "contacts are kept")
+		if n := tap.Contacts(p.tap); n > int(timeout/(300*time.Millisecond))+1 {
+			t.Errorf("%d contacts are kept", n)
+		}
 		<-time.After(time.Second)
 		p.write()
 		if left := time.Until(p.tap.Deadline()); left < timeout-margin-time.Second || left > timeout-margin {
@@ -168,8 +174,9 @@ func TestATransactionIsNotTakenForACreate(t *testing.T) {
 		p.reply(words(int(before), 0, 70, 0, failed))
 		p.reply(createdReply(xid, 0, "/a", 1))
 		p.reply(words(int(after), 0, 77, 0, failed))
-		st, ok := f.End()
-		check.That(t, ok && st.Czxid == 1, "%+v, %v, want what the create's reply had", st, ok)
+		if st, ok := f.End(); !ok || st.Czxid != 1 {
+			t.Errorf("%+v, %v, want what the create's reply had", st, ok)
+		}
 	})
 }
 
@@ -197,24 +204,33 @@ func TestCreatesOfOnePathAreFollowedOneByOne(t *testing.T) {
 		}
 		first, firstBegun := follow()
 		second, secondBegun := follow()
-		must.That(t, begins(firstBegun) && !begins(secondBegun),
-			"the second begins before the first has been sent")
+		if !begins(firstBegun) || begins(secondBegun) {
+			t.Fatal("the second begins before the first has been sent")
+		}
 		firstXid, _ := p.create("/a-", 2)
-		must.That(t, begins(secondBegun), "the first has been sent, and the second does not begin")
+		if !begins(secondBegun) {
+			t.Fatal("the first has been sent, and the second does not begin")
+		}
 		third, thirdBegun := follow()
 		secondXid, _ := p.create("/a-", 2)
-		must.That(t, begins(thirdBegun), "the third does not begin")
+		if !begins(thirdBegun) {
+			t.Fatal("the third does not begin")
+		}
 		fourth, fourthBegun := follow()
 		third.End() // it was never sent
-		must.That(t, begins(fourthBegun), "the fourth does not begin")
+		if !begins(fourthBegun) {
+			t.Fatal("the fourth does not begin")
+		}
 		p.reply(createdReply(firstXid, 0, "/a-1", 11))
 		p.reply(createdReply(secondXid, 0, "/a-2", 22))
 		for f, want := range map[*tap.Following]int64{first: 11, second: 22} {
-			st, ok := f.End()
-			check.That(t, ok && st.Czxid == want, "%+v, %v, want czxid %d", st, ok, want)
+			if st, ok := f.End(); !ok || st.Czxid != want {
+				t.Errorf("%+v, %v, want czxid %d", st, ok, want)
+			}
 		}
-		st, ok := fourth.End()
-		check.That(t, !ok, "the fourth was not sent, and has %+v", st)
+		if st, ok := fourth.End(); ok {
+			t.Errorf("the fourth was not sent, and has %+v", st)
+		}
 	})
 }
 
@@ -226,7 +242,8 @@ func TestTheStatOfACreateWithATTL(t *testing.T) {
 		p.xid++
 		p.send(words(int(p.xid), 21, "/a", "", 0, 5, 0, 1000))
 		p.reply(createdReply(p.xid, 0, "/a", 3))
-		st, ok := f.End()
-		check.That(t, ok && st.Czxid == 3, "%+v, %v", st, ok)
+		if st, ok := f.End(); !ok || st.Czxid != 3 {
+			t.Errorf("%+v, %v", st, ok)
+		}
 	})
 }

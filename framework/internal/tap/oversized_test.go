@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 )
 
 // The reply's head is handed on with a code in place of the body, and what follows is read.
@@ -36,11 +34,15 @@ func TestAnOversizedReply(t *testing.T) {
 				}()
 				want := append(framed(words(int(first), 0, 9, int(tc.want))), framed(next)...)
 				got := make([]byte, len(want))
-				_, err := io.ReadFull(p.client, got)
-				check.That(t, err == nil && bytes.Equal(got, want), "%x, %v, want %x", got, err, want)
-				_, waiting := p.tap.OldestUnanswered()
-				check.That(t, !waiting, "everything is answered, and something is not")
-				check.AtMost(t, tap.Held(p.client), 1024, "bytes are held")
+				if _, err := io.ReadFull(p.client, got); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%x, %v, want %x", got, err, want)
+				}
+				if _, waiting := p.tap.OldestUnanswered(); waiting {
+					t.Error("everything is answered, and something is not")
+				}
+				if held := tap.Held(p.client); held > 1024 {
+					t.Errorf("%d bytes are held", held)
+				}
 			})
 		})
 	}
@@ -54,8 +56,9 @@ func TestAnOversizedReplyIsNotedBeforeItsBody(t *testing.T) {
 		go p.server.Write(words(10*maxReply, int(xid), 0, 1, 0, 1))
 		go p.client.Read(make([]byte, 4))
 		synctest.Wait()
-		_, waiting := p.tap.OldestUnanswered()
-		check.That(t, !waiting, "the reply is not noted")
+		if _, waiting := p.tap.OldestUnanswered(); waiting {
+			t.Error("the reply is not noted")
+		}
 	})
 }
 
@@ -127,8 +130,9 @@ func TestAReplysBody(t *testing.T) {
 					}
 				}
 				for _, more := range []int{0, 1, 100} {
-					check.Is(t, must.Err(answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...))), nil,
-						"with %d bytes more", more)
+					if _, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil {
+						t.Errorf("with %d bytes more: %v", more, err)
+					}
 				}
 			})
 		})
@@ -153,7 +157,9 @@ func TestAReplysCountsAndLengths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				check.Is(t, must.Err(answered(t, tc.opcode, tc.body)), tap.ErrProtocol, "answered")
+				if _, err := answered(t, tc.opcode, tc.body); !errors.Is(err, tap.ErrProtocol) {
+					t.Error(err)
+				}
 			})
 		})
 	}
@@ -165,8 +171,9 @@ func TestABodyIsNotReadBehindAnErrorCode(t *testing.T) {
 		p.respond(p.request(opExists), -101)
 		p.asked = nil // so that no body is sent, either
 		p.respond(p.request(opSync), -4)
-		_, ok := p.tap.OldestUnanswered()
-		check.That(t, !ok, "a reply is not seen")
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("a reply is not seen")
+		}
 	})
 }
 
@@ -188,8 +195,12 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 				p := newPeer(t)
 				p.request(opExists)
 				go p.server.Write(frame)
-				check.Is(t, must.Err(p.client.Read(make([]byte, 4))), tap.ErrProtocol, "Read")
-				check.Is(t, p.tap.Fault(), tap.ErrProtocol, "the fault is")
+				if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, tap.ErrProtocol) {
+					t.Error(err)
+				}
+				if err := p.tap.Fault(); !errors.Is(err, tap.ErrProtocol) {
+					t.Errorf("the fault is %v", err)
+				}
 			})
 		})
 	}
@@ -206,8 +217,9 @@ func TestOnlyEventsOfZnodesAreHandedOn(t *testing.T) {
 			}
 		}()
 		got := make([]byte, len(last))
-		_, err := io.ReadFull(p.client, got)
-		check.That(t, err == nil && string(got) == string(last), "%x, %v, want the event of kind 4", got, err)
+		if _, err := io.ReadFull(p.client, got); err != nil || string(got) != string(last) {
+			t.Errorf("%x, %v, want the event of kind 4", got, err)
+		}
 	})
 }
 
@@ -217,6 +229,8 @@ func TestALargeFramesBufferIsNotKept(t *testing.T) {
 		xid := p.request(4)
 		p.reply(words(int(xid), 0, 1, 0, strings.Repeat("a", maxReply-100), make([]byte, statLength)))
 		p.read()
-		check.AtMost(t, tap.Held(p.client), 1024, "bytes are held")
+		if held := tap.Held(p.client); held > 1024 {
+			t.Errorf("%d bytes are held", held)
+		}
 	})
 }

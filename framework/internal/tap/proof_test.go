@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/docent-go/docent/internal/check"
 )
 
 // The opcodes and codes that a lease clock has to tell apart.
@@ -109,13 +107,15 @@ func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
 		before := p.tap.Deadline()
 		xid := p.request(opcode)
 		p.reply(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), reply...))
-		moved := p.tap.Deadline().After(before)
-		check.That(t, moved == want, "the deadline moved: %v, want %v", moved, want)
+		if moved := p.tap.Deadline().After(before); moved != want {
+			t.Errorf("the deadline moved: %v, want %v", moved, want)
+		}
 		if p.tap.Proven().Equal(time.Now()) != want {
 			t.Error("what Proven returns does not agree: " + fmt.Sprint(p.tap.Proven()))
 		}
-		_, waiting := p.tap.OldestUnanswered()
-		check.That(t, !waiting, "the reply is not seen")
+		if _, waiting := p.tap.OldestUnanswered(); waiting {
+			t.Error("the reply is not seen")
+		}
 	})
 }
 
@@ -132,9 +132,11 @@ func TestTheLeastTimeoutOfASessionCounts(t *testing.T) {
 		binary.BigEndian.PutUint32(more[4:], uint32(3*timeout/time.Millisecond))
 		p.reply(more)
 		p.write()
-		left := time.Until(p.tap.Deadline())
-		check.That(t, left <= timeout, "the deadline is %v away, want no more than %v", left, timeout)
-		_, _, got := p.tap.Session()
-		check.That(t, got == timeout, "session timeout %v, want %v", got, timeout)
+		if left := time.Until(p.tap.Deadline()); left > timeout {
+			t.Errorf("the deadline is %v away, want no more than %v", left, timeout)
+		}
+		if _, _, got := p.tap.Session(); got != timeout {
+			t.Errorf("session timeout %v, want %v", got, timeout)
+		}
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -61,10 +59,13 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			first, second := p.request(opExists), p.request(opExists)
 			arrived, came := p.ask(opWhoAmI, []byte("body"), 100)
 			xid := int32(binary.BigEndian.Uint32(arrived))
-			must.That(t, xid < -9 && binary.BigEndian.Uint32(arrived[4:]) == opWhoAmI && string(arrived[8:]) == "body",
-				"%x was sent", arrived)
+			if xid >= -9 || binary.BigEndian.Uint32(arrived[4:]) != opWhoAmI || string(arrived[8:]) != "body" {
+				t.Fatalf("%x was sent", arrived)
+			}
 			again, cameAgain := p.ask(opWhoAmI, nil, 100)
-			check.That(t, !bytes.Equal(again[:4], arrived[:4]), "two questions have one xid")
+			if bytes.Equal(again[:4], arrived[:4]) {
+				t.Error("two questions have one xid")
+			}
 			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, -101, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, -102, "two"), answerTo(again, 0, "")}
 			var stream []byte
 			for _, body := range replies {
@@ -86,8 +87,9 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			if got := <-cameAgain; got.err != nil || got.answer.Code != 0 || len(got.answer.Body) != 0 {
 				t.Errorf("the second answer is %+v", got)
 			}
-			_, waiting := p.tap.OldestUnanswered()
-			check.That(t, !waiting, "everything is answered, and something is not")
+			if _, waiting := p.tap.OldestUnanswered(); waiting {
+				t.Error("everything is answered, and something is not")
+			}
 		})
 	}
 }
@@ -101,10 +103,15 @@ func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
 		arrived, came := p.ask(opAddWatch, nil, 100)
 		go p.server.Write(framed(answerTo(arrived, 0, "\x00\x00\x00\x00")))
 		go io.Copy(io.Discard, p.client)
-		got := <-came
-		must.That(t, got.err == nil, "%v", got.err)
-		check.Equal(t, p.tap.Deadline().Sub(deadline), 0, "the deadline has moved by")
-		check.Equal(t, p.tap.Presumed().Sub(presumed), 2*margin, "what is presumed has moved by")
+		if got := <-came; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if moved := p.tap.Deadline().Sub(deadline); moved != 0 {
+			t.Errorf("the deadline has moved by %v", moved)
+		}
+		if moved := p.tap.Presumed().Sub(presumed); moved != 2*margin {
+			t.Errorf("what is presumed has moved by %v, want %v", moved, 2*margin)
+		}
 	})
 }
 
@@ -119,8 +126,9 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
 			t.Fatal(n, err)
 		}
-		got := <-came
-		check.That(t, errors.Is(got.err, tap.ErrTooLarge), "%+v, want that it is too large", got)
+		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
+			t.Errorf("%+v, want that it is too large", got)
+		}
 	})
 }
 
@@ -139,13 +147,15 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 				p := newPeer(t)
 				_, came := p.ask(opWhoAmI, nil, 100)
 				end(p)
-				got := <-came
-				check.That(t, errors.Is(got.err, tap.ErrUnanswered), "%+v, want that it has no answer", got)
+				if got := <-came; !errors.Is(got.err, tap.ErrUnanswered) {
+					t.Errorf("%+v, want that it has no answer", got)
+				}
 				if name == "another takes its place" {
 					return // no handshake yet, either
 				}
-				check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent,
-					"the next, want that it is not sent")
+				if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+					t.Errorf("the next: %v, want that it is not sent", err)
+				}
 			})
 		})
 	}
@@ -154,8 +164,12 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 func TestQuestion_waits_for_the_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
-		check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent, "without a connection")
+		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+			t.Errorf("without a connection: %v", err)
+		}
 		p.dial()
-		check.Is(t, must.Err(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent, "before the handshake")
+		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+			t.Errorf("before the handshake: %v", err)
+		}
 	})
 }

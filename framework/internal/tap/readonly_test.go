@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -50,23 +48,29 @@ func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 		ReadOnly:  tt.asked,
 	})}
 	p.dial()
-	sent := p.send(make([]byte, 44))
-	check.That(t, (sent[44] == 1) == tt.asked, "flag %d, asked for a read-only server: %v", sent[44], tt.asked)
+	if sent := p.send(make([]byte, 44)); (sent[44] == 1) != tt.asked {
+		t.Errorf("flag %d, asked for a read-only server: %v", sent[44], tt.asked)
+	}
 	if tt.want != nil {
 		go p.server.Write(framed(tt.answer))
-		check.Is(t, must.Err(io.ReadAll(p.client)), tt.want, "error")
+		if _, err := io.ReadAll(p.client); !errors.Is(err, tt.want) {
+			t.Errorf("error %v, want %v", err, tt.want)
+		}
 		return
 	}
 	p.reply(tt.answer)
-	got := p.tap.ReadOnly()
-	check.That(t, got == tt.readOnly, "read-only: %v, want %v", got, tt.readOnly)
+	if got := p.tap.ReadOnly(); got != tt.readOnly {
+		t.Errorf("read-only: %v, want %v", got, tt.readOnly)
+	}
 	<-time.After(timeout / 2)
 	p.read()
 	p.write()
 	if proven := !p.tap.Deadline().IsZero(); proven == tt.readOnly {
 		t.Errorf("deadline %v, want one only of a server with a quorum", p.tap.Deadline())
 	}
-	check.That(t, !p.tap.Presumed().IsZero(), "the session is not presumed to exist")
+	if p.tap.Presumed().IsZero() {
+		t.Error("the session is not presumed to exist")
+	}
 }
 
 // TestCredentialsPrecedeWhatTheWireClientSends has the answer to the handshake reach the wire client
@@ -102,10 +106,12 @@ func TestCredentialsPrecedeWhatTheWireClientSends(t *testing.T) {
 					_ = p.server.Close()
 				}()
 				passed, err := io.ReadAll(p.client)
-				check.That(t, string(passed) == string(framed(greeting(7))) && err == nil,
-					"%x was handed on, %v", passed, err)
-				want := []string{"a", "b", "trial"}[:len(tc.codes)]
-				check.That(t, slices.Equal(schemes, want), "the server was shown %q, want %q", schemes, want)
+				if string(passed) != string(framed(greeting(7))) || err != nil {
+					t.Errorf("%x was handed on, %v", passed, err)
+				}
+				if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
+					t.Errorf("the server was shown %q, want %q", schemes, want)
+				}
 				if refusal := p.tap.Refusal(); !errors.Is(refusal, tc.want) || !slices.Equal(tried, tc.tried) {
 					t.Errorf("refusal %v, want %v; the one on trial was told %v", refusal, tc.want, tried)
 				}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -59,11 +58,15 @@ func TestAWriteThatFailsClosesTheSocket(t *testing.T) {
 		p, s := onSocket(t)
 		s.fail = errors.New("no route")
 		frame := framed(binary.BigEndian.AppendUint64(nil, 1<<32+opSync))
-		n, err := p.client.Write(frame)
-		check.That(t, n == len(frame) && err == nil, "Write: %d, %v, want success", n, err)
-		check.Is(t, must.Err(p.client.Read(make([]byte, 4))), io.ErrClosedPipe,
-			"Read, want that of a closed socket")
-		check.Is(t, p.tap.Fault(), s.fail, "the fault is, want the write's")
+		if n, err := p.client.Write(frame); n != len(frame) || err != nil {
+			t.Errorf("Write: %d, %v, want success", n, err)
+		}
+		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("Read: %v, want that of a closed socket", err)
+		}
+		if err := p.tap.Fault(); !errors.Is(err, s.fail) {
+			t.Errorf("the fault is %v, want the write's", err)
+		}
 	})
 }
 
@@ -73,8 +76,12 @@ func TestHandshake_of_other_bytes_costs_the_socket(t *testing.T) {
 		p.dial()
 		p.send(make([]byte, 44))
 		go p.server.Write([]byte{0xff, 0xff, 0xff, 0xff})
-		check.Is(t, must.Err(p.client.Read(make([]byte, 4))), tap.ErrHandshake, "Read")
-		check.Is(t, must.Err(p.server.Read(make([]byte, 1))), io.EOF, "the server reads, want the end")
+		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, tap.ErrHandshake) {
+			t.Errorf("Read: %v", err)
+		}
+		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the server reads %v, want the end", err)
+		}
 	})
 }
 
@@ -92,11 +99,14 @@ func TestDeadlinesThatMoveLittleAreLeftAlone(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		// One in a thirty-second of the limit, which is a second.
-		check.That(t, s.deadlines >= frames/110 && s.deadlines <= frames/90 && s.takenBack == 0,
-			"%d deadlines were set and %d taken back for %d frames", s.deadlines, s.takenBack, frames)
+		if s.deadlines < frames/110 || s.deadlines > frames/90 || s.takenBack != 0 {
+			t.Errorf("%d deadlines were set and %d taken back for %d frames", s.deadlines, s.takenBack, frames)
+		}
 		s.deadlines = 0
 		_ = p.client.SetReadDeadline(time.Now().Add(limit / 2)) // an earlier one counts at once
-		check.Equal(t, s.deadlines, 1, "an earlier deadline was left out")
+		if s.deadlines != 1 {
+			t.Error("an earlier deadline was left out")
+		}
 	})
 }
 
@@ -147,20 +157,26 @@ func TestTheNumberOfATransactionIsKeptForWhoWantsIt(t *testing.T) {
 				if tc.cut > 0 {
 					b = b[:tc.cut-1]
 				}
-				sent := p.send(b)
-				check.That(t, bytes.Equal(sent, b), "%x was sent for %x", sent, b)
+				if sent := p.send(b); !bytes.Equal(sent, b) {
+					t.Errorf("%x was sent for %x", sent, b)
+				}
 				select {
 				case <-f.Sent():
-					check.That(t, tc.want, "it is said to have left")
+					if !tc.want {
+						t.Error("it is said to have left")
+					}
 				default:
-					check.That(t, !tc.want, "it has left, and nobody is told")
+					if tc.want {
+						t.Error("it has left, and nobody is told")
+					}
 				}
 				reply := binary.BigEndian.AppendUint32(nil, uint32(p.xid))
 				reply = binary.BigEndian.AppendUint64(reply, 77)
 				reply = binary.BigEndian.AppendUint32(reply, uint32(tc.code))
 				p.reply(append(reply, 0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff)) // no results
-				st, ok := f.End()
-				check.That(t, ok == tc.want && (!ok || st == (proto.Stat{Czxid: 77})), "%+v, %v", st, ok)
+				if st, ok := f.End(); ok != tc.want || ok && st != (proto.Stat{Czxid: 77}) {
+					t.Errorf("%+v, %v", st, ok)
+				}
 			})
 		})
 	}

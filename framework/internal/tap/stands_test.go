@@ -11,33 +11,37 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
 func TestSession_is_valid_until_its_deadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fresh := newTap()
-		check.That(t, !fresh.Stands() && fresh.Deadline().IsZero() && fresh.Presumed().IsZero(),
-			"one without a session stands")
+		if fresh.Stands() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
+			t.Error("one without a session stands")
+		}
 		<-time.After(time.Second) // as old as the Tap the session need not be
 		p := newPeer(t)
-		verify := func() {
+		check := func() {
 			t.Helper()
 			<-time.After(time.Until(p.tap.Deadline()) - time.Nanosecond)
-			check.That(t, p.tap.Stands(), "it does not stand before its deadline")
+			if !p.tap.Stands() {
+				t.Error("it does not stand before its deadline")
+			}
 		}
 		<-time.After(3 * time.Second)
 		p.write()
-		verify()
+		check()
 		p.reconnect()
 		if proven := p.tap.Proven(); !proven.IsZero() {
 			t.Errorf("a handshake that resumes a session is taken for a proof, %v ago", time.Since(proven))
 		}
 		p.write()
-		verify()
+		check()
 		<-time.After(time.Nanosecond)
-		check.That(t, !p.tap.Stands(), "it stands at its deadline")
+		if p.tap.Stands() {
+			t.Error("it stands at its deadline")
+		}
 	})
 }
 
@@ -46,17 +50,26 @@ func TestTheFirstFaultOfTheLatestConnectionCounts(t *testing.T) {
 		p := newPeer(t)
 		earlier := p.client
 		p.dial()
-		check.Is(t, must.Err(earlier.Read(make([]byte, 4))), io.ErrClosedPipe,
-			"the earlier connection, want it closed")
-		check.Is(t, p.tap.Fault(), nil, "fault of a connection that is not the latest")
+		if _, err := earlier.Read(make([]byte, 4)); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the earlier connection: %v, want it closed", err)
+		}
+		if err := p.tap.Fault(); err != nil {
+			t.Errorf("fault of a connection that is not the latest: %v", err)
+		}
 		p.server.Close()
-		check.Is(t, must.Err(p.client.Read(make([]byte, 4))), io.EOF, "read")
+		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, io.EOF) {
+			t.Errorf("read: %v", err)
+		}
 		if n, err := p.client.Write(make([]byte, 44)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("a handshake that fails: %d, %v, want it told", n, err)
 		}
-		check.Is(t, p.tap.Fault(), io.EOF, "the fault is, want the first")
+		if err := p.tap.Fault(); !errors.Is(err, io.EOF) {
+			t.Errorf("the fault is %v, want the first", err)
+		}
 		p.reconnect()
-		check.Is(t, p.tap.Fault(), nil, "a new connection has the fault")
+		if err := p.tap.Fault(); err != nil {
+			t.Errorf("a new connection has the fault %v", err)
+		}
 	})
 }
 
@@ -70,14 +83,20 @@ func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
 		p.send(make([]byte, 44))
 		p.tap.End(first)
 		p.tap.End(errors.New("second"))
-		check.Is(t, p.tap.Ended(), first, "ended by")
+		if err := p.tap.Ended(); !errors.Is(err, first) {
+			t.Errorf("ended by %v", err)
+		}
 		go p.server.Write(framed(greeting(7)))
-		check.Is(t, must.Err(io.ReadFull(p.client, make([]byte, 41))), first,
-			"the handshake's answer, want the session's end")
-		got := p.tap.Deadline()
-		check.That(t, got.Equal(deadline), "the deadline moved by %v", got.Sub(deadline))
+		if _, err := io.ReadFull(p.client, make([]byte, 41)); !errors.Is(err, first) {
+			t.Errorf("the handshake's answer: %v, want the session's end", err)
+		}
+		if got := p.tap.Deadline(); !got.Equal(deadline) {
+			t.Errorf("the deadline moved by %v", got.Sub(deadline))
+		}
 		p.tap.CloseConn(errors.New("closed by a test"))
-		check.Is(t, must.Err(p.server.Read(make([]byte, 1))), io.EOF, "CloseConn: the server reads")
+		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("CloseConn: the server reads %v", err)
+		}
 	})
 }
 
@@ -90,18 +109,23 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 			p.dial()
 			p.send(make([]byte, 44))
 			go p.server.Write(framed(whole[:n]))
-			check.Is(t, must.Err(io.ReadAll(p.client)), tap.ErrHandshake, "%d bytes", n)
+			if _, err := io.ReadAll(p.client); !errors.Is(err, tap.ErrHandshake) {
+				t.Errorf("%d bytes: %v", n, err)
+			}
 		}
 		p := &peer{t: t, tap: newTap()}
 		p.dial()
 		p.send(make([]byte, 44))
 		p.reply(append(greeting(7), make([]byte, tap.MaxHandshake-len(whole))...)) // the longest
-		id, _, _ := p.tap.Session()
-		check.That(t, id == 7, "the longest: session %d", id)
+		if id, _, _ := p.tap.Session(); id != 7 {
+			t.Errorf("the longest: session %d", id)
+		}
 		early := &peer{t: t, tap: newTap()}
 		early.dial()
 		go early.server.Write(framed(whole))
-		check.Is(t, must.Err(io.ReadAll(early.client)), tap.ErrHandshake, "an answer before the question")
+		if _, err := io.ReadAll(early.client); !errors.Is(err, tap.ErrHandshake) {
+			t.Errorf("an answer before the question: %v", err)
+		}
 	})
 }
 
@@ -119,8 +143,9 @@ func TestABodyMayArriveInTwoReads(t *testing.T) {
 				_, _ = p.server.Write(frame[n+1:])
 			}()
 			must.Get(io.ReadFull(p.client, make([]byte, len(frame))))(t)
-			_, ok := p.tap.OldestUnanswered()
-			must.That(t, !ok, "the reply in pieces of %d and the rest is not seen", n+1)
+			if _, ok := p.tap.OldestUnanswered(); ok {
+				t.Fatalf("the reply in pieces of %d and the rest is not seen", n+1)
+			}
 		}
 	})
 }
@@ -139,9 +164,12 @@ func TestRequest_of_other_bytes_passes_unrecorded(t *testing.T) {
 			go func() { _, _ = io.ReadFull(p.server, arrived) }()
 			must.Get(p.client.Write(p2))(t)
 			synctest.Wait()
-			check.Equal(t, string(arrived), string(p2), "%x was sent for %x", arrived, p2)
-			_, ok := p.tap.OldestUnanswered()
-			check.That(t, !ok, "%x is taken for a request", p2)
+			if string(arrived) != string(p2) {
+				t.Errorf("%x was sent for %x", arrived, p2)
+			}
+			if _, ok := p.tap.OldestUnanswered(); ok {
+				t.Errorf("%x is taken for a request", p2)
+			}
 		}
 	})
 }
@@ -159,8 +187,9 @@ func TestAReadOfAnotherFormIsLeftAsItIs(t *testing.T) {
 			{0, 0},
 		} {
 			body := append(bytes.Clone(head), rest...)
-			sent := p.send(body)
-			check.That(t, bytes.Equal(sent, body), "%x was sent for %x", sent, body)
+			if sent := p.send(body); !bytes.Equal(sent, body) {
+				t.Errorf("%x was sent for %x", sent, body)
+			}
 		}
 	})
 }
@@ -188,16 +217,20 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 		p.respond(first, 0)
 		want("the second ping", 2*time.Second)
 		p.respond(-2, 0)
-		_, ok := p.tap.OldestUnanswered()
-		check.That(t, !ok, "everything is answered, and something is not")
+		if _, ok := p.tap.OldestUnanswered(); ok {
+			t.Error("everything is answered, and something is not")
+		}
 		p.respond(-2, 0) // one more than was asked for
 		client, server := net.Pipe()
 		defer client.Close()
 		defer server.Close()
 		none := newTap()
-		_, ok = none.OldestUnanswered()
-		check.That(t, !ok, "something waits without a connection")
-		check.Is(t, none.Refusal(), nil, "without a connection")
+		if _, ok := none.OldestUnanswered(); ok {
+			t.Error("something waits without a connection")
+		}
+		if refusal := none.Refusal(); refusal != nil {
+			t.Errorf("without a connection: %v", refusal)
+		}
 		none.CloseConn(errors.New("closed by a test"))
 	})
 }

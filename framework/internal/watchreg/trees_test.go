@@ -2,18 +2,19 @@ package watchreg_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 )
 
 var errLeft = errors.New("left by the test")
 
 func wantChanges(t *testing.T, trees *watchreg.Trees, w *watchreg.Tree, want ...watchreg.Change) {
 	t.Helper()
-	check.Slices(t, must.Get(trees.Take(w))(t), want, "Take")
+	if got, err := trees.Take(w); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
 }
 
 func TestTreesOutliveConnections(t *testing.T) {
@@ -22,11 +23,14 @@ func TestTreesOutliveConnections(t *testing.T) {
 	trees.Join(&first, "/a")
 	trees.Join(&second, "/a")
 	job, ok := trees.Next("one session")
-	must.That(t, ok && job.Path == "/a" && job.Set && !trees.Valid(&first),
-		"job %+v, %t; want to set a watch at /a", job, ok)
+	if !ok || job.Path != "/a" || !job.Set || trees.Valid(&first) {
+		t.Fatalf("job %+v, %t; want to set a watch at /a", job, ok)
+	}
 	trees.Sever("one session")
 	trees.Done(job) // of the lost connection
-	check.That(t, !trees.Valid(&first), "valid by a job of a lost connection")
+	if trees.Valid(&first) {
+		t.Error("valid by a job of a lost connection")
+	}
 	for range 2 { // the second connection may have missed changes
 		job, _ = trees.Next("another session")
 		trees.Done(job)
@@ -36,10 +40,13 @@ func TestTreesOutliveConnections(t *testing.T) {
 	wantChanges(t, &trees, &first, watchreg.Change{Path: "/a", Event: watchreg.Unseen})
 
 	trees.Leave(&first, errLeft)
-	check.Is(t, must.Err(trees.Take(&first)), errLeft, "got, want the reason of Leave")
+	if _, err := trees.Take(&first); !errors.Is(err, errLeft) {
+		t.Errorf("got %v, want the reason of Leave", err)
+	}
 	trees.Leave(&second, errLeft)
-	job, ok = trees.Next("another session")
-	check.That(t, !ok, "job %+v, want none: the server has forgotten the watch", job)
+	if job, ok := trees.Next("another session"); ok {
+		t.Errorf("job %+v, want none: the server has forgotten the watch", job)
+	}
 }
 
 func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
@@ -59,7 +66,9 @@ func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
 		{watchreg.Deleted, "/ab", ""},
 		{watchreg.ChildrenChanged, "/a", ""},
 	} {
-		check.Equal(t, trees.Fire(c.event, c.path), c.parent, "event %d of %s: parent", c.event, c.path)
+		if parent := trees.Fire(c.event, c.path); parent != c.parent {
+			t.Errorf("event %d of %s: parent %q, want %q", c.event, c.path, parent, c.parent)
+		}
 	}
 	wantChanges(t, &trees, &w,
 		watchreg.Change{Path: "/a/b", Event: watchreg.Created},

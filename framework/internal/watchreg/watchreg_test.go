@@ -2,13 +2,12 @@ package watchreg_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -57,7 +56,9 @@ func (s subscription) mustWait(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for a fault: no test waits
 	defer cancel()
-	must.OK(t, s.begun.Wait(ctx))
+	if err := s.begun.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
@@ -96,7 +97,9 @@ func (r *read) Wait(ctx context.Context) (*proto.Node, error) {
 
 func (s *server) wantReads(t *testing.T, n int) {
 	t.Helper()
-	must.Equal(t, len(s.reads), n, "reads")
+	if len(s.reads) != n {
+		t.Fatalf("%d reads, want %d", len(s.reads), n)
+	}
 }
 
 // watched returns a Subscription whose watch the server has.
@@ -111,9 +114,12 @@ func (s *server) watched(t *testing.T) subscription {
 func TestSubscriptionsOfOneKeyShareTheWatch(t *testing.T) {
 	s := newServer()
 	first, second := s.watched(t), s.watched(t)
-	check.Equal(t, s.Armed(), 1, "watches at the server")
-	n := s.armed[dataKey()]
-	check.That(t, n == 0, "the key is armed %d times after the reads", n)
+	if n := s.Armed(); n != 1 {
+		t.Errorf("%d watches at the server, want 1", n)
+	}
+	if n := s.armed[dataKey()]; n != 0 {
+		t.Errorf("the key is armed %d times after the reads", n)
+	}
 	closed := s.watched(t)
 	closed.Close()
 	s.Fire(watchreg.Changed, "/a")
@@ -172,13 +178,17 @@ func TestSharedReads(t *testing.T) {
 		second.mustWait(t)
 		s.begin(true).mustWait(t) // the result is known
 		s.wantReads(t, 1)
-		check.Equal(t, first.Found(), second.Found(), "the Subscriptions have two copies of what was read")
+		if first.Found() != second.Found() {
+			t.Error("the Subscriptions have two copies of what was read")
+		}
 	})
 	t.Run("are_repeated_if_they_found_no_znode", func(t *testing.T) {
 		s := newServer()
 		first, second := s.begin(true), s.begin(true)
 		s.reads[0].failed(zkerr.ErrNoNode)
-		check.Is(t, first.begun.Wait(t.Context()), zkerr.ErrNoNode, "Wait")
+		if err := first.begun.Wait(t.Context()); !errors.Is(err, zkerr.ErrNoNode) {
+			t.Errorf("got %v, want ErrNoNode", err)
+		}
 		s.next = func(r *read) { r.found(2) }
 		second.mustWait(t)
 		if second.Found().Stat.Mzxid != 2 {
@@ -192,7 +202,9 @@ func TestSharedReads(t *testing.T) {
 		s.begin(true)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		check.Is(t, first.begun.Wait(ctx), context.Canceled, "got, want context.Canceled")
+		if err := first.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
 		s.begin(true)
 		s.wantReads(t, 2)
 	})
@@ -226,8 +238,12 @@ func TestContextEndsABeginning(t *testing.T) {
 	sub := s.begin(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	check.Is(t, sub.begun.Wait(ctx), context.Canceled, "got, want context.Canceled")
-	check.That(t, s.armed[dataKey()] == 0 && s.Armed() == 0, "the key is still armed")
+	if err := sub.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if s.armed[dataKey()] != 0 || s.Armed() != 0 {
+		t.Error("the key is still armed")
+	}
 	s.begin(true)
 	s.wantReads(t, 2) // the first is no longer shared
 	sub.want(t, 0, false)

@@ -2,11 +2,11 @@ package zkerr_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -22,7 +22,9 @@ func TestOfCode(t *testing.T) {
 		proto.CodeAuthRequired:   zkerr.ErrAuthFailed,
 		-117:                     zkerr.ErrServer,
 	} {
-		check.Is(t, zkerr.OfCode(code), want, "code %d is", code)
+		if got := zkerr.OfCode(code); !errors.Is(got, want) {
+			t.Errorf("code %d is %v, want %v", code, got, want)
+		}
 	}
 }
 
@@ -39,6 +41,8 @@ func TestStatusCode(t *testing.T) {
 		"code_of_no_ZooKeeper": {zkerr.Unnamed("7"), "_OTHER"},
 		"no_answer":            {zkerr.ErrNotConnected, ""},
 	} {
-		check.Equal(t, zkerr.StatusCode(tt.err), tt.want, "%s", name)
+		if got := zkerr.StatusCode(tt.err); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

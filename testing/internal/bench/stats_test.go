@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	bench "github.com/docent-go/docent/testing/internal/bench"
 )
 
@@ -36,12 +35,15 @@ func TestFiguresAreMediansOfRoundsAndRatiosAreOfThem(t *testing.T) {
 		bench.Wire: turns(100, 9000, 100), bench.Docent: turns(125, 130, 8000), bench.Curator: turns(200, 150, 260),
 	}, nil)
 	f := got.Of(bench.Docent)
-	check.That(t, !(f.P50 != 130) && !(f.OfFloor != 1.3) && !(f.OfDocent != 1) && f.Samples == 12 && !(f.P99 < 8000),
-		"docent: %+v", f)
-	check.That(t, !(f.Rate != 1e9/130.0) && !(f.Allocs != 2) && !(f.Requests != 3) && !(f.KiBEach != 8) && !(f.PeakMiB != 2),
-		"docent: %+v", f)
-	c := got.Of(bench.Curator)
-	check.That(t, !(c.OfFloor != 2) && !(c.OfDocent != 200/130.0), "Curator: %+v", c)
+	if f.P50 != 130 || f.OfFloor != 1.3 || f.OfDocent != 1 || f.Samples != 12 || f.P99 < 8000 {
+		t.Errorf("docent: %+v", f)
+	}
+	if f.Rate != 1e9/130.0 || f.Allocs != 2 || f.Requests != 3 || f.KiBEach != 8 || f.PeakMiB != 2 {
+		t.Errorf("docent: %+v", f)
+	}
+	if c := got.Of(bench.Curator); c.OfFloor != 2 || c.OfDocent != 200/130.0 {
+		t.Errorf("Curator: %+v", c)
+	}
 	want := map[string]string{
 		"p50 ≤ 1.20 × wire": "missed", "≥ 1.00 × Curator's throughput": "met",
 		"≥ 1.00 × go-zookeeper's throughput": "not judged", "≥ 1.00 × kazoo's throughput": "not judged",
@@ -51,10 +53,14 @@ func TestFiguresAreMediansOfRoundsAndRatiosAreOfThem(t *testing.T) {
 		if !b.Judged {
 			verdict = "not judged"
 		}
-		check.Equal(t, want[b.Bar], verdict, "%s: %s (%v), want", b.Bar, verdict, b.Measured)
+		if want[b.Bar] != verdict {
+			t.Errorf("%s: %s (%v), want %s", b.Bar, verdict, b.Measured, want[b.Bar])
+		}
 		delete(want, b.Bar)
 	}
-	check.Equal(t, len(want), 0, "no verdict on %v", want)
+	if len(want) != 0 {
+		t.Errorf("no verdict on %v", want)
+	}
 }
 
 func TestBarsAreMissedByWhatIsTooSlowOrTooLarge(t *testing.T) {
@@ -66,9 +72,13 @@ func TestBarsAreMissedByWhatIsTooSlowOrTooLarge(t *testing.T) {
 		"memory-waiters":    {bench.Docent: {{Ops: 1, Elapsed: 1, Samples: []int64{1}, Grown: 17 << 10, Peak: 1}}},
 	} {
 		got := bench.Summarize(scenarioNamed(t, name), bench.NewSetting("standalone"), slow, nil)
-		check.That(t, len(got.Bars) != 0, "%s has no bars", name)
+		if len(got.Bars) == 0 {
+			t.Errorf("%s has no bars", name)
+		}
 		for _, b := range got.Bars {
-			check.That(t, b.Judged && !b.Met, "%s: %+v, want it missed", name, b)
+			if !b.Judged || b.Met {
+				t.Errorf("%s: %+v, want it missed", name, b)
+			}
 		}
 	}
 }
@@ -92,7 +102,9 @@ func TestBarsAreJudgedWhereTheyBelong(t *testing.T) {
 				judged = append(judged, b.Bar+" "+map[bool]string{true: "true", false: "false"}[b.Met])
 			}
 		}
-		check.Equal(t, strings.Join(judged, ", "), c.want, "%v", c.in)
+		if got := strings.Join(judged, ", "); got != c.want {
+			t.Errorf("%v: %q, want %q", c.in, got, c.want)
+		}
 	}
 }
 
@@ -107,5 +119,7 @@ func TestAFailureIsInTheTableAndMakesTheRunFail(t *testing.T) {
 	if text := r.Markdown(); !strings.Contains(text, "| Curator | **FAILED**: out of memory |") {
 		t.Errorf("the table hides a failure:\n%s", text)
 	}
-	check.Says(t, r.Failures(), "here: uncontended: Curator: out of", "the failures are")
+	if err := r.Failures(); err == nil || !strings.Contains(err.Error(), "here: uncontended: Curator: out of") {
+		t.Errorf("the failures are %v", err)
+	}
 }

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -47,8 +45,9 @@ func TestChaos(t *testing.T) {
 	fmt.Printf("chaos: %v of faults, CHAOS_SEED=%d\n", length, seed)
 	r := newRun(t, seed)
 	fmt.Printf("chaos: members reach each other %s\n", r.network)
-	must.That(t, await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }),
-		"not every kind of lock was granted at the start")
+	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
+		t.Fatal("not every kind of lock was granted at the start")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var schedules sync.WaitGroup
@@ -73,8 +72,9 @@ func TestChaos(t *testing.T) {
 		t.Error("vacuous: " + f)
 	}
 	r.saveRecords(t)
-	leftovers := r.leftovers(t)
-	check.That(t, len(leftovers) <= 0, "no orphan: znodes of locks without a holder: %q", leftovers)
+	if leftovers := r.leftovers(t); len(leftovers) > 0 {
+		t.Errorf("no orphan: znodes of locks without a holder: %q", leftovers)
+	}
 }
 
 // last returns when the run has lasted long enough, and how long that was. On a machine

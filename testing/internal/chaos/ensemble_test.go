@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -19,7 +18,9 @@ func connect(t testing.TB, addr string) *framework.Client {
 	t.Helper()
 	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() {
-		check.Is(t, c.Close(), nil, "close")
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	return c

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -57,8 +56,9 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	} {
 		s := full()
 		c.change(&s)
-		got := s.vacuity()
-		check.That(t, len(got) == c.want, "without %s: %q; want %d complaints", c.lacks, got, c.want)
+		if got := s.vacuity(); len(got) != c.want {
+			t.Errorf("without %s: %q; want %d complaints", c.lacks, got, c.want)
+		}
 	}
 }
 
@@ -71,8 +71,9 @@ func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
 	w.did("looked")
 	w.found("truth", "%s is wrong", "/a")
 	counts, found := b.reports()
-	check.That(t, counts["looked"] == 2 && slices.Equal(found, []string{"w1.1: truth: /a is wrong"}),
-		"the board has %v and %q", counts, found)
+	if counts["looked"] != 2 || !slices.Equal(found, []string{"w1.1: truth: /a is wrong"}) {
+		t.Errorf("the board has %v and %q", counts, found)
+	}
 	if len(b.all()) != 0 {
 		t.Errorf("the history has %v", b.all())
 	}
@@ -110,8 +111,11 @@ func TestTheStoreHeedsFences(t *testing.T) {
 		{"/b", 5, 1, history.Accepted},
 	} {
 		version, outcome := conn.write(c.lock, c.fence)
-		check.That(t, version == c.version && outcome == c.want,
-			"%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
+		if version != c.version || outcome != c.want {
+			t.Errorf("%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
+		}
 	}
-	check.Equal(t, s.fence("/a"), 7, "fence")
+	if got := s.fence("/a"); got != 7 {
+		t.Errorf("fence %d, want 7", got)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -73,13 +72,16 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				h := contend(t, w, c.take)
 				verdicts := must.Get(h.Check(checkLimit))(t)
-				check.That(t, len(verdicts) == 1 && verdicts[0].OK() == c.wantOK,
-					"%v; want OK %v", verdicts, c.wantOK)
+				if len(verdicts) != 1 || verdicts[0].OK() != c.wantOK {
+					t.Errorf("%v; want OK %v", verdicts, c.wantOK)
+				}
 				s := h.LossReport()
-				check.That(t, (len(s.Faults) > 0) == c.wantLate,
-					"loss before succession: faults %q; want some: %v", s.Faults, c.wantLate)
-				check.That(t, !c.wantOK || s.Losses != 0 && s.Succeeded != 0 && s.MinGap > 0,
-					"succession %+v; want losses, and successors later", s)
+				if got := len(s.Faults) > 0; got != c.wantLate {
+					t.Errorf("loss before succession: faults %q; want some: %v", s.Faults, c.wantLate)
+				}
+				if c.wantOK && (s.Losses == 0 || s.Succeeded == 0 || s.MinGap <= 0) {
+					t.Errorf("succession %+v; want losses, and successors later", s)
+				}
 			}, zkenv.Only("virtual time", zkenv.Embedded))
 		})
 	}

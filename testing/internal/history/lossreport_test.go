@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -29,8 +28,9 @@ func TestSuccession(t *testing.T) {
 		t.Errorf("a loss that is late: %+v; want a fault", s)
 	}
 	h = holder(20, 33).assemble(t)
-	s := h.LossReport()
-	check.That(t, len(s.Faults) == 1 && s.MinGap == -2, "a loss that is notified late: %+v; want a fault", s)
+	if s := h.LossReport(); len(s.Faults) != 1 || s.MinGap != -2 {
+		t.Errorf("a loss that is notified late: %+v; want a fault", s)
+	}
 	h.Stop("x", 21, 32)
 	if s := h.LossReport(); s.Stopped != 1 || s.Losses != 0 || s.Succeeded != 0 {
 		t.Errorf("a loss in a stopped process: %+v; want it told apart", s)
@@ -48,7 +48,9 @@ func TestSuccession(t *testing.T) {
 	}
 	h = holder(20, 25).assemble(t)
 	h.Stop("x", 2, 8)
-	check.Equal(t, h.LossReport().Stopped, 1, "a grant across a stop; want its loss told apart")
+	if s := h.LossReport(); s.Stopped != 1 {
+		t.Errorf("a grant across a stop: %+v; want its loss told apart", s)
+	}
 	h = holder(32, 33).assemble(t)
 	h.Revoke("x", 1, 30)
 	if s := h.LossReport(); s.Revoked != 1 || len(s.Faults) > 0 {
@@ -61,7 +63,9 @@ func TestSuccession(t *testing.T) {
 		t.Errorf("two losses: %+v; want the second's gap of 9ns, then the first's of 25ns", s)
 	}
 	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
-	check.Equal(t, readers.LossReport().MinGap, 6, "a reader beside a reader; want the writer for its successor")
+	if s := readers.LossReport(); s.MinGap != 6 {
+		t.Errorf("a reader beside a reader: %+v; want the writer for its successor", s)
+	}
 }
 
 func TestRegisters(t *testing.T) {
@@ -95,8 +99,9 @@ func TestRegisters(t *testing.T) {
 			write("1", history.Unknown, 0, 5, 50, 51), seen("2", 3, 5)),
 		"a holder's write that is refused": with(write("1", history.Refused, 0, 5, 11, 12), standing("1", 13)),
 	} {
-		r := h.Registers()
-		check.That(t, len(r.Faults) == 1, "%s: %+v; want one fault", name, r)
+		if r := h.Registers(); len(r.Faults) != 1 {
+			t.Errorf("%s: %+v; want one fault", name, r)
+		}
 	}
 }
 
@@ -126,10 +131,13 @@ func TestALossIsRecordedWhenLostIsClosed(t *testing.T) {
 				lease.err = lock.ErrLost
 				closing := time.AfterFunc(tc.closes, func() { close(lease.lost) })
 				defer closing.Stop()
-				check.That(t, h.Check() != nil, "the lease is held, want it lost")
+				if h.Check() == nil {
+					t.Error("the lease is held, want it lost")
+				}
 				got := <-records
-				check.That(t, got.Kind == history.Lost && got.Return >= int64(tc.atLeast),
-					"%s at %v, want lost at %v at the earliest", got.Kind, time.Duration(got.Return), tc.atLeast)
+				if got.Kind != history.Lost || got.Return < int64(tc.atLeast) {
+					t.Errorf("%s at %v, want lost at %v at the earliest", got.Kind, time.Duration(got.Return), tc.atLeast)
+				}
 			})
 		})
 	}
@@ -151,7 +159,9 @@ func TestAReleaseOfALostLeaseIsNoRelease(t *testing.T) {
 			if known {
 				close(lease.lost)
 			}
-			check.That(t, h.Release(t.Context()) != nil, "the release reports no loss")
+			if h.Release(t.Context()) == nil {
+				t.Error("the release reports no loss")
+			}
 			if got := <-records; got.Kind != history.Lost || (got.Call == 0) != known {
 				t.Errorf("%s, told by a release called at %d; want a loss that a release reports: %v", got.Kind, got.Call, !known)
 			}

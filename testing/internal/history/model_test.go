@@ -8,7 +8,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -146,8 +145,9 @@ func TestModels(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			verdicts := must.Get(c.story.assemble(t).Check(checkLimit))(t)
-			check.That(t, len(verdicts) == 1 && verdicts[0].Result == c.want,
-				"verdicts %v; want one, %v", verdicts, c.want)
+			if len(verdicts) != 1 || verdicts[0].Result != c.want {
+				t.Errorf("verdicts %v; want one, %v", verdicts, c.want)
+			}
 		})
 	}
 }
@@ -167,8 +167,9 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 		h := s.assemble(t)
 		h.Revoke("x", c.session, c.at)
 		verdicts := must.Get(h.Check(checkLimit))(t)
-		got := verdicts[0].OK()
-		check.That(t, got == c.want, "session %d closed at %d: %v, want %v", c.session, c.at, got, c.want)
+		if got := verdicts[0].OK(); got != c.want {
+			t.Errorf("session %d closed at %d: %v, want %v", c.session, c.at, got, c.want)
+		}
 	}
 }
 
@@ -187,8 +188,9 @@ func TestARevokedHolderMayReenter(t *testing.T) {
 			h.Revoke("x", 1, 30)
 		}
 		verdicts := must.Get(h.Check(checkLimit))(t)
-		got := verdicts[0].OK()
-		check.That(t, got == want, "session closed %v: %v", want, got)
+		if got := verdicts[0].OK(); got != want {
+			t.Errorf("session closed %v: %v", want, got)
+		}
 	}
 }
 
@@ -200,8 +202,9 @@ func TestABadHistoryIsSavedWithItsPicture(t *testing.T) {
 	html := must.Get(os.ReadFile(picture))(t)
 	text := must.Get(os.ReadFile(strings.TrimSuffix(picture, ".html") + ".json"))(t)
 	for _, file := range []string{string(html), string(text)} {
-		check.That(t, strings.Contains(file, "/a fence 6"),
-			"does not show the second holder's fence:\n%.2000s", file)
+		if !strings.Contains(file, "/a fence 6") {
+			t.Errorf("does not show the second holder's fence:\n%.2000s", file)
+		}
 	}
 }
 
@@ -212,10 +215,12 @@ func TestAssembleRefusesWhatCannotBe(t *testing.T) {
 		"two ends":               append(grant("1", "x", 5, 0, 1), append(release("1", 2, 3), lost(2, 3)...)...),
 		"an unknown kind":        append(grant("1", "x", 5, 0, 1), history.Record{Kind: "dreamt", Lease: "1"}),
 	} {
-		_, err := history.Assemble(records)
-		check.That(t, err != nil, "%s: no error", name)
+		if _, err := history.Assemble(records); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 	unknown := tell(history.Model{Name: "sieve"}, grant("1", "x", 5, 0, 1)).assemble(t)
-	_, err := unknown.Check(checkLimit)
-	check.That(t, err != nil, "an unknown model: no error")
+	if _, err := unknown.Check(checkLimit); err == nil {
+		t.Error("an unknown model: no error")
+	}
 }

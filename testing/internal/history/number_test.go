@@ -6,7 +6,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
@@ -46,7 +45,9 @@ func TestCheckNumber(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check.Equal(t, history.CheckNumber(tc.calls, time.Minute), tc.want, "CheckNumber")
+			if got := history.CheckNumber(tc.calls, time.Minute); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
 		})
 	}
 }

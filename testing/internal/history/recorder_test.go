@@ -2,10 +2,10 @@ package history_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -54,8 +54,12 @@ func TestAGrantTellsItsSession(t *testing.T) {
 				session = c.next
 				return c.lease, nil
 			}))(t)
-			check.Equal(t, records[0].Session, c.want, "session")
-			check.Is(t, h.Release(t.Context()), c.lease.err, "Release")
+			if got := records[0].Session; got != c.want {
+				t.Errorf("session %d, want %d", got, c.want)
+			}
+			if err := h.Release(t.Context()); !errors.Is(err, c.lease.err) {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -75,5 +79,7 @@ func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
 	h := s.assemble(t)
 	h.Revoke("x", 1, 2)
 	verdicts := must.Get(h.Check(checkLimit))(t)
-	check.That(t, len(verdicts) == 1 && verdicts[0].OK(), "%v; want the history accepted", verdicts)
+	if len(verdicts) != 1 || !verdicts[0].OK() {
+		t.Errorf("%v; want the history accepted", verdicts)
+	}
 }

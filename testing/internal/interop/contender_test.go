@@ -13,7 +13,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -71,7 +70,9 @@ func (a *actor) do(words ...string) *call { return a.driver.call(a.name, words..
 func (a *actor) must(t testing.TB, words ...string) []string {
 	t.Helper()
 	results, ok := must.Get2(a.do(words...).wait())(t)
-	must.That(t, ok, "%s of %s: refused", words, a.library)
+	if !ok {
+		t.Fatalf("%s of %s: refused", words, a.library)
+	}
 	return results
 }
 
@@ -182,7 +183,9 @@ func (n *native) participants(t testing.TB) []lock.Participant {
 		Participants(ctx context.Context) ([]lock.Participant, error)
 	}
 	l, ok := n.locker.(lister)
-	must.That(t, ok, "a %T lists no participants", n.locker)
+	if !ok {
+		t.Fatalf("a %T lists no participants", n.locker)
+	}
 	participants := must.Get(l.Participants(t.Context()))(t)
 	return participants
 }
@@ -209,7 +212,9 @@ func newClient(t testing.TB, opts ...framework.Option) *framework.Client {
 	}, opts...)
 	c := must.Get(framework.NewClient(zktest.Shared(t).Addr(), opts...))(t)
 	t.Cleanup(func() {
-		check.Is(t, c.Close(), nil, "close")
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
@@ -219,7 +224,9 @@ func newClient(t testing.TB, opts ...framework.Option) *framework.Client {
 func mustLock(t testing.TB, c contender) {
 	t.Helper()
 	held, err := c.lock(noLimit)
-	must.That(t, err == nil && held, "lock: %v, %v; want it held", held, err)
+	if err != nil || !held {
+		t.Fatalf("lock: %v, %v; want it held", held, err)
+	}
 }
 
 func mustUnlock(t testing.TB, c contender) {
@@ -231,6 +238,7 @@ func mustUnlock(t testing.TB, c contender) {
 func mustBeRefused(t testing.TB, c contender, limit time.Duration) {
 	t.Helper()
 	held, err := c.lock(limit)
-	check.That(t, err == nil && !held,
-		"a lock that is held was granted within %v: %v, %v; want it refused", limit, held, err)
+	if err != nil || held {
+		t.Errorf("a lock that is held was granted within %v: %v, %v; want it refused", limit, held, err)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/counter"
 )
@@ -18,7 +16,9 @@ func TestCuratorAtomicLong(t *testing.T) {
 	const rounds = 10
 	path := pathOf(t)
 	n, err := counter.New(newClient(t), path)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	java := newActor(t, curator)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -27,12 +27,17 @@ func TestCuratorAtomicLong(t *testing.T) {
 		}
 	})
 	for range rounds {
-		must.Get(n.Add(t.Context(), 100))(t)
+		if _, err := n.Add(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
 	}
 	wg.Wait()
-	got := java.must(t, "add", path, "0")
-	check.That(t, got[0] == strconv.Itoa(101*rounds), "Curator counts to %s, want %d", got[0], 101*rounds)
-	check.Equal(t, must.Get(n.Add(t.Context(), 0))(t), 101*rounds, "docent counts to")
+	if got := java.must(t, "add", path, "0"); got[0] != strconv.Itoa(101*rounds) {
+		t.Errorf("Curator counts to %s, want %d", got[0], 101*rounds)
+	}
+	if v, err := n.Add(t.Context(), 0); err != nil || v != 101*rounds {
+		t.Errorf("docent counts to %d, %v; want %d", v, err, 101*rounds)
+	}
 }
 
 // TestCuratorSharedValue: docent shows what Java sets, and Java reads what docent sets.
@@ -40,18 +45,25 @@ func TestCuratorSharedValue(t *testing.T) {
 	t.Parallel()
 	path, java := pathOf(t), newActor(t, curator)
 	v, err := counter.NewValue(newClient(t), path, counter.Bytes())
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	word := func(text string) string { return "=" + base64.StdEncoding.EncodeToString([]byte(text)) }
 	java.must(t, "share", path, word("theirs"))
 	for data, err := range v.All(t.Context()) {
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if string(data) == "theirs" { // the seed may come before
 			break
 		}
 	}
-	must.OK(t, v.Set(t.Context(), []byte("ours")))
-	got := java.must(t, "data", path)
-	check.That(t, got[0] == word("ours"), "Curator reads %s, want docent's value", got[0])
+	if err := v.Set(t.Context(), []byte("ours")); err != nil {
+		t.Fatal(err)
+	}
+	if got := java.must(t, "data", path); got[0] != word("ours") {
+		t.Errorf("Curator reads %s, want docent's value", got[0])
+	}
 }
 
 // TestKazooCounts: docent and kazoo count in one znode, in Curator's format.
@@ -59,11 +71,16 @@ func TestKazooCounts(t *testing.T) {
 	t.Parallel()
 	path, python := pathOf(t), newActor(t, kazoo)
 	n, err := counter.New(newClient(t), path, counter.WithInt32())
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want := int64(5); want < 20; want += 10 {
-		check.Equal(t, must.Get(n.Add(t.Context(), 5))(t), want, "docent counts to")
-		got := python.must(t, "count", path, "5")
-		check.That(t, got[0] == strconv.FormatInt(want+5, 10), "kazoo counts to %s, want %d", got[0], want+5)
+		if v, err := n.Add(t.Context(), 5); err != nil || v != want {
+			t.Errorf("docent counts to %d, %v; want %d", v, err, want)
+		}
+		if got := python.must(t, "count", path, "5"); got[0] != strconv.FormatInt(want+5, 10) {
+			t.Errorf("kazoo counts to %s, want %d", got[0], want+5)
+		}
 	}
 }
 
@@ -72,11 +89,15 @@ func TestBarriersOfThreeLibraries(t *testing.T) {
 	t.Parallel()
 	java, python, path := newActor(t, curator), newActor(t, kazoo), pathOf(t)
 	b, err := barrier.New(newClient(t), path)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	set := map[string]func(){
 		"Curator": func() { java.must(t, "bar", path) }, "kazoo": func() { python.must(t, "bar", path) },
 		"docent": func() {
-			must.OK(t, b.Set(t.Context()))
+			if err := b.Set(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		},
 	}
 	for name, bar := range set {
@@ -84,17 +105,23 @@ func TestBarriersOfThreeLibraries(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- b.Wait(t.Context()) }()
 		for _, a := range []*actor{java, python} {
-			check.Equal(t, must.Second(a.do("pass", path, "100").wait())(t), false,
-				"%s passes the barrier of %s", a.library, name)
+			if _, passed, err := a.do("pass", path, "100").wait(); err != nil || passed {
+				t.Errorf("%s passes the barrier of %s: %v", a.library, name, err)
+			}
 		}
 		if len(done) > 0 {
 			t.Errorf("docent passes the barrier of %s: %v", name, <-done)
 		}
-		must.OK(t, b.Remove(t.Context()))
-		check.OK(t, <-done)
+		if err := b.Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 		for _, a := range []*actor{java, python} {
-			check.Equal(t, must.Second(a.do("pass", path, "30000").wait())(t), true,
-				"%s does not pass after the barrier of %s", a.library, name)
+			if _, passed, err := a.do("pass", path, "30000").wait(); err != nil || !passed {
+				t.Errorf("%s does not pass after the barrier of %s: %v", a.library, name, err)
+			}
 		}
 	}
 }
@@ -106,19 +133,31 @@ func TestDoubleBarrierOfThreeLibraries(t *testing.T) {
 	java, python, path := newActor(t, curator), newActor(t, kazoo), pathOf(t)
 	c := newClient(t)
 	d, err := barrier.NewDouble(c, path, 3)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		theirs := []*call{java.do("enter", path, "3", "30000"), python.do("enter", path, "3", "30000")}
 		l, err := d.Enter(t.Context())
-		must.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range theirs {
-			must.Equal(t, must.Second(c.wait())(t), true, "enter")
+			if _, ok, err := c.wait(); err != nil || !ok {
+				t.Fatalf("enter: %v, %v", ok, err)
+			}
 		}
 		theirs = []*call{java.do("leave", path, "3", "30000"), python.do("leave", path, "3", "30000")}
-		must.OK(t, d.Leave(t.Context(), l))
-		for _, c := range theirs {
-			must.Equal(t, must.Second(c.wait())(t), true, "leave")
+		if err := d.Leave(t.Context(), l); err != nil {
+			t.Fatal(err)
 		}
-		check.AtMost(t, len(ephemerals(t, c, path)), 0, "members are left after all have left")
+		for _, c := range theirs {
+			if _, ok, err := c.wait(); err != nil || !ok {
+				t.Fatalf("leave: %v, %v", ok, err)
+			}
+		}
+		if n := len(ephemerals(t, c, path)); n > 0 {
+			t.Errorf("%d members are left after all have left", n)
+		}
 	}
 }

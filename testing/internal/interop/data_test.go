@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -32,13 +31,17 @@ func TestCuratorParticipants(t *testing.T) {
 			var sessions []int64
 			for i, p := range participants {
 				paths, sessions = append(paths, p.Path), append(sessions, p.Session)
-				holds := i == 0 || k.shared
-				check.That(t, p.Holder == holds, "participant %d: holder %v, want %v", i, p.Holder, holds)
+				if holds := i == 0 || k.shared; p.Holder != holds {
+					t.Errorf("participant %d: holder %v, want %v", i, p.Holder, holds)
+				}
 			}
 			want := []int64{ours.sessionID(), theirs.session, plain.sessionID(), last.session}
-			must.That(t, slices.Equal(sessions, want), "docent sees the sessions %x, want %x", sessions, want)
-			seen := observer.must(t, "participants", k.foreign, path)
-			check.That(t, slices.Equal(seen, paths), "Curator sees\n%q, docent\n%q", seen, paths)
+			if !slices.Equal(sessions, want) {
+				t.Fatalf("docent sees the sessions %x, want %x", sessions, want)
+			}
+			if seen := observer.must(t, "participants", k.foreign, path); !slices.Equal(seen, paths) {
+				t.Errorf("Curator sees\n%q, docent\n%q", seen, paths)
+			}
 			checkData(t, participants[0], participants[1], participants[2])
 			for i, granted := range queue {
 				mustUnlock(t, contenders[i])
@@ -54,14 +57,19 @@ var protectedName = regexp.MustCompile(`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 // checkData looks at what the znodes of docent's contenders and of Curator's hold.
 func checkData(t testing.TB, ours, theirs, plain lock.Participant) {
 	t.Helper()
-	check.That(t, ours.Metadata != nil && string(ours.Data) == "ours",
-		"docent's participant: metadata %v, data %q; want metadata, and the data of WithData", ours.Metadata, ours.Data)
-	check.That(t, theirs.Metadata == nil && net.ParseIP(string(theirs.Data)) != nil,
-		"Curator's participant: metadata %v, data %q; want none, and an IP address", theirs.Metadata, theirs.Data)
-	check.That(t, plain.Metadata == nil && string(plain.Data) == string(theirs.Data),
-		"docent's without metadata: %v, data %q; want none, and Curator's %q byte for byte", plain.Metadata, plain.Data, theirs.Data)
+	if ours.Metadata == nil || string(ours.Data) != "ours" {
+		t.Errorf("docent's participant: metadata %v, data %q; want metadata, and the data of WithData", ours.Metadata, ours.Data)
+	}
+	if theirs.Metadata != nil || net.ParseIP(string(theirs.Data)) == nil {
+		t.Errorf("Curator's participant: metadata %v, data %q; want none, and an IP address", theirs.Metadata, theirs.Data)
+	}
+	if plain.Metadata != nil || string(plain.Data) != string(theirs.Data) {
+		t.Errorf("docent's without metadata: %v, data %q; want none, and Curator's %q byte for byte", plain.Metadata, plain.Data, theirs.Data)
+	}
 	for _, p := range []lock.Participant{ours, theirs, plain} {
-		check.That(t, protectedName.MatchString(p.Path), "znode %s, want Curator's form of a name", p.Path)
+		if !protectedName.MatchString(p.Path) {
+			t.Errorf("znode %s, want Curator's form of a name", p.Path)
+		}
 	}
 }
 
@@ -74,12 +82,14 @@ func TestCuratorGzip(t *testing.T) {
 	a := newActor(t, curator)
 	for _, text := range []string{text, "", strings.Repeat("long ", 10000)} {
 		ours := must.Get(c.Create(t.Context(), path+"/ours-", []byte(text), framework.WithParents(), framework.Sequential()))(t)
-		got := a.must(t, "data-gzip", ours)
-		check.That(t, decoded(t, got[0]) == text, "Curator reads %q, want what docent wrote", got)
+		if got := a.must(t, "data-gzip", ours); decoded(t, got[0]) != text {
+			t.Errorf("Curator reads %q, want what docent wrote", got)
+		}
 		theirs := strings.Replace(ours, "ours", "theirs", 1)
 		a.must(t, "create-gzip", theirs, encoded(text))
-		check.Equal(t, string(must.First(c.Get(t.Context(), theirs))(t)), text,
-			"docent reads, want what Curator wrote")
+		if got, _, err := c.Get(t.Context(), theirs); err != nil || string(got) != text {
+			t.Errorf("docent reads %q (%v), want what Curator wrote", got, err)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -50,8 +49,9 @@ func TestKilledHolder(t *testing.T) {
 				// The server last received something from the holder a third of its session
 				// before, at the most.
 				took := mustGet(t, granted[i], k.name).at.Sub(killed)
-				check.That(t, took >= shortSession/3 && took <= generous/2,
-					"%s: granted %v after the holder was killed, with a session of %v", k.name, took, shortSession)
+				if took < shortSession/3 || took > generous/2 {
+					t.Errorf("%s: granted %v after the holder was killed, with a session of %v", k.name, took, shortSession)
+				}
 				if fence := waiting[i].entry().fence; fence <= fences[i] {
 					t.Errorf("%s: fence %d after the dead holder's %d, want a greater one", k.name, fence, fences[i])
 				}
@@ -95,7 +95,9 @@ func TestStoppedHolder(t *testing.T) {
 	for _, s := range scenes {
 		_ = s.stopped.unlock() // whether Curator calls that an error is its affair
 		mustWait(t, s.granted[1], "the third, beside docent's "+s.kind.name)
-		check.Is(t, s.ours.lease.Err(), nil, "%s: lease, want it to stand", s.kind.name)
+		if err := s.ours.lease.Err(); err != nil {
+			t.Errorf("%s: lease %v, want it to stand", s.kind.name, err)
+		}
 		mustUnlock(t, s.ours)
 		mustGet(t, s.granted[1], "the third's "+s.kind.name)
 	}
@@ -119,11 +121,17 @@ func TestNoDriverOutlivesItsTest(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoDriverOutlivesItsTest$")
 	cmd.Env = append(os.Environ(), deadManRole+"=1")
 	out, err := cmd.Output()
-	must.That(t, err != nil, "the child ended well, want it dead")
+	if err == nil {
+		t.Fatal("the child ended well, want it dead")
+	}
 	_, after, ok := strings.Cut(string(out), "driver ")
-	must.That(t, ok, "the child says %q, want its driver's process id", out)
+	if !ok {
+		t.Fatalf("the child says %q, want its driver's process id", out)
+	}
 	pid, err := strconv.Atoi(strings.TrimSpace(after))
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	zktest.Eventually(t, generous, "the driver is gone", func() bool { return !alive(pid) })
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
@@ -36,7 +35,9 @@ func registry[T any](t testing.TB, c *framework.Client, base string, opts ...dis
 	t.Helper()
 	r := must.Get(discovery.New[T](c, base, opts...))(t)
 	t.Cleanup(func() {
-		check.Is(t, r.Close(context.WithoutCancel(t.Context())), nil, "close")
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	return r
 }
@@ -75,20 +76,28 @@ func TestCuratorReadsOurInstances(t *testing.T) {
 		fmt.Sprintf("i2|10.0.0.1|80|null|application-1/web/{zone=eu}|%d|PERMANENT|false|null", javasTime),
 	}
 	for _, command := range []string{"query", "cached"} {
-		check.Slices(t, queried(t, theirs, command, path+"/own", "place", "web"), want, "%s", command)
+		if got := queried(t, theirs, command, path+"/own", "place", "web"); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
 	}
-	check.Slices(t, theirs.must(t, "names", path+"/own", "place"), []string{"web"}, "names")
+	if got := theirs.must(t, "names", path+"/own", "place"); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("names %v", got)
+	}
 
 	maps := registry[map[string]string](t, c, path+"/map") // without a class, which a Map does without
 	mustRegister(t, maps, discovery.Instance[map[string]string]{ID: "i1", SSLPort: 443, Kind: discovery.Static, Payload: map[string]string{"zone": "eu"}})
 	want = []string{fmt.Sprintf("i1|10.0.0.1|null|443|{zone=eu}|%d|STATIC|true|null", javasTime)}
-	check.Slices(t, queried(t, theirs, "query", path+"/map", "map", "web"), want, "a map")
+	if got := queried(t, theirs, "query", path+"/map", "map", "web"); !slices.Equal(got, want) {
+		t.Errorf("a map: %q, want %q", got, want)
+	}
 	texts := registry[string](t, c, path+"/text")
 	mustRegister(t, texts, discovery.Instance[string]{ID: "i1", Port: 80, Payload: "eu<&>", URI: []discovery.URIPart{
 		{Value: "scheme", Variable: true}, {Value: "://"}, {Value: "address", Variable: true},
 	}})
 	want = []string{fmt.Sprintf("i1|10.0.0.1|80|null|eu<&>|%d|DYNAMIC|true|http://10.0.0.1", javasTime)}
-	check.Slices(t, queried(t, theirs, "query", path+"/text", "object", "web"), want, "a string")
+	if got := queried(t, theirs, "query", path+"/text", "object", "web"); !slices.Equal(got, want) {
+		t.Errorf("a string: %q, want %q", got, want)
+	}
 	reg := mustRegister(t, texts, discovery.Instance[string]{ID: "i2"})
 	zktest.Eventually(t, generous, "two in Java's cache", func() bool { return len(queried(t, theirs, "cached", path+"/text", "object", "web")) == 2 })
 	must.OK(t, reg.Close(t.Context()))
@@ -110,10 +119,14 @@ func TestWeReadCuratorsInstances(t *testing.T) {
 		base := fmt.Sprint(path, "/", n)
 		theirs.must(t, "register", base, java.view, "web", "i1", "80", java.kind, java.payload, java.enabled)
 		all, err := registry[json.RawMessage](t, c, base).Instances(t.Context(), "web")
-		must.That(t, err == nil && len(all) == 1, "%v: %v, %v", java, all, err)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v: %v, %v", java, all, err)
+		}
 		in := all[0]
-		check.That(t, in.ID == "i1" && in.Port == 80 && in.SSLPort == 0 && in.Kind.String() == java.kind && in.Registered.UnixMilli() == javasTime && in.Disabled == (java.enabled == "disabled"),
-			"%v: %+v", java, in)
+		if in.ID != "i1" || in.Port != 80 || in.SSLPort != 0 || in.Kind.String() != java.kind ||
+			in.Registered.UnixMilli() != javasTime || in.Disabled != (java.enabled == "disabled") {
+			t.Errorf("%v: %+v", java, in)
+		}
 		if java.payload == "place" {
 			places, err := registry[place](t, c, base).Instances(t.Context(), "web")
 			if want := (place{"application-1", "web", map[string]string{"zone": "eu"}}); err != nil || !reflect.DeepEqual(places[0].Payload, want) {
@@ -157,7 +170,9 @@ func TestCuratorInstancesComeAndGo(t *testing.T) {
 	mustRegister(t, r, discovery.Instance[string]{ID: "go", Port: 90})
 	has("go:90 java:80")
 	late := must.Get(r.Register(discovery.Instance[string]{Name: "web", ID: "java", Port: 91}))(t)
-	check.Is(t, late.Await(patient(t)), node.ErrTaken, "Await with Java's ID")
+	if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		t.Errorf("Await with Java's ID: %v, want ErrTaken", err)
+	}
 	must.OK(t, late.Close(t.Context()))
 	java[4] = "81"
 	theirs.must(t, append([]string{"update"}, java...)...)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -66,8 +65,9 @@ func TestKazooLocks(t *testing.T) {
 					}
 					mustLock(t, holder)
 					held, err := second.lock(0)
-					check.That(t, err == nil && held != turn.waits,
-						"%s: held %v, %v; want it to wait: %v", turn.name, held, err, turn.waits)
+					if err != nil || held == turn.waits {
+						t.Errorf("%s: held %v, %v; want it to wait: %v", turn.name, held, err, turn.waits)
+					}
 					if held {
 						mustUnlock(t, second)
 					}
@@ -90,8 +90,9 @@ func TestKazooSemaphore(t *testing.T) {
 		path := pathOf(t)
 		holder, python := other(t, path+"-1"), newActor(t, kazoo)
 		mustLock(t, holder)
-		held, err := python.contender("semaphore", path+"-1").lock(0)
-		check.That(t, !held, "kazoo has a Semaphore where a SemaphoreMutex is held: %v", err)
+		if held, err := python.contender("semaphore", path+"-1").lock(0); held {
+			t.Errorf("kazoo has a Semaphore where a SemaphoreMutex is held: %v", err)
+		}
 		mustUnlock(t, holder)
 
 		holder, second := contender(python.contender("semaphore", path+"-2")), other(t, path+"-2")
@@ -119,7 +120,9 @@ func TestThreeLanguagesExclusion(t *testing.T) {
 			o := contend(t, 25,
 				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path),
 				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path))
-			check.That(t, o.handovers != 0, "no library ever followed another: that was no contest")
+			if o.handovers == 0 {
+				t.Error("no library ever followed another: that was no contest")
+			}
 			awaitFree(t, newClient(t), path)
 		})
 	}
@@ -198,11 +201,13 @@ func TestKazooContenders(t *testing.T) {
 	granted := queueUp(t, ours.client, path, theirs)
 
 	seen := newActor(t, kazoo).must(t, "contenders", theirs.kind, path)
-	check.That(t, len(seen) == 2 && strings.Contains(decoded(t, seen[0]), ours.name) && decoded(t, seen[1]) == "",
-		"kazoo sees %q, want docent's metadata with owner %s, and no data", seen, ours.name)
+	if len(seen) != 2 || !strings.Contains(decoded(t, seen[0]), ours.name) || decoded(t, seen[1]) != "" {
+		t.Errorf("kazoo sees %q, want docent's metadata with owner %s, and no data", seen, ours.name)
+	}
 	participants := ours.participants(t)
-	check.That(t, len(participants) == 2 && participants[1].Session == theirs.session && participants[1].Metadata == nil,
-		"docent sees %+v, want kazoo's contender second", participants)
+	if len(participants) != 2 || participants[1].Session != theirs.session || participants[1].Metadata != nil {
+		t.Errorf("docent sees %+v, want kazoo's contender second", participants)
+	}
 	mustUnlock(t, ours)
 	mustGet(t, granted[0], "kazoo's lock")
 }
@@ -216,17 +221,20 @@ func TestKazooCounter(t *testing.T) {
 		actor *actor
 		want  string
 	}{{java, "3"}, {python, "6"}, {java, "9"}} {
-		got := step.actor.must(t, "count", path, "3")
-		check.That(t, got[0] == step.want, "%s counts to %s, want %s", step.actor.library, got[0], step.want)
+		if got := step.actor.must(t, "count", path, "3"); got[0] != step.want {
+			t.Errorf("%s counts to %s, want %s", step.actor.library, got[0], step.want)
+		}
 	}
 	c := newClient(t)
 	data, st, err := c.Get(t.Context(), path)
-	must.That(t, err == nil && len(data) == 4 && binary.BigEndian.Uint32(data) == 9,
-		"the count is %x (%v), want 9 in 4 bytes, big-endian", data, err)
+	if err != nil || len(data) != 4 || binary.BigEndian.Uint32(data) != 9 {
+		t.Fatalf("the count is %x (%v), want 9 in 4 bytes, big-endian", data, err)
+	}
 	must.Get(c.Set(t.Context(), path, binary.BigEndian.AppendUint32(nil, 40), st.Version))(t)
 	for _, a := range []*actor{java, python} {
-		got := a.must(t, "count", path, "0")
-		check.That(t, got[0] == "40", "%s reads %s, want the 40 that docent wrote", a.library, got[0])
+		if got := a.must(t, "count", path, "0"); got[0] != "40" {
+			t.Errorf("%s reads %s, want the 40 that docent wrote", a.library, got[0])
+		}
 	}
 }
 
@@ -257,11 +265,15 @@ func TestKazooBarrier(t *testing.T) {
 	} {
 		step.bar()
 		for library, passed := range pass("100") {
-			check.That(t, !passed, "%s passed a barrier that is %s", library, step.name)
+			if passed {
+				t.Errorf("%s passed a barrier that is %s", library, step.name)
+			}
 		}
 		step.off()
 		for library, passed := range pass("5000") {
-			check.That(t, passed, "%s did not pass when the barrier, %s, was gone", library, step.name)
+			if !passed {
+				t.Errorf("%s did not pass when the barrier, %s, was gone", library, step.name)
+			}
 		}
 	}
 }
@@ -272,8 +284,12 @@ func TestKazooDoubleBarrier(t *testing.T) {
 	java, python := newActor(t, curator), newActor(t, kazoo)
 	for _, command := range []string{"enter", "leave"} {
 		first := java.do(command, path, "2", "20000")
-		check.That(t, !first.answered(), "%s: Curator did not wait for kazoo", command)
+		if first.answered() {
+			t.Errorf("%s: Curator did not wait for kazoo", command)
+		}
 		python.must(t, command, path, "2", "20000")
-		check.Equal(t, must.Second(first.wait())(t), true, "%s: Curator; want it through", command)
+		if _, ok, err := first.wait(); err != nil || !ok {
+			t.Errorf("%s: Curator: %v, %v; want it through", command, ok, err)
+		}
 	}
 }

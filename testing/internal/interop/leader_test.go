@@ -3,10 +3,10 @@ package interop_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
@@ -59,7 +59,9 @@ func takeTurns(t *testing.T, k kind) {
 		t.Parallel()
 		path := pathOf(t)
 		o := contend(t, 10, k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
-		check.That(t, o.handovers != 0, "no library ever followed the other: that was no contest")
+		if o.handovers == 0 {
+			t.Error("no library ever followed the other: that was no contest")
+		}
 		awaitFree(t, newClient(t), path)
 	})
 	t.Run("In order", func(t *testing.T) {
@@ -90,12 +92,16 @@ func TestCuratorSeesOurID(t *testing.T) {
 			mustLock(t, ours)
 			queue := queueUp(t, newClient(t), path, theirs)
 			want := []string{"anna:8080", theirs.name}
-			check.Slices(t, newActor(t, curator).must(t, "ids", k.foreign, path), want, "Curator sees")
+			if got := newActor(t, curator).must(t, "ids", k.foreign, path); !slices.Equal(got, want) {
+				t.Errorf("Curator sees %q, want %q", got, want)
+			}
 			var got []string
 			for _, p := range ours.participants(t) {
 				got = append(got, string(p.Data))
 			}
-			check.Slices(t, got, want, "docent sees")
+			if !slices.Equal(got, want) {
+				t.Errorf("docent sees %q, want %q", got, want)
+			}
 			mustUnlock(t, ours)
 			mustGet(t, queue[0], "Curator's term")
 			mustUnlock(t, theirs)
@@ -113,8 +119,9 @@ func TestMixedFormatsAreRefused(t *testing.T) {
 			holder := theirs.foreigner(t, curator, path)
 			mustLock(t, holder)
 			c := newClient(t)
-			check.Is(t, must.Err(newCandidate(t, c, path, f, "docent").Campaign(t.Context())), leader.ErrMixed,
-				"Campaign beside Curator's %s", theirs.name)
+			if _, err := newCandidate(t, c, path, f, "docent").Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
+				t.Errorf("Campaign beside Curator's %s: %v, want ErrMixed", theirs.name, err)
+			}
 			mustUnlock(t, holder)
 			awaitFree(t, c, path)
 		})

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/internal/peers"
 	"github.com/docent-go/docent/testing/zktest"
@@ -45,7 +44,9 @@ func (l *library) shared(t testing.TB) *driver {
 	if l.driver == nil && l.failure == nil {
 		l.driver, l.failure = l.start()
 	}
-	must.OK(t, l.failure)
+	if l.failure != nil {
+		t.Fatal(l.failure)
+	}
 	return l.driver
 }
 
@@ -55,7 +56,9 @@ func (l *library) own(t testing.TB) *driver {
 	l.require(t)
 	d := must.Get(l.start())(t)
 	t.Cleanup(func() {
-		check.OK(t, d.end())
+		if err := d.end(); err != nil {
+			t.Error(err)
+		}
 	})
 	return d
 }
@@ -82,7 +85,9 @@ func (l *library) require(t testing.TB) {
 	if err == nil {
 		return
 	}
-	must.That(t, errors.Is(err, peers.ErrMissing) && os.Getenv("ZK_TEST") != "required", "%v", err)
+	if !errors.Is(err, peers.ErrMissing) || os.Getenv("ZK_TEST") == "required" {
+		t.Fatal(err)
+	}
 	l.mu.Lock()
 	l.skipped++
 	l.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/node"
@@ -19,7 +18,9 @@ func keep(t testing.TB, c *framework.Client, path, data string, opts ...node.Opt
 	t.Helper()
 	n := must.Get(node.New(c, path, []byte(data), opts...))(t)
 	t.Cleanup(func() {
-		check.Is(t, n.Close(context.WithoutCancel(t.Context())), nil, "close")
+		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	return n
 }
@@ -46,7 +47,9 @@ func TestCuratorPersistentNodeIsNotTaken(t *testing.T) {
 	path, c, theirs := pathOf(t), newClient(t), newActor(t, curator)
 	theirs.must(t, "keep", path, encoded("theirs"), "30000")
 	n := keep(t, c, path, "ours")
-	check.Is(t, n.Await(patient(t)), node.ErrTaken, "Await beside Curator's")
+	if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		t.Errorf("Await beside Curator's: %v, want ErrTaken", err)
+	}
 	awaitData(t, c, path, "theirs")
 	theirs.must(t, "release", path)
 	zktest.Eventually(t, generous, "docent's own znode", n.Stands)
@@ -107,7 +110,9 @@ func TestCuratorGroupMember(t *testing.T) {
 	path, theirs := pathOf(t), newActor(t, curator)
 	g := must.Get(group.New(newClient(t), path))(t)
 	t.Cleanup(func() {
-		check.Is(t, g.Close(context.WithoutCancel(t.Context())), nil, "close")
+		if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	theirs.must(t, "join", path, "java", encoded("j"))
 	n := must.Get(g.Join("go", []byte("g")))(t)
@@ -120,7 +125,9 @@ func TestCuratorGroupMember(t *testing.T) {
 		return slices.Equal(got, want)
 	})
 	late := must.Get(g.Join("java", nil))(t)
-	check.Is(t, late.Await(patient(t)), node.ErrTaken, "Await with Curator's id")
+	if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		t.Errorf("Await with Curator's id: %v, want ErrTaken", err)
+	}
 	must.OK(t, errors.Join(late.Close(t.Context()), n.Close(t.Context())))
 	zktest.Eventually(t, generous, "Curator sees docent's member leave", func() bool {
 		return slices.Equal(theirs.must(t, "members", path), want[1:])

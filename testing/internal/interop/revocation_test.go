@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -42,7 +41,9 @@ func TestCuratorRevokesDocent(t *testing.T) {
 			newActor(t, curator).must(t, "revoke", nodeOf(t, path, holder))
 			select {
 			case l := <-heard:
-				check.Equal(t, l, holder.lease, "the function got another lease than the holder's")
+				if l != holder.lease {
+					t.Error("the function got another lease than the holder's")
+				}
 			case <-time.After(generous):
 				t.Fatal("docent's holder did not hear of Curator's request")
 			}

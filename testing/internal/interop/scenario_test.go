@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -33,7 +32,9 @@ func lastingPathOf(t testing.TB) string {
 	c := newClient(t)
 	must.Get(c.Create(t.Context(), path, []byte{}, framework.WithParents()))(t)
 	t.Cleanup(func() {
-		check.OK(t, c.DeleteTree(context.WithoutCancel(t.Context()), path))
+		if err := c.DeleteTree(context.WithoutCancel(t.Context()), path); err != nil {
+			t.Error(err)
+		}
 	})
 	return path
 }
@@ -65,8 +66,9 @@ func contend(t testing.TB, rounds int, contenders ...contender) *oracle {
 	}
 	wg.Wait()
 	o.check(t)
-	want := rounds * len(contenders)
-	check.That(t, len(o.turns) == want, "%d turns, want %d", len(o.turns), want)
+	if want := rounds * len(contenders); len(o.turns) != want {
+		t.Errorf("%d turns, want %d", len(o.turns), want)
+	}
 	return o
 }
 
@@ -148,7 +150,9 @@ func mustGet(t testing.TB, done <-chan outcome, what string) outcome {
 	t.Helper()
 	select {
 	case got := <-done:
-		must.That(t, got.err == nil && got.held, "%s: %v, %v; want it held", what, got.held, got.err)
+		if got.err != nil || !got.held {
+			t.Fatalf("%s: %v, %v; want it held", what, got.held, got.err)
+		}
 		return got
 	case <-time.After(generous):
 		t.Fatalf("%s: not within %v", what, generous)
@@ -190,7 +194,9 @@ func inOrder(t testing.TB, path string, contenders ...contender) {
 	queue := queueUp(t, observer, path, contenders[1:]...)
 	for i, granted := range queue {
 		for j, waiting := range queue[i:] {
-			check.AtMost(t, len(waiting), 0, "contender %d was granted while %d had the lock", i+j+1, i)
+			if len(waiting) > 0 {
+				t.Errorf("contender %d was granted while %d had the lock", i+j+1, i)
+			}
 		}
 		mustUnlock(t, contenders[i])
 		mustGet(t, granted, "the next one's lock")

@@ -2,14 +2,13 @@ package interop_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -19,7 +18,9 @@ import (
 func newSemaphore(t testing.TB, c *framework.Client, path string, permits int, opts ...semaphore.Option) *semaphore.Semaphore {
 	t.Helper()
 	s, err := semaphore.New(c, path, permits, opts...)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -28,20 +29,26 @@ func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
 	defer cancel()
 	l, err := s.Acquire(ctx, n)
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
 func mustRelease(t testing.TB, l *lease.Lease) {
 	t.Helper()
-	must.OK(t, l.Release(t.Context()))
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // acquires reports whether Curator gets n permits of a semaphore within the limit.
 func (a *actor) acquires(t testing.TB, path, permits string, n int, limit time.Duration) bool {
 	t.Helper()
 	_, ok, err := a.do("acquire", path, permits, strconv.Itoa(n), strconv.FormatInt(limit.Milliseconds(), 10)).wait()
-	must.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return ok
 }
 
@@ -52,13 +59,19 @@ func TestCuratorSemaphoreCounts(t *testing.T) {
 	java, path := newActor(t, curator), pathOf(t)
 	s := newSemaphore(t, newClient(t), path, 3)
 	ours := mustAcquire(t, s, 2)
-	must.That(t, !java.acquires(t, path, permits, 2, wrongGrant),
-		"Curator got two permits of three beside docent's two")
-	must.That(t, java.acquires(t, path, permits, 1, generous), "Curator did not get the third permit")
-	check.Is(t, must.Err(s.TryAcquire(t.Context(), 1)), lease.ErrHeld, "docent's fourth permit of three")
+	if java.acquires(t, path, permits, 2, wrongGrant) {
+		t.Fatal("Curator got two permits of three beside docent's two")
+	}
+	if !java.acquires(t, path, permits, 1, generous) {
+		t.Fatal("Curator did not get the third permit")
+	}
+	if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
+		t.Errorf("docent's fourth permit of three: %v, want ErrHeld", err)
+	}
 	found, err := s.Participants(t.Context())
-	check.That(t, err == nil && len(found) == 3 && found[2].Holder,
-		"participants %+v, %v; want three holders", found, err)
+	if err != nil || len(found) != 3 || !found[2].Holder {
+		t.Errorf("participants %+v, %v; want three holders", found, err)
+	}
 	mustRelease(t, ours)
 	java.must(t, "release", path)
 	mustRelease(t, mustAcquire(t, s, 3))
@@ -102,7 +115,9 @@ func TestCuratorSemaphoreTakesTurns(t *testing.T) {
 				<-time.After(time.Millisecond)
 				inUse.RUnlock()
 				oracle.Leave(l)
-				check.Is(t, l.Release(t.Context()), nil, "Release")
+				if err := l.Release(t.Context()); err != nil {
+					t.Errorf("Release: %v", err)
+				}
 			}
 		})
 	}
@@ -118,7 +133,9 @@ func TestCuratorsSharedCount(t *testing.T) {
 	java.must(t, "count", at, "1")
 	s := newSemaphore(t, newClient(t), path, 9, semaphore.WithPermitsAt(at))
 	ours := mustAcquire(t, s, 1)
-	must.That(t, !java.acquires(t, path, at, 1, wrongGrant), "Curator got a second permit of one")
+	if java.acquires(t, path, at, 1, wrongGrant) {
+		t.Fatal("Curator got a second permit of one")
+	}
 	waiting := make(chan error, 1)
 	go func() {
 		l, err := s.Acquire(t.Context(), 2)
@@ -130,14 +147,21 @@ func TestCuratorsSharedCount(t *testing.T) {
 	java.must(t, "count", at, "2") // three, which wakes the contender
 	select {
 	case err := <-waiting:
-		check.OK(t, err)
+		if err != nil {
+			t.Error(err)
+		}
 	case <-time.After(generous):
 		t.Fatal("more permits woke no contender")
 	}
 	mustRelease(t, ours)
 	n, err := counter.New(newClient(t), at, counter.WithInt32())
-	must.OK(t, err)
-	check.Equal(t, must.Get(n.Add(t.Context(), 1))(t), 4, "docent counts to")
-	got := java.must(t, "count", at, "0")
-	check.That(t, got[0] == "4", "Curator counts to %s, want 4", got[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := n.Add(t.Context(), 1); err != nil || v != 4 {
+		t.Errorf("docent counts to %d, %v; want 4", v, err)
+	}
+	if got := java.must(t, "count", at, "0"); got[0] != "4" {
+		t.Errorf("Curator counts to %s, want 4", got[0])
+	}
 }

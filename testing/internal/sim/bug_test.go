@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
@@ -65,8 +64,9 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 		all = append(all, x.guarantees...)
 	}
 	for _, g := range all {
-		check.That(t, slices.ContainsFunc(bugs, func(b deliberate) bool { return b.guarantee == g }),
-			"there is no bug for the validator of %s", g)
+		if !slices.ContainsFunc(bugs, func(b deliberate) bool { return b.guarantee == g }) {
+			t.Errorf("there is no bug for the validator of %s", g)
+		}
 	}
 	for _, b := range bugs {
 		t.Run(string(b.guarantee)+": "+b.what, func(t *testing.T) {
@@ -132,7 +132,8 @@ func (w *world) reports(g guarantee, text string) bool {
 func TestThePageNamesTheBugs(t *testing.T) {
 	page := must.Get(os.ReadFile("../../../docs/simulation.md"))(t)
 	for _, b := range allBugs() {
-		row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee)
-		check.That(t, strings.Contains(string(page), row), "docs/simulation.md lacks the row %q", row)
+		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
+			t.Errorf("docs/simulation.md lacks the row %q", row)
+		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -108,8 +107,9 @@ func runPart(t *testing.T, p part) map[string]int {
 	if p.Kinds != nil {
 		where = seed // the mishap
 	}
-	err = cmd.Wait()
-	check.That(t, err == nil, "%s: %v\n%s\n%s", where, err, said, complaints.String())
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%s: %v\n%s\n%s", where, err, said, complaints.String())
+	}
 	return counts
 }
 
@@ -176,7 +176,9 @@ func save(t *testing.T, name string, w *world) {
 	if dir == "" {
 		return
 	}
-	check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(w.trace()), 0o600))
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(w.trace()), 0o600); err != nil {
+		t.Error(err)
+	}
 }
 
 func hashOf(text string) uint64 {

@@ -6,9 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/docent-go/docent/internal/check"
-	"github.com/docent-go/docent/internal/must"
 )
 
 // few is how many schedules a plain go test runs; make sim has many.
@@ -53,7 +50,9 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 		needed = append(needed, "fault "+kind.name)
 	}
 	for _, what := range needed {
-		check.That(t, total[what] != 0, "never met: %s", what)
+		if total[what] == 0 {
+			t.Errorf("never met: %s", what)
+		}
 	}
 }
 
@@ -65,7 +64,9 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 		return otherwise
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	must.Is(t, err, nil, "%s=%q: must be a number", name, text)
+	if err != nil {
+		t.Fatalf("%s=%q: must be a number", name, text)
+	}
 	return n
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 )
 
@@ -99,8 +98,9 @@ func TestGrown(t *testing.T) {
 	for i := range flat {
 		flat[i] = sample{goroutines: 40 + i%5, heap: 10<<20 + uint64(i%7)<<16, descriptors: 30 + i%3}
 	}
-	found := grown(flat)
-	check.That(t, found == nil, "flat samples: got %q, want none", found)
+	if found := grown(flat); found != nil {
+		t.Errorf("flat samples: got %q, want none", found)
+	}
 	for name, leak := range map[string]func(*sample, int){
 		"goroutines":       func(s *sample, i int) { s.goroutines += i },
 		"heap bytes":       func(s *sample, i int) { s.heap += uint64(i) << 18 },

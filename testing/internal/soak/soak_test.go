@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/check"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -27,7 +26,9 @@ func TestSoak(t *testing.T) {
 	length := defaultLength
 	if text := os.Getenv("SOAK_SECONDS"); text != "" {
 		seconds, err := strconv.Atoi(text)
-		must.That(t, err == nil && seconds >= 1, "SOAK_SECONDS=%s: must be a number of seconds, at least 1", text)
+		if err != nil || seconds < 1 {
+			t.Fatalf("SOAK_SECONDS=%s: must be a number of seconds, at least 1", text)
+		}
 		length = time.Duration(seconds) * time.Second
 	}
 	s := open(t)
@@ -38,12 +39,15 @@ func TestSoak(t *testing.T) {
 	defer wg.Wait()
 	wg.Go(func() { work(ctx, s.client, &operations) })
 	wg.Go(func() {
-		check.Is(t, s.disturb(ctx, faultEach, func() { faults.Add(1) }), nil, "fault")
+		if err := s.disturb(ctx, faultEach, func() { faults.Add(1) }); err != nil {
+			t.Errorf("fault: %v", err)
+		}
 	})
 	samples := watch(ctx, &operations, &faults)
 	write(t, samples)
-	must.That(t, len(samples) >= fewest,
-		"%d samples in %v: too few to judge, want at least %d", len(samples), length, fewest)
+	if len(samples) < fewest {
+		t.Fatalf("%d samples in %v: too few to judge, want at least %d", len(samples), length, fewest)
+	}
 	last := samples[len(samples)-1]
 	t.Logf("%v: %d operations, %d faults, at the end %d goroutines, %d KiB of heap, %d descriptors",
 		length, last.operations, last.faults, last.goroutines, last.heap>>10, last.descriptors)
@@ -88,7 +92,9 @@ func open(t *testing.T) *scene {
 		framework.WithSessionTimeout(sessionTimeout), framework.WithAuth("digest", []byte("soak:first"))))(t)
 	t.Cleanup(func() {
 		zktest.Eventually(t, 30*time.Second, "the end of all background deletions", func() bool { return c.PendingDeletes() == 0 })
-		check.Is(t, c.Close(), nil, "close")
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	s.client = c
