@@ -120,7 +120,9 @@ type member struct {
 }
 
 // start runs a member until leave, or the end of the test.
-func start(t testing.TB, c *framework.Client, o *oracle, path, id string, keys []string, opts ...partition.Option) *member {
+func (o *oracle) start(
+	t testing.TB, c *framework.Client, path, id string, keys []string, opts ...partition.Option,
+) *member {
 	t.Helper()
 	p, err := partition.New(c, path, keys, append([]partition.Option{partition.WithID(id), partition.WithSettle(settle)}, opts...)...)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/division"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -30,7 +29,7 @@ func TestNoKeyIsServedTwice(t *testing.T) {
 		members := make(map[string]*member)
 		join := func(id string) {
 			routes[id] = env.Route(t)
-			members[id] = start(t, routes[id].Client(t, framework.WithSessionTimeout(4*time.Second)), o, path, id, keys)
+			members[id] = o.start(t, routes[id].Client(t, framework.WithSessionTimeout(4*time.Second)), path, id, keys)
 		}
 		join("a")
 		o.await(t, keys, "a")
@@ -74,9 +73,9 @@ func TestEveryKeyIsServedWithinT(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const timeout = 4 * time.Second
 		path, keys, o, route := fresh(), names("key-", 10), newOracle(t), env.Route(t)
-		start(t, env.Client(t), o, path, "a", keys)
-		start(t, env.Client(t), o, path, "b", keys)
-		start(t, route.Client(t, framework.WithSessionTimeout(timeout)), o, path, "c", keys)
+		o.start(t, env.Client(t), path, "a", keys)
+		o.start(t, env.Client(t), path, "b", keys)
+		o.start(t, route.Client(t, framework.WithSessionTimeout(timeout)), path, "c", keys)
 		o.await(t, keys, "a", "b", "c")
 		route.Refuse()
 		route.Cut()
@@ -96,16 +95,16 @@ func TestDifferentKeysDoNotStick(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, o := fresh(), newOracle(t)
 		before, after := names("key-", 8), names("key-", 10)[1:] // key-0 goes, key-8 and key-9 come
-		a := start(t, env.Client(t), o, path, "a", before)
-		b := start(t, env.Client(t), o, path, "b", before)
+		a := o.start(t, env.Client(t), path, "a", before)
+		b := o.start(t, env.Client(t), path, "b", before)
 		o.await(t, before, "a", "b")
-		start(t, env.Client(t), o, path, "c", after)
+		o.start(t, env.Client(t), path, "c", after)
 		all := names("key-", 10)
 		served := func() bool { return len(o.now()) == len(all) }
 		zktest.Eventually(t, generous, "all keys of both are served", served)
 		zktest.Never(t, time.Second, "a key that is not served", func() bool { return !served() })
 		a.leave(t)
-		start(t, env.Client(t), o, path, "d", after)
+		o.start(t, env.Client(t), path, "d", after)
 		zktest.Eventually(t, generous, "all keys of both are served again", served)
 		b.leave(t)
 		o.await(t, after, "c", "d")
@@ -117,8 +116,8 @@ func TestShortTroubleMovesNoKey(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o, route := fresh(), names("key-", 6), newOracle(t), env.Route(t)
-		start(t, route.Client(t), o, path, "a", keys)
-		start(t, env.Client(t), o, path, "b", keys)
+		o.start(t, route.Client(t), path, "a", keys)
+		o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "a", "b")
 		serves := o.count()
 		for range 3 {
@@ -148,9 +147,9 @@ func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
 		slow := newOracle(t)
 		slow.linger = 15 * time.Second // beyond the warning
 		slow.at, slow.fences = o.at, o.fences
-		start(t, env.Client(t), slow, path, "a", keys)
+		slow.start(t, env.Client(t), path, "a", keys)
 		slow.await(t, keys, "a")
-		start(t, env.Client(t), slow, path, "b", keys)
+		slow.start(t, env.Client(t), path, "b", keys)
 		zktest.Never(t, 10*time.Second, "a key of the slow member moves", func() bool {
 			return !maps.Equal(slow.now(), owners(division.Divide(keys, []string{"a"})))
 		})
@@ -173,8 +172,8 @@ func TestOwners(t *testing.T) {
 		if all, err := looking.Owners(t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("owners %v, %v before there is a member", all, err)
 		}
-		start(t, env.Client(t), o, path, "a", keys)
-		start(t, env.Client(t), o, path, "b", keys)
+		o.start(t, env.Client(t), path, "a", keys)
+		o.start(t, env.Client(t), path, "b", keys)
 		want := owners(division.Divide(keys, []string{"a", "b"}))
 		zktest.Eventually(t, generous, "the owners", func() bool {
 			all, err := looking.Owners(t.Context())
@@ -249,9 +248,9 @@ func TestAnIDThatIsTakenIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := fresh(), names("key-", 3), newOracle(t)
-		first := start(t, env.Client(t), o, path, "a", keys)
+		first := o.start(t, env.Client(t), path, "a", keys)
 		o.await(t, keys, "a")
-		start(t, env.Client(t), o, path, "a", keys)
+		o.start(t, env.Client(t), path, "a", keys)
 		<-time.After(5 * settle)
 		first.leave(t)
 		o.await(t, keys, "a")
@@ -307,51 +306,4 @@ func TestNewReportsAllFaults(t *testing.T) {
 			}
 		}
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
-}
-
-// TestRequestsOfAPartition counts, at the server's door, what the page of the recipe promises.
-func TestRequestsOfAPartition(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o, route := fresh(), names("key-", 8), newOracle(t), env.Route(t)
-		other := start(t, env.Client(t), o, path, "b", keys)
-		o.await(t, keys, "b")
-		c := route.Client(t)
-		route.ResetRequests()
-		a := start(t, c, o, path, "a", keys)
-		o.await(t, keys, "a", "b")
-		env.Quiesce()
-		count := func(dir string) (all []fault.Op) {
-			for _, rq := range route.Requests() {
-				if strings.HasPrefix(rq.Path, path+dir) {
-					all = append(all, rq.Op)
-				}
-			}
-			return all
-		}
-		for _, key := range keys {
-			got := count("/keys/" + key)
-			if owners(division.Divide(keys, []string{"a", "b"}))[key] == "b" && len(got) != 0 {
-				t.Errorf("%s, which does not move: requests %v", key, got)
-			}
-			if len(got) > 4 {
-				t.Errorf("%s, which moves: requests %v, want 4 at most", key, got)
-			}
-		}
-		route.ResetRequests()
-		<-time.After(time.Minute)
-		if got := count(""); len(got) != 0 {
-			t.Errorf("a quiet minute: requests %v, want none", got)
-		}
-		other.leave(t)
-		o.await(t, keys, "a")
-		route.ResetRequests()
-		a.leave(t)
-		env.Quiesce()
-		for _, key := range keys {
-			if got := count("/keys/" + key); !slices.Equal(got, []fault.Op{fault.Delete}) {
-				t.Errorf("%s, when its server leaves: requests %v, want one Delete", key, got)
-			}
-		}
-	}, zkenv.Only("a minute has to pass", zkenv.Embedded))
 }

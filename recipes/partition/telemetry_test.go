@@ -25,7 +25,7 @@ func TestTelemetryOfKeys(t *testing.T) {
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 		keys, o := names("key-", 2), newOracle(t)
-		m := start(t, c, o, fresh(), "a", keys, partition.WithName("shards"))
+		m := o.start(t, c, fresh(), "a", keys, partition.WithName("shards"))
 		o.await(t, keys, "a")
 		m.leave(t)
 
