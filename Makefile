@@ -84,7 +84,7 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	ZK_REAL=one $(go_test) -skip='/^embedded|//^embedded' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_REAL=one $(go_test) -skip='/^embedded' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	$(go_test) -run="^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' framework/{footprint,promptness,telemetrycost}_test.go | paste -sd '|'))$$" ./framework
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
 	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
