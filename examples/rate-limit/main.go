@@ -65,7 +65,7 @@ func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }() // its session has nothing that others wait for
 		limit, err := semaphore.New(client, path, permits)
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }() // its session has nothing that others wait for
 		numbers, err := counter.New(client, path)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func TestMust(t *testing.T) {
 		var good, bad fake
 		call(&good, nil)
 		call(&bad, err)
-		if len(good.failed) != 0 || len(bad.failed) != 1 || bad.failed[0] != err {
+		if len(good.failed) != 0 || len(bad.failed) != 1 || bad.failed[0] != any(err) {
 			t.Errorf("%s: without an error %v, with one %v; want none and the error", name, good.failed, bad.failed)
 		}
 	}

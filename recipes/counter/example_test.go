@@ -13,11 +13,11 @@ import (
 func exampleClient() (client *framework.Client, closeAll func()) {
 	server, err := zkserver.Start()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return client, func() {
 		_ = client.Close() // the example is over

@@ -34,6 +34,7 @@ type call struct {
 
 // must fails the test if there is an error.
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(made T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -143,6 +144,7 @@ func calls() []call {
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
@@ -245,6 +247,7 @@ func TestRecipesJoinTheCauseOnce(t *testing.T) {
 }
 
 func connected(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
 	c := must[*framework.Client](t)(framework.NewClient(srv.Addr(), append(opts, framework.WithDialer(srv.Dial))...))
 	t.Cleanup(func() { _ = c.Close() })
 	if err := c.AwaitConnected(within(t, time.Minute)); err != nil {

@@ -195,7 +195,7 @@ func TestALossDuringTheRequest(t *testing.T) {
 				inBubble(t, func(t *testing.T, s *service) {
 					h := s.handler(t, work(t, s, begin, err))
 					defer func() {
-						if r := recover(); r != http.ErrAbortHandler {
+						if r := recover(); r != any(http.ErrAbortHandler) {
 							t.Errorf("panic %v, want ErrAbortHandler", r)
 						}
 					}()
