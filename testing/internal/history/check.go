@@ -31,10 +31,9 @@ func (v CheckResult) OK() bool { return v.Result == porcupine.Ok }
 // Check has porcupine look at each group of the history, for no longer than limit each.
 // A group whose model it does not know is an error.
 func (h *History) Check(limit time.Duration) ([]CheckResult, error) {
-	known := models()
 	var verdicts []CheckResult
 	for _, g := range h.groups() {
-		m, ok := known[g.model]
+		m, ok := modelOf(g.model)
 		if !ok {
 			return nil, fmt.Errorf("history: group %s: model %q is not known", g.name, g.model)
 		}

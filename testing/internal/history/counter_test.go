@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,25 +12,49 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/internal/history"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-func newCounter(t testing.TB, c *framework.Client, path string) *counter.Counter {
-	t.Helper()
-	n, err := counter.New(c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+// A number is a counter, or a value that holds a number.
+type number interface {
+	Add(ctx context.Context, delta int64) (int64, error)
+	Set(ctx context.Context, v int64) error
 }
 
-// TestCounterIsLinearizable has 16 goroutines of four clients under faults. porcupine searches an
+// A valueNumber is a value that holds a number.
+type valueNumber struct{ *counter.Value[int64] }
+
+func (n valueNumber) Add(ctx context.Context, delta int64) (int64, error) {
+	return n.Update(ctx, func(old int64, _ bool) (int64, error) { return old + delta, nil })
+}
+
+// TestNumbersAreLinearizable has 16 goroutines of four clients under faults. porcupine searches an
 // order of all calls.
-func TestCounterIsLinearizable(t *testing.T) {
+func TestNumbersAreLinearizable(t *testing.T) {
 	t.Parallel()
+	for name, open := range map[string]func(t testing.TB, c *framework.Client, path string) number{
+		"counter": func(t testing.TB, c *framework.Client, path string) number {
+			t.Helper()
+			return must.Get(counter.New(c, path))(t)
+		},
+		"value": func(t testing.TB, c *framework.Client, path string) number {
+			t.Helper()
+			return valueNumber{must.Get(counter.NewValue(c, path, counter.JSON[int64]()))(t)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLinearizable(t, open)
+		})
+	}
+}
+
+func testLinearizable(t *testing.T, open func(t testing.TB, c *framework.Client, path string) number) {
+	t.Helper()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const clients, goroutines, rounds = 4, 4, 4
 		path := fmt.Sprintf("/counter/linearizable-%016x", rand.Uint64())
@@ -41,7 +66,7 @@ func TestCounterIsLinearizable(t *testing.T) {
 		routes := make([]*zkenv.Route, clients)
 		for i := range clients {
 			routes[i] = env.Route(t)
-			n := newCounter(t, routes[i].Client(t), path)
+			n := open(t, routes[i].Client(t), path)
 			for j := range goroutines {
 				r := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 				wg.Go(func() {
@@ -50,13 +75,14 @@ func TestCounterIsLinearizable(t *testing.T) {
 						// Numbers that are rarely equal leave porcupine few orders to try.
 						c := history.NumberCall{Client: i*goroutines + j, Arg: r.Int64N(1 << 40), Call: clock()}
 						var err error
-						switch r.IntN(4) {
-						case 0:
+						swapper, swaps := n.(*counter.Counter)
+						switch which := r.IntN(4); {
+						case which == 0:
 							c.Op = history.NumberSet
 							err = n.Set(t.Context(), c.Arg)
-						case 1:
+						case which == 1 && swaps:
 							c.Op, c.To, c.Arg = history.NumberCompareAndSet, c.Arg, seen
-							c.Swapped, err = n.CompareAndSet(t.Context(), c.Arg, c.To)
+							c.Swapped, err = swapper.CompareAndSet(t.Context(), c.Arg, c.To)
 						default:
 							c.Op = history.NumberAdd
 							c.Result, err = n.Add(t.Context(), c.Arg)
@@ -85,7 +111,7 @@ func TestCounterIsLinearizable(t *testing.T) {
 		wg.Wait()
 		var err error
 		last := history.NumberCall{Client: -1, Op: history.NumberAdd, Call: clock()}
-		if last.Result, err = newCounter(t, env.Client(t), path).Add(t.Context(), 0); err != nil {
+		if last.Result, err = open(t, env.Client(t), path).Add(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		last.Return = clock()

@@ -15,6 +15,7 @@ type Model struct {
 
 	reenters bool // an owner that has it gets it again
 	shares   bool // there are owners that may have it together
+	permits  int  // of a semaphore; 0 for a lock
 }
 
 // Mutex is a lock that one lease is of at a time.
@@ -30,13 +31,14 @@ func ReadWrite() Model { return Model{Name: "readwrite", reenters: true, shares:
 // Multi is a number of locks, each a mutex, that a lease is of one or several of.
 func Multi() Model { return Model{Name: "multi"} }
 
-// models returns all of them, by name.
-func models() map[string]Model {
-	all := make(map[string]Model)
+// modelOf returns the model with the name.
+func modelOf(name string) (Model, bool) {
 	for _, m := range []Model{Mutex(), Reentrant(), ReadWrite(), Multi()} {
-		all[m.Name] = m
+		if m.Name == name {
+			return m, true
+		}
 	}
-	return all
+	return semaphoreOf(name)
 }
 
 // A step is porcupine's input: one operation of one lease, or of an owner.
@@ -130,12 +132,15 @@ func (m Model) step(at state, s step) (bool, state) {
 
 func (m Model) grant(at state, s step) (bool, state) {
 	next := state{floors: slices.Clone(at.floors)}
+	if m.permits > 0 && at.permits()+s.permits() > m.permits {
+		return false, at
+	}
 	for _, st := range s.stakes {
 		again, ok := m.admits(at, s, st)
 		if !ok {
 			return false, at
 		}
-		if !again && !next.raise(st, s.shared) {
+		if !again && !next.raise(st, s.shared && m.permits == 0) {
 			return false, at
 		}
 	}
@@ -154,7 +159,7 @@ func (m Model) admits(at state, s step, st LockRef) (again, ok bool) {
 	for _, h := range at.holders {
 		i := slices.IndexFunc(h.stakes, func(other LockRef) bool { return other.Lock == st.Lock })
 		switch {
-		case i < 0:
+		case i < 0, m.permits > 0:
 		case m.reenters && h.owner == s.owner:
 			if h.stakes[i].Fence != st.Fence {
 				return false, false // one hold, one znode

@@ -30,6 +30,7 @@ type Entry struct {
 	Owner   string
 	Shared  bool         // the owner may be together with others that share
 	Session func() int64 // the client's present session
+	Permits int          // of a semaphore; 0 for a lock
 	Note    string       // is in the record of the grant
 }
 
@@ -75,7 +76,7 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 	h.record = Record{
 		Kind: Granted, Client: r.client, Lease: fmt.Sprintf("%s#%d", r.client, r.leases.Add(1)),
 		Model: e.Model.Name, Group: e.Group, Owner: e.Owner, Session: session, Shared: e.Shared,
-		Locks: stakesOf(lease), Call: call, Return: granted, Note: e.Note,
+		Locks: e.locksOf(lease), Call: call, Return: granted, Note: e.Note,
 	}
 	r.emit(h.record)
 	go h.watchLoop()
@@ -93,16 +94,17 @@ func (r *Recorder) Count(e Entry, held func() int) {
 	})
 }
 
-func stakesOf(lease Lease) []LockRef {
+// locksOf returns the locks that the lease is of.
+func (e Entry) locksOf(lease Lease) []LockRef {
 	members := lease.Members()
 	if members == nil {
-		return []LockRef{{lease.Path(), lease.Fence()}}
+		return []LockRef{{lease.Path(), lease.Fence(), e.Permits}}
 	}
-	var stakes []LockRef
+	var locks []LockRef
 	for _, m := range members {
-		stakes = append(stakes, LockRef{m.Path(), m.Fence()})
+		locks = append(locks, LockRef{Lock: m.Path(), Fence: m.Fence()})
 	}
-	return stakes
+	return locks
 }
 
 // A Hold is a lease under observation.
