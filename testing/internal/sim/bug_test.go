@@ -31,6 +31,7 @@ type bug struct {
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
 
+	permits   func(*client) int                            // how many permits a client takes the semaphore to have
 	dividedAt func(*client) string                         // where a client divides keys
 	instances func(stale bool, list []instance) []instance // what a client takes for a list
 	end       func()

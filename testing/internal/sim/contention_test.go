@@ -30,7 +30,7 @@ func (t *target) directories() []string {
 	switch t.kind {
 	case "exclusive":
 		return nil
-	case "semaphore":
+	case "semaphore", permitsKind:
 		return []string{t.path + "/locks", t.path + "/leases"}
 	}
 	return []string{t.path}

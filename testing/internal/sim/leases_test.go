@@ -73,14 +73,16 @@ func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) 
 		if at == nil {
 			at = w.target(member.Path())
 		}
-		s := &lockRecord{target: at, record: t, party: k.party(), lease: member, session: session}
 		kind, _, _ := ranks(member.Node())
-		s.shared = kind == "read"
-		s.node = w.identify(member)
-		s.fence = w.fenceOf(member)
-		t.stakes = append(t.stakes, s)
-		w.admitLocked(s)
+		for _, node := range w.nodesOf(at, member) {
+			s := &lockRecord{target: at, record: t, party: k.party(), lease: member, session: session, node: node}
+			s.shared = kind == "read" || at.permits > 0
+			s.fence = w.fenceOf(member)
+			t.stakes = append(t.stakes, s)
+			w.admitLocked(s)
+		}
 	}
+	w.checkPermits(t)
 	w.leases[l] = t
 	w.watchLoss(t)
 	return t
@@ -120,6 +122,7 @@ func (w *world) admitLocked(s *lockRecord) {
 	if w.excused(s) {
 		return
 	}
+	w.checkNumber(t)
 	w.checkSession(s)
 	before, again := t.granted[s.node]
 	t.granted[s.node] = s.party
@@ -165,8 +168,8 @@ func (w *world) checkSession(s *lockRecord) {
 // to be waited for.
 func (w *world) checkOrder(s *lockRecord) {
 	kind, own, ok := ranks(s.node.path)
-	if !ok || s.target.kind == "exclusive" {
-		return
+	if !ok || s.target.kind == "exclusive" || s.target.permits > 0 {
+		return // of a semaphore, see permitsMade
 	}
 	dir, _ := framework.SplitPath(s.node.path)
 	for _, n := range w.inDir[dir] {

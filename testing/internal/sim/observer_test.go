@@ -60,6 +60,7 @@ func (w *world) created(x zkserver.Transaction, c zkserver.Change) {
 	w.made[c.Path] = w.nodes[c.Path]
 	dir, _ := framework.SplitPath(c.Path)
 	w.inDir[dir] = append(w.inDir[dir], c.Path)
+	w.permitsMade(x, c)
 }
 
 // deleted compares the end of a znode with the leases that it carried. At that moment another

@@ -47,9 +47,11 @@ func (p *plan) divide(*rand.Rand) {
 	}
 }
 
-// contended returns the targets that workers contend for.
+// contended returns the locks that workers contend for.
 func (p *plan) contended() []*target {
-	return slices.DeleteFunc(slices.Clone(p.targets), func(t *target) bool { return t.kind == partitionKind })
+	return slices.DeleteFunc(slices.Clone(p.targets), func(t *target) bool {
+		return t.kind == partitionKind || t.kind == permitsKind
+	})
 }
 
 // A partitioning is the keys that the clients divide among themselves.

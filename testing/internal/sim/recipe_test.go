@@ -3,6 +3,7 @@ package sim_test
 import (
 	"cmp"
 	"math/rand/v2"
+	"os"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
@@ -25,12 +26,17 @@ type recipe struct {
 type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
 
 // recipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
-func recipes() []*recipe { return []*recipe{election(), kept(), cached(), partitioned(), discovered()} }
+func recipes() []*recipe {
+	return []*recipe{election(), kept(), cached(), partitioned(), discovered(), permitted()}
+}
+
+// recipeEnv names a recipe that all schedules have.
+const recipeEnv = "SIM_RECIPE"
 
 // choose gives every recipe to its share of the plans.
 func (p *plan) choose(seed uint64) {
 	for i, x := range recipes() {
-		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(cmp.Or(x.oneIn, 3)) == 0 {
+		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(cmp.Or(x.oneIn, 3)) == 0 || x.name == os.Getenv(recipeEnv) {
 			p.have(x, r)
 		}
 	}

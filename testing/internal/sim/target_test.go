@@ -15,16 +15,18 @@ import (
 // ZooKeeper.
 type target struct {
 	path, kind string // immutable
+	permits    int    // immutable; of a semaphore, 0 for a lock
 
 	// guarded by world.mu
 	stakes    []*lockRecord
-	granted   map[nodeKey]string // to which owner, at last
-	highest   fence              // of all holders so far
-	exclusive fence              // of those that were to be alone
-	register  int64              // fence of the latest guarded write, as the server has applied it
-	freed     time.Duration      // when a stake ended last
-	writers   time.Duration      // when an attempt ended last that readers may wait for
-	drops     time.Duration      // until when servers drop events of its znodes
+	granted   map[nodeKey]string  // to which owner, at last
+	made      map[int64][]nodeKey // the permits' znodes, by the transaction that created them
+	highest   fence               // of all holders so far
+	exclusive fence               // of those that were to be alone
+	register  int64               // fence of the latest guarded write, as the server has applied it
+	freed     time.Duration       // when a stake ended last
+	writers   time.Duration       // when an attempt ended last that readers may wait for
+	drops     time.Duration       // until when servers drop events of its znodes
 }
 
 // A fence is a number and the owner that had it.
@@ -40,7 +42,7 @@ type nodeKey struct {
 }
 
 func newTarget(path, kind string) *target {
-	return &target{path: path, kind: kind, granted: map[nodeKey]string{}}
+	return &target{path: path, kind: kind, granted: map[nodeKey]string{}, made: map[int64][]nodeKey{}}
 }
 
 // uses returns in which ways the lock can be had: see the kinds of a handle.
@@ -99,6 +101,7 @@ func nodeOf(l *lock.Lease) string {
 type handle struct {
 	name      string
 	target    *target // nil for a multi
+	permits   int     // that it acquires; 0 for a lock
 	locker    lock.Locker
 	reentrant bool
 	downgrade lock.Locker // the read side, for who has the write side

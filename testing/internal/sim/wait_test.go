@@ -10,13 +10,14 @@ import (
 // A wait is a call of Lock, TryLock or Do that has not returned.
 type wait struct {
 	targets []*target
+	permits int  // of a semaphore; 0 for a lock
 	shared  bool // with others that share
 	since   time.Duration
 }
 
 // waits notes that the worker asks for a lock.
 func (k *worker) waits(h *handle, shared bool) {
-	x := &wait{shared: shared, since: k.w.now()}
+	x := &wait{shared: shared, permits: h.permits, since: k.w.now()}
 	if h.target != nil {
 		x.targets = []*target{h.target}
 	} else {
@@ -40,7 +41,7 @@ func (k *worker) waitEnded() {
 		if !k.waiting.shared {
 			t.writers = k.w.now()
 		}
-		if len(k.waiting.targets) > 1 { // it may have had some of them
+		if len(k.waiting.targets) > 1 || t.permits > 0 { // it may have had some of them, or was ahead
 			t.freed = k.w.now()
 		}
 	}
@@ -110,7 +111,7 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 	if k.c.state != framework.Connected {
 		return 0, false
 	}
-	targets, entangled := k.waiting.targets, w.entangled(k)
+	targets, entangled := k.waiting.targets, k.waiting.permits == 0 && w.entangled(k)
 	if entangled {
 		targets = w.plan.contended()
 	}
@@ -119,8 +120,11 @@ func (w *world) freeSince(k *worker) (since time.Duration, free bool) {
 		if t.drops > 0 { // a waiter whose event was dropped looks within two session timeouts
 			since = max(since, t.drops+2*k.w.plan.timeout)
 		}
+		if t.permits > 0 && !w.hasRoom(t) {
+			return 0, false
+		}
 		for _, s := range t.stakes {
-			if !w.over(s) && (entangled || k.keptBy(s)) {
+			if t.permits == 0 && !w.over(s) && (entangled || k.keptBy(s)) {
 				return 0, false
 			}
 		}
