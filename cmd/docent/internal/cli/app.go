@@ -1,0 +1,84 @@
+// Package cli is what the commands of docent share: flags, environment and file, the client, the
+// output, and exit codes.
+//
+// Each command is a package with a function New(app *cli.App) *cobra.Command, which main lists. Its
+// RunE connects with [App.Connect] and writes with the methods of [App]. It returns an error, or an
+// [ExitError] if the exit code has a meaning of its own.
+package cli
+
+import (
+	"context"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// An App is one run of the program: its streams, environment and flags. Tests give it their own.
+type App struct {
+	In  io.Reader
+	Out io.Writer // data
+	Err io.Writer // everything else
+	Env []string  // as os.Environ has it
+
+	// Options are further options of the client, after those of the flags. They are for tests.
+	Options []framework.Option
+
+	flags    flagValues
+	root     *cobra.Command
+	settings Settings // see load
+}
+
+// SignalsOwn is the annotation of a command that handles signals itself. For others, INT and TERM
+// end the command's context.
+const SignalsOwn = "docent/signals-own"
+
+// Main runs the command that args name, and returns the exit code of the process.
+func (a *App) Main(ctx context.Context, args []string, commands ...func(*App) *cobra.Command) int {
+	var stop context.CancelFunc = func() {}
+	defer func() { stop() }()
+	a.root = a.newRoot(func(cmd *cobra.Command) {
+		if cmd.Annotations[SignalsOwn] != "" {
+			return
+		}
+		var interruptible context.Context
+		interruptible, stop = signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		cmd.SetContext(interruptible)
+	})
+	for _, command := range commands {
+		a.root.AddCommand(command(a))
+	}
+	a.root.SetArgs(args)
+	cmd, err := a.root.ExecuteContextC(ctx)
+	return a.exit(cmd, err)
+}
+
+// newRoot returns the command that all others are below. begin is called before one of them runs.
+func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "docent",
+		Short: "Show the locks of a ZooKeeper ensemble, and run commands under them",
+		Long: "docent shows who holds and who awaits the locks of a ZooKeeper ensemble, those of Curator " +
+			"and kazoo\nincluded. It runs commands under a lock.",
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		TraverseChildren: true, // a flag's value is never taken for the name of a command
+		Args:             cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			begin(cmd)
+			return a.load()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	a.flags.define(root.PersistentFlags())
+	root.AddCommand(a.newVersion())
+	root.AddCommand(topics()...)
+	return root
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Settings are the global flags, from the command line, the environment, the context's entry in the
+// file, or their defaults, in this order.
+type Settings struct {
+	Connect string // servers and chroot
+	Context string // the name of the context in the file, "" for none
+	// Protected reports whether the context demands its name before a command destroys something.
+	Protected bool
+
+	AuthFile   string
+	TLS        bool
+	CA         string
+	Cert       string
+	Key        string
+	ServerName string
+
+	Namespace      string
+	Compress       bool
+	SessionTimeout time.Duration
+	LeaseMargin    time.Duration // 0 for the client's default
+	Timeout        time.Duration // of a query
+
+	Output  Format
+	NoColor bool
+	Quiet   bool
+	Verbose bool
+
+	config string // the file's path
+}
+
+// DefaultTimeout bounds a query if --timeout does not.
+const DefaultTimeout = 10 * time.Second
+
+// flagValues are the global flags as pflag has them.
+type flagValues struct {
+	set    *pflag.FlagSet
+	values Settings
+}
+
+// define adds the global flags to set.
+func (f *flagValues) define(set *pflag.FlagSet) {
+	f.set = set
+	v := &f.values
+	v.Output = Text
+	set.StringVar(&v.Connect, "connect", "", "servers and chroot, as in zk1:2181,zk2:2181/app")
+	set.StringVar(&v.Context, "context", "", "use the settings of this `name` in the file")
+	set.StringVar(&v.config, "config", "", "the `file` of contexts")
+	set.StringVar(&v.AuthFile, "auth-file", "", "a `file` with lines scheme:credential, which only its owner may read")
+	set.BoolVar(&v.TLS, "tls", false, "connect by TLS")
+	set.StringVar(&v.CA, "ca", "", "trust the certificates in this `file`, instead of the system's; turns TLS on")
+	set.StringVar(&v.Cert, "cert", "", "the client's certificate, a `file`; turns TLS on")
+	set.StringVar(&v.Key, "key", "", "the key of --cert, a `file`")
+	set.StringVar(&v.ServerName, "server-name", "", "verify this `name`, instead of each server's; turns TLS on")
+	set.StringVar(&v.Namespace, "namespace", "", "put all paths below this one")
+	set.BoolVar(&v.Compress, "compress", false, "data is gzipped, as by Curator's enableCompression")
+	set.DurationVar(&v.SessionTimeout, "session-timeout", framework.DefaultSessionTimeout, "ask the servers for this timeout")
+	set.DurationVar(&v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
+	set.DurationVar(&v.Timeout, "timeout", DefaultTimeout, "give a query so long")
+	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name")
+	set.BoolVar(&v.NoColor, "no-color", false, "no colour on a terminal")
+	set.BoolVarP(&v.Quiet, "quiet", "q", false, "say nothing but errors on standard error")
+	set.BoolVarP(&v.Verbose, "verbose", "v", false, "say more on standard error")
+}
+
+// fill sets each flag that is not set yet to the value that lookup finds for it. source names where
+// the value is from.
+func (f *flagValues) fill(lookup func(flag string) (value, source string, ok bool)) error {
+	var fault error
+	f.set.VisitAll(func(flag *pflag.Flag) {
+		value, source, ok := lookup(flag.Name)
+		if flag.Changed || !ok || fault != nil {
+			return
+		}
+		if err := f.set.Set(flag.Name, value); err != nil {
+			fault = Usage(fmt.Errorf("%s: %w", source, err))
+		}
+	})
+	return fault
+}
+
+// environment is the lookup of fill for the environment: DOCENT_CA for --ca.
+func (a *App) environment(flag string) (value, source string, ok bool) {
+	name := "DOCENT_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	value = a.Getenv(name)
+	return value, name, value != ""
+}
+
+// Getenv returns the value of the environment variable, "" if there is none.
+func (a *App) Getenv(name string) string {
+	for _, variable := range slices.Backward(a.Env) { // the last one counts
+		if key, value, ok := strings.Cut(variable, "="); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}

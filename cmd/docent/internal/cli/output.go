@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+	"golang.org/x/term"
+)
+
+// A Format is a form of the output.
+type Format string
+
+// The formats.
+const (
+	Text      Format = "text"
+	Wide      Format = "wide" // text with more columns
+	JSON      Format = "json" // one document
+	JSONLines Format = "jsonl"
+	Names     Format = "name" // paths alone, one a line
+)
+
+// String is part of pflag.Value, as the following methods are.
+func (f *Format) String() string { return string(*f) }
+
+// Set takes a format by its name.
+func (f *Format) Set(name string) error {
+	if !slices.Contains([]Format{Text, Wide, JSON, JSONLines, Names}, Format(name)) {
+		return fmt.Errorf("%q: must be text, wide, json, jsonl or name", name)
+	}
+	*f = Format(name)
+	return nil
+}
+
+// Type names the value in the help.
+func (f *Format) Type() string { return "format" }
+
+// WriteJSON writes v to standard output: indented, or as one line for jsonl.
+func (a *App) WriteJSON(v any) error {
+	encoder := json.NewEncoder(a.Out)
+	encoder.SetEscapeHTML(false)
+	if a.settings.Output != JSONLines {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(v)
+}
+
+// Terminal reports whether the stream is a terminal.
+func Terminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Color reports whether standard output takes colours.
+func (a *App) Color() bool {
+	return !a.settings.NoColor && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && Terminal(a.Out)
+}
+
+// Say writes a line to standard error, unless --quiet forbids it.
+func (a *App) Say(format string, args ...any) {
+	if !a.settings.Quiet {
+		fmt.Fprintf(a.Err, "docent: "+format+"\n", args...)
+	}
+}
+
+// maxForeign is how many characters of a foreign text are shown.
+const maxForeign = 512
+
+// Safe returns text from elsewhere in a form that a terminal can show: no control characters, no
+// characters that change the direction of writing, no invalid UTF-8, and at most 512 characters. All
+// that docent did not write itself is shown through Safe: names and data of znodes, errors.
+func Safe(text string) string {
+	var safe strings.Builder
+	shown := 0
+	for i, r := range text {
+		if shown++; shown > maxForeign {
+			return safe.String() + "…"
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&safe, `\x%02x`, text[i])
+		case r == '\n' || r == '\t' || r == '\r':
+			safe.WriteString(map[rune]string{'\n': `\n`, '\t': `\t`, '\r': `\r`}[r])
+		case !unicode.IsGraphic(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r):
+			safe.WriteString(escape(r))
+		default:
+			safe.WriteRune(r)
+		}
+	}
+	return safe.String()
+}
+
+// Table writes rows under a header, with columns as wide as their widest cell. Cells must be safe to
+// show, and may have colours.
+func (a *App) Table(header []string, rows [][]string) error {
+	widths := make([]int, len(header))
+	all := append([][]string{header}, rows...)
+	for _, row := range all {
+		for i, cell := range row {
+			widths[i] = max(widths[i], lipgloss.Width(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range all {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+2))
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := a.Out.Write([]byte(text.String()))
+	return err
+}
+
+// escape returns a character as Go writes it in a string.
+func escape(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}

@@ -1,0 +1,22 @@
+// Command docent shows the locks of a ZooKeeper ensemble, and runs commands under them.
+// docs/command.md describes it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+)
+
+// commands are the constructors of all commands, in the order of docent's help.
+func commands() []func(*cli.App) *cobra.Command {
+	return []func(*cli.App) *cobra.Command{}
+}
+
+func main() {
+	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
+	os.Exit(app.Main(context.Background(), os.Args[1:], commands()...))
+}
