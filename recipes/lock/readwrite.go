@@ -24,8 +24,8 @@ type RWMutex struct{ read, write Side } // immutable
 
 // The part of a znode's name before the number.
 const (
-	readKind  = "__READ__"
-	writeKind = "__WRIT__"
+	readKind  = waitqueue.ReadKind
+	writeKind = waitqueue.WriteKind
 )
 
 // NewRWMutex returns the read/write lock at path and sends nothing yet. The path is the directory
@@ -41,7 +41,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl,
-			Predecessor: readWritePredecessor, OnPosition: cfg.position, MayReplace: writerMayReplace,
+			Predecessor: waitqueue.SharedPredecessor(writeKind), OnPosition: cfg.position, MayReplace: writerMayReplace,
 		},
 		kind:  readKind,
 		other: writeKind,
@@ -54,22 +54,6 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
-}
-
-// readWritePredecessor returns the predecessor of a node. A writer waits for the node before it. A
-// reader waits for the nearest writer ahead. A writer of the reader's own number has the same
-// owner, who held the write side when it took the read side. At the end of the counter several nodes
-// have one number, and no owner of the write side gets the read side.
-func readWritePredecessor(nodes []waitqueue.Node, own, before int) int {
-	if nodes[own].Kind == writeKind {
-		return before - 1
-	}
-	for i := before - 1; i >= 0; i-- {
-		if nodes[i].Kind == writeKind && (nodes[i].Sequence != nodes[own].Sequence || nodes[i].Overflowed()) {
-			return i
-		}
-	}
-	return -1
 }
 
 // writerMayReplace reports whether a new node may have taken the place of gone, ahead of waiting. A

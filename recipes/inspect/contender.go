@@ -1,0 +1,49 @@
+package inspect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/docent-go/docent/recipes/internal/contender"
+)
+
+// maxLabel is the greatest length of a label in bytes. Longer data are no name.
+const maxLabel = 255
+
+// contenderOf returns c with what was read of its znode.
+func contenderOf(z Znode, c Contender) Contender {
+	c.Znode = z.Path
+	c.By = OtherLibrary
+	if isKazooName(z.name()) {
+		c.By = Kazoo
+	}
+	if z.Stat.Czxid == 0 {
+		return c
+	}
+	p := contender.At(z.Path, z.Data, z.Stat)
+	c.Session, c.Czxid, c.Created = p.Session, z.Stat.Czxid, z.Stat.Ctime
+	c.Meta, c.Data = p.Metadata, p.Data
+	switch {
+	case p.Revoked:
+		c.Revoked, c.RevokedAt = true, z.Stat.Mtime
+	case c.Meta != nil:
+		c.By = Docent
+	case strings.HasPrefix(z.name(), protection):
+		c.By = Curator
+	}
+	if c.Meta == nil && len(c.Data) <= maxLabel && utf8.Valid(c.Data) {
+		c.Label = string(c.Data)
+	}
+	return c
+}
+
+// protection begins the names of znodes that Curator and docent find again after a lost reply.
+const protection = "_c_"
+
+// kazooID is the number of hexadecimal digits with which the names of kazoo's znodes begin.
+const kazooID = 32
+
+// isKazooName reports whether the name begins as kazoo's do.
+func isKazooName(name string) bool {
+	return len(name) >= kazooID && strings.Trim(name[:kazooID], "0123456789abcdef") == ""
+}

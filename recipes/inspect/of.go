@@ -1,0 +1,51 @@
+package inspect
+
+import "slices"
+
+// Of returns the lock whose directory is dir; false if dir has no contender. It sends no request.
+//
+// Of needs the names of the directory's children, and those below children named locks and leases.
+// The order and most states follow from the names. The contenders' data and Stats add the rest.
+// The data of dir itself are needed for a semaphore of kazoo, and those of dir alone for
+// [Exclusive].
+func Of(dir Znode) (Lock, bool) {
+	for _, of := range []func(Znode) (Lock, bool){exclusiveOf, semaphoreOf, kazooSemaphoreOf, queuesOf} {
+		if l, ok := of(dir); ok {
+			l.Complete = !slices.ContainsFunc(l.Contenders, func(c Contender) bool { return !c.Read() })
+			return l, true
+		}
+	}
+	return Lock{Path: dir.Path, Complete: true}, false
+}
+
+// exclusiveOf returns docent's unfair mutex, which is the znode itself.
+func exclusiveOf(z Znode) (Lock, bool) {
+	c := contenderOf(z, Contender{Side: Alone, State: Holds})
+	if c.Meta == nil || c.Meta.Attempt == "" || len(z.Children) > 0 {
+		return Lock{}, false
+	}
+	return exclusiveAt(z, c), true
+}
+
+func exclusiveAt(z Znode, c Contender) Lock {
+	return Lock{Path: z.Path, Kind: Exclusive, Permits: 1, Contenders: []Contender{c}, Complete: true}
+}
+
+// queuesOf returns the lock whose contenders are the numbered children of the directory.
+func queuesOf(dir Znode) (Lock, bool) {
+	l := Lock{Path: dir.Path}
+	for _, f := range formats() {
+		contenders := f.contenders(dir.Children)
+		if len(contenders) == 0 {
+			continue
+		}
+		kind, permits := f.kindOf(contenders)
+		if l.Kind == "" {
+			l.Kind, l.Permits = kind, permits
+		} else {
+			l.Mixed = true
+		}
+		l.Contenders = append(l.Contenders, contenders...)
+	}
+	return l, l.Kind != ""
+}

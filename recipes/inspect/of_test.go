@@ -1,0 +1,156 @@
+package inspect_test
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+const (
+	guid  = "_c_90aa3c2e-0e4c-4b1e-8c77-3a1f9d0b6a11-"
+	hexID = "0123456789abcdef0123456789abcdef"
+)
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	docent := metadata(lease.Metadata{Host: "h", PID: 7})
+	semaphore := func(leases, turns []znode) inspect.Znode {
+		z := inspect.Znode{Path: "/l"}
+		z.Children = append(z.Children, below("/l/leases", "", leases...), below("/l/locks", "", turns...))
+		return z
+	}
+	for name, test := range map[string]struct {
+		dir  inspect.Znode
+		want string // "" for no lock
+	}{
+		"nothing":           {dir(""), ""},
+		"other names":       {dir("", znode{name: "config"}, znode{name: "lock-12"}, znode{name: "xlock-"}), ""},
+		"a group's members": {dir("", znode{name: "m", session: 1, data: `{"docent":1}`}), ""},
+		"mutex": {
+			dir("", znode{name: guid + "lock-0000000013", session: 2, data: "10.0.3.9"},
+				znode{name: guid + "lock-0000000012", session: 1, data: docent}),
+			"mutex 1; 12 holds exclusive docent; 13 waits exclusive curator for 12",
+		},
+		"mutex, names alone": {
+			dir("", znode{name: guid + "lock-0000000013"}, znode{name: guid + "lock-0000000012"}),
+			"mutex 1; 12 holds exclusive unknown; 13 waits exclusive unknown for 12",
+		},
+		"mutex, kazoo with Curator's names": {
+			dir("", znode{name: hexID + "-lock-0000000003", session: 1, data: "me"}),
+			"mutex 1; 03 holds exclusive kazoo",
+		},
+		"latch": {
+			dir("", znode{name: guid + "latch-0000000003", session: 1}, znode{name: guid + "latch-0000000004", session: 1}),
+			"leader 1; 03 holds exclusive curator; 04 waits exclusive curator for 03",
+		},
+		"read and write": {
+			dir("", znode{name: guid + "__READ__0000000001"}, znode{name: guid + "__READ__0000000002"},
+				znode{name: guid + "__WRIT__0000000003"}, znode{name: guid + "__READ__0000000004"},
+				znode{name: guid + "__WRIT__0000000005"}),
+			"readwrite 0; 01 holds read unknown; 02 holds read unknown; 03 waits write unknown for 02+01;" +
+				" 04 waits read unknown for 03; 05 waits write unknown for 04+03",
+		},
+		"a downgrade": {
+			dir("", znode{name: guid + "__READ__0000000001"}, znode{name: guid + "__WRIT__0000000001"}),
+			"readwrite 0; 01 holds write unknown; 01 holds read unknown",
+		},
+		"kazoo's lock": {
+			dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: hexID + "__lock__0000000002"}),
+			"mutex 1; 01 holds exclusive kazoo; 02 waits exclusive kazoo for 01",
+		},
+		"kazoo's readers and writer": {
+			dir("", znode{name: hexID + "__rlock__0000000001"}, znode{name: hexID + "__lock__0000000002"},
+				znode{name: hexID + "__rlock__0000000003"}),
+			"readwrite 0; 01 holds read kazoo; 02 waits write kazoo for 01; 03 waits read kazoo for 02",
+		},
+		"both libraries' own names": {
+			dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}),
+			"mutex 1 mixed; 02 holds exclusive unknown; 01 holds exclusive kazoo",
+		},
+		"the end of the counter": {
+			dir("", znode{name: guid + "lock--2147483648", session: 1, czxid: 9}, znode{name: guid + "lock-2147483647", session: 1, czxid: 7},
+				znode{name: guid + "lock--2147483647", session: 1, czxid: 8}),
+			"mutex 1; 47 holds exclusive curator; 47 waits exclusive curator for 47; 48 waits exclusive curator for 47",
+		},
+		"the end of the counter, names alone": {
+			dir("", znode{name: guid + "lock-2147483647"}), "mutex 1; 47 unknown exclusive unknown",
+		},
+		"exclusive": {
+			inspect.Znode{Path: "/l1", Data: []byte(metadata(lease.Metadata{Attempt: "A"})), Stat: below("", "", znode{"x", 1, 0, ""}).Children[0].Stat},
+			"exclusive 1; l1 holds exclusive docent",
+		},
+		"semaphore, nobody waits": {
+			semaphore([]znode{{guid + "lease-0000000001", 1, 0, docent}, {guid + "lease-0000000002", 1, 0, ""}}, nil),
+			"semaphore 0; 01 holds permit docent; 02 holds permit curator",
+		},
+		"semaphore, the first has no permit": {
+			semaphore([]znode{{guid + "lease-0000000001", 1, 5, docent}, {guid + "lease-0000000002", 2, 7, docent}},
+				[]znode{{guid + "lock-0000000012", 2, 6, docent}, {guid + "lock-0000000013", 3, 8, docent}}),
+			"semaphore 1; 01 holds permit docent; 02 waits permit docent for 01 turn 12; 13 waits permit docent for 02",
+		},
+		"semaphore, the first has come after the newest permit of its session": {
+			semaphore([]znode{{guid + "lease-0000000001", 1, 5, docent}, {guid + "lease-0000000002", 2, 7, docent}},
+				[]znode{{guid + "lock-0000000012", 2, 8, docent}}),
+			"semaphore 0; 01 holds permit docent; 02 holds permit docent; 12 waits permit docent",
+		},
+		"semaphore, several permits at once": {
+			semaphore([]znode{{guid + "lease-0000000001", 1, 5, ""}, {guid + "lease-0000000002", 2, 7, ""}, {guid + "lease-0000000003", 2, 7, ""}},
+				[]znode{{guid + "lock-0000000012", 2, 6, ""}}),
+			"semaphore 0; 01 holds permit curator; 02 waits permit curator for 01 turn 12; 03 waits permit curator for 01 turn 12",
+		},
+		"semaphore, names alone": {
+			semaphore([]znode{{name: guid + "lease-0000000001"}}, []znode{{name: guid + "lock-0000000012"}, {name: guid + "lock-0000000013"}}),
+			"semaphore 0; 01 unknown permit unknown; 12 unknown permit unknown; 13 waits permit unknown for 12",
+		},
+		"semaphore, a stranger takes a permit": {
+			semaphore([]znode{{guid + "lease-0000000001", 1, 0, ""}, {name: "x"}}, nil),
+			"semaphore 0 foreign /l/leases/x; 01 holds permit curator",
+		},
+		"directories called locks and leases": {inspect.Znode{Path: "/l", Children: []inspect.Znode{{Path: "/l/locks"}, {Path: "/l/leases"}}}, ""},
+		"kazoo's semaphore": {
+			dir("2", znode{hexID, 1, 9, "me"}, znode{hexID[1:] + "a", 2, 8, ""}),
+			"semaphore 2; fa holds permit kazoo; ef holds permit kazoo",
+		},
+		"a number above other names": {dir("2", znode{name: "a"}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, ok := inspect.Of(test.dir)
+			if ok != (test.want != "") {
+				t.Fatalf("is a lock: %v, %s", ok, brief(l))
+			}
+			if got := brief(l); ok && got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOf_shows_what_was_read(t *testing.T) {
+	t.Parallel()
+	docent := metadata(lease.Metadata{Host: "h", PID: 7, Owner: "o", Data: []byte("d")})
+	l, _ := inspect.Of(dir("",
+		znode{guid + "lock-0000000001", 0x11, 5, docent},
+		znode{guid + "lock-0000000002", 0x12, 6, "10.0.3.9"},
+		znode{name: guid + "lock-0000000003"}))
+	if l.Complete {
+		t.Error("complete, with a contender that was not read")
+	}
+	if len(l.Contenders) != 3 || len(l.Holders()) != 1 || len(l.Waiters()) != 2 {
+		t.Fatalf("contenders: %s", brief(l))
+	}
+	first, second, third := l.Contenders[0], l.Contenders[1], l.Contenders[2]
+	if first.Session != 0x11 || first.Czxid != 5 || first.Sequence != 1 || first.Created.IsZero() || string(first.Data) != "d" {
+		t.Errorf("first: %+v", first)
+	}
+	if first.Meta == nil || first.Meta.Host != "h" || first.Meta.Owner != "o" || first.Label != "" {
+		t.Errorf("metadata of the first: %+v, label %q", first.Meta, first.Label)
+	}
+	if second.Label != "10.0.3.9" || second.Meta != nil {
+		t.Errorf("second: %+v", second)
+	}
+	if third.Read() || third.Session != 0 {
+		t.Errorf("third: %+v", third)
+	}
+}

@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
+)
+
+// Read returns the lock at the path with all its contenders. If there are none, the Lock has the path
+// alone, also if the path does not exist.
+//
+// Read sends a sync first, so it shows whatever was granted before the call. It costs one listing and
+// one read per contender in addition, and two listings more for a semaphore. A contender whose znode
+// the client may not read has the fields that follow from its name. If ctx ends first, the error
+// wraps ctx's. Other errors are [framework.ErrNoAuth] for the path itself, and those of every
+// operation of the client.
+func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
+	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(path)); err != nil {
+		return Lock{}, recipe.Error("read", path, err)
+	}
+	l, err := read(cause.Inside(ctx), c, path)
+	return l, recipe.CallError(ctx, "read", path, err)
+}
+
+func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
+	if err := c.Sync(ctx, path); err != nil {
+		return Lock{}, err
+	}
+	r := &reader{client: c}
+	dirs, err := r.list(ctx, []string{path})
+	if err != nil {
+		return Lock{}, err
+	}
+	if len(dirs) == 0 {
+		for _, u := range r.unread {
+			return Lock{}, u.Err
+		}
+		return Lock{Path: path, Complete: true}, nil
+	}
+	if len(dirs[0].Children) == 0 {
+		return r.exclusive(ctx, path)
+	}
+	l, _, err := r.lockOf(ctx, dirs[0])
+	return l, err
+}
+
+// exclusive returns docent's unfair mutex, if the znode is one. Without metadata its epoch shows it.
+func (r *reader) exclusive(ctx context.Context, path string) (Lock, error) {
+	free := Lock{Path: path, Complete: true}
+	read, err := r.read(ctx, []string{path})
+	z, ok := read[path]
+	if err != nil || !ok {
+		return free, err
+	}
+	if l, ok := Of(z); ok {
+		return l, nil
+	}
+	_, ok, err = r.client.Exists(ctx, framework.EpochOf(path))
+	if err != nil || !ok {
+		return free, err
+	}
+	return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), nil
+}

@@ -1,0 +1,98 @@
+package inspect_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+func TestRead_of_a_free_path(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		mustCreate(t, c, "/empty", "7")
+		for _, path := range []string{"/missing", "/empty", "/"} {
+			l := mustRead(t, c, path)
+			if l.Kind != "" || len(l.Contenders) != 0 || l.Path != path || !l.Complete {
+				t.Errorf("%s: %+v", path, l)
+			}
+		}
+	})
+}
+
+func TestRead_shows_an_unfair_mutex_without_metadata(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		m, err := lock.NewUnfairMutex(c, "/a/role", lock.WithoutMetadata())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = held.Release(t.Context()) }()
+		read := mustRead(t, c, "/a/role")
+		scanned, _ := mustScan(t, c, "/", inspect.Limits{}).Lock("/a/role")
+		for _, l := range []inspect.Lock{read, scanned} {
+			if got, want := brief(l), "exclusive 1; le holds exclusive unknown"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	})
+}
+
+func TestRead_shows_a_request_to_release(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		m, err := lock.NewMutex(c, "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Revoke(t.Context(), c, held.Node()); err != nil {
+			t.Fatal(err)
+		}
+		got := mustRead(t, c, "/a").Contenders[0]
+		if !got.Revoked || got.RevokedAt.IsZero() || got.By != inspect.OtherLibrary || got.Label != "" || got.Data != nil {
+			t.Errorf("%+v", got)
+		}
+		if got.Czxid != held.Fence() {
+			t.Errorf("czxid %d, want the fence %d", got.Czxid, held.Fence())
+		}
+	})
+}
+
+func TestRead_faults(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		if _, err := inspect.Read(t.Context(), c, "a"); err == nil {
+			t.Error("a relative path is read")
+		}
+		if _, err := inspect.Read(t.Context(), nil, "/a"); err == nil {
+			t.Error("a nil client is read")
+		}
+		if _, err := inspect.Scan(t.Context(), c, "/", inspect.Limits{Rate: -1}); err == nil {
+			t.Error("a negative rate is accepted")
+		}
+		mustCreate(t, c, "/secret", "", hidden())
+		if _, err := inspect.Read(t.Context(), c, "/secret"); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("a directory that may not be read: %v", err)
+		}
+	})
+}
+
+// hidden is an ACL under which the client may create and delete, and not read.
+func hidden() framework.CreateOption {
+	return framework.WithACL(acl.Entry{Perms: acl.Create | acl.Delete | acl.Admin, Scheme: "world", ID: "anyone"})
+}

@@ -1,0 +1,161 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
+)
+
+// Scan returns the locks at the root and below it. It sends a sync first, then one listing for each
+// directory and each lock, and one read for each contender. It leaves out ZooKeeper's own directory,
+// /zookeeper.
+//
+// Scan works level by level and keeps the rate of the limits. Snapshot.Unread has
+// the paths that the client may not read. If the root does not exist, the Snapshot has no locks. If ctx ends first, the
+// error wraps ctx's. Other errors are those of every operation of the client. With an error, the
+// Snapshot has what was found before, and is not Complete.
+func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
+	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
+		return Snapshot{}, recipe.Error("scan", root, err)
+	}
+	s := newScan(c, limits.withDefaults())
+	err := s.run(cause.Inside(ctx), root)
+	return s.snapshot(), recipe.CallError(ctx, "scan", root, err)
+}
+
+func (l Limits) fault() error {
+	if l.Depth < 0 || l.Max < 0 || l.Rate < 0 {
+		return fmt.Errorf("limits %+v: must not be negative", l)
+	}
+	return nil
+}
+
+// system is the directory of ZooKeeper's own znodes.
+const system = "/zookeeper"
+
+// A scan walks a tree. One goroutine uses it.
+type scan struct {
+	reader   reader
+	limits   Limits
+	at       time.Time
+	locks    []Lock
+	others   int // directories that are no locks
+	complete bool
+}
+
+func newScan(c *framework.Client, limits Limits) *scan {
+	return &scan{
+		reader: reader{client: c, pace: pace{rate: limits.Rate}, holdersOnly: limits.HoldersOnly},
+		limits: limits, at: time.Now(),
+	}
+}
+
+func (s *scan) snapshot() Snapshot {
+	slices.SortFunc(s.locks, func(a, b Lock) int { return cmp.Compare(a.Path, b.Path) })
+	return Snapshot{At: s.at, Locks: s.locks, Unread: s.reader.unread, Complete: s.complete}
+}
+
+func (s *scan) run(ctx context.Context, root string) error {
+	if err := s.reader.client.Sync(ctx, root); err != nil {
+		return err
+	}
+	level, cut := []string{root}, false
+	for depth := 0; len(level) > 0 && !cut; depth++ {
+		if depth > s.limits.Depth {
+			cut = true
+			break
+		}
+		var next []string
+		for part := range slices.Chunk(level, atOnce) {
+			below, err := s.visit(ctx, part)
+			if err != nil {
+				return err
+			}
+			if next = append(next, below...); s.full() {
+				cut = true
+				break
+			}
+		}
+		level = next
+	}
+	s.complete = !cut
+	return nil
+}
+
+func (s *scan) full() bool { return len(s.locks) >= s.limits.Max || s.others >= s.limits.Max }
+
+// visit reads the directories, adds the locks, and returns the paths of what is to be visited below.
+func (s *scan) visit(ctx context.Context, paths []string) ([]string, error) {
+	dirs, err := s.reader.list(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	var below []string
+	for _, dir := range dirs {
+		if s.full() {
+			break
+		}
+		l, ok, err := s.reader.lockOf(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			s.locks = append(s.locks, l)
+		} else {
+			s.others++
+		}
+		more, err := s.children(ctx, dir, l)
+		if err != nil {
+			return nil, err
+		}
+		below = append(below, more...)
+	}
+	return below, nil
+}
+
+// children returns the paths of the directory's children that may be locks, or have some below. It
+// adds the unfair mutexes among them: an epoch is next to each.
+func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error) {
+	names := make(map[string]bool, len(dir.Children))
+	for _, z := range dir.Children {
+		names[z.name()] = true
+	}
+	var below []string
+	for _, z := range dir.Children {
+		name := z.name()
+		switch {
+		case isPartOf(l, z), isEpoch(name, names), z.Path == system:
+		case names[framework.EpochOf(name)]:
+			found, err := s.reader.exclusive(ctx, z.Path)
+			if err != nil {
+				return nil, err
+			}
+			if found.Kind != "" {
+				s.locks = append(s.locks, found)
+			}
+		default:
+			below = append(below, z.Path)
+		}
+	}
+	return below, nil
+}
+
+// isPartOf reports whether the child of the lock's directory is a contender's, or was one's name: a
+// contender may have left meanwhile.
+func isPartOf(l Lock, z Znode) bool {
+	switch name := z.name(); {
+	case l.Kind == Semaphore && (name == leasesDir || name == turnsDirectory):
+		return true
+	case l.Kind == Semaphore && isKazooName(name) && len(name) == kazooID:
+		return true
+	}
+	_, ok := queuesOf(Znode{Children: []Znode{z}})
+	return ok
+}

@@ -1,0 +1,164 @@
+package inspect_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// contender creates a contender's znode of a mutex at the path.
+func contender(t testing.TB, c *framework.Client, path, data string, opts ...framework.CreateOption) string {
+	t.Helper()
+	opts = append(opts, framework.Ephemeral(), framework.Sequential(), framework.Protected())
+	return mustCreate(t, c, path+"/lock-", data, opts...)
+}
+
+func paths(s inspect.Snapshot) []string {
+	var all []string
+	for _, l := range s.Locks {
+		all = append(all, l.Path)
+	}
+	return all
+}
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		for _, path := range []string{"/b", "/a/x/y", "/a", "/locks/locks"} {
+			contender(t, c, path, "")
+		}
+		mustCreate(t, c, "/config/leases/one", "")
+		contender(t, c, "/elsewhere/leases", "") // a mutex whose name is leases
+		s := mustScan(t, c, "/", inspect.Limits{})
+		if want := []string{"/a", "/a/x/y", "/b", "/elsewhere/leases", "/locks/locks"}; !slices.Equal(paths(s), want) {
+			t.Errorf("found %v, want %v", paths(s), want)
+		}
+		if !s.Complete || s.At.IsZero() || s.Waiting() != 0 {
+			t.Errorf("complete %v at %v, %d wait", s.Complete, s.At, s.Waiting())
+		}
+		if s := mustScan(t, c, "/a", inspect.Limits{}); !slices.Equal(paths(s), []string{"/a", "/a/x/y"}) {
+			t.Errorf("below /a: %v", paths(s))
+		}
+		if s := mustScan(t, c, "/missing", inspect.Limits{}); len(s.Locks) != 0 || !s.Complete {
+			t.Errorf("below a missing path: %+v", s)
+		}
+	})
+}
+
+func TestScan_keeps_its_limits(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		for i := range 40 {
+			contender(t, c, fmt.Sprintf("/all/%02d", i), "")
+		}
+		contender(t, c, "/all/00/deep", "")
+		for _, test := range []struct {
+			limits   inspect.Limits
+			least    int
+			most     int
+			complete bool
+		}{
+			{inspect.Limits{}, 41, 41, true},
+			{inspect.Limits{Depth: 2}, 40, 40, false},
+			{inspect.Limits{Max: 7}, 7, 7, false},
+		} {
+			s := mustScan(t, c, "/", test.limits)
+			if n := len(s.Locks); n < test.least || n > test.most || s.Complete != test.complete {
+				t.Errorf("%+v: %d locks, complete %v", test.limits, n, s.Complete)
+			}
+		}
+		began := time.Now() // virtual
+		mustScan(t, c, "/", inspect.Limits{Rate: 20})
+		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second {
+			t.Errorf("some 84 requests at 20 a second took %v", took)
+		}
+	})
+}
+
+func TestScan_shows_what_it_can_not_read(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		contender(t, c, "/open", "")
+		contender(t, c, "/half", "")
+		closed := contender(t, c, "/half", "", hidden())
+		mustCreate(t, c, "/secret", "", hidden())
+		s := mustScan(t, c, "/", inspect.Limits{})
+		if !slices.Equal(paths(s), []string{"/half", "/open"}) {
+			t.Errorf("found %v", paths(s))
+		}
+		var unread []string
+		for _, u := range s.Unread {
+			unread = append(unread, u.Path)
+			if !errors.Is(u.Err, framework.ErrNoAuth) {
+				t.Errorf("%s: %v", u.Path, u.Err)
+			}
+		}
+		slices.Sort(unread)
+		if !slices.Equal(unread, []string{closed, "/secret"}) {
+			t.Errorf("unread: %v", unread)
+		}
+		half, _ := s.Lock("/half")
+		if half.Complete || len(half.Contenders) != 2 || half.Contenders[1].State != inspect.Waits {
+			t.Errorf("/half: %s, complete %v", brief(half), half.Complete)
+		}
+	})
+}
+
+func TestScan_ends_with_the_client(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		contender(t, c, "/open", "")
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := inspect.Scan(t.Context(), c, "/", inspect.Limits{}); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("scan of a closed client: %v", err)
+		}
+	})
+}
+
+// TestRequests counts what the page of the command promises, and that nothing is written.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, c := w.Route(t), w.Client(t)
+		for range 3 {
+			contender(t, c, "/inspected/lock", "")
+		}
+		observer := way.Client(t)
+		if err := observer.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect := func(what string, want map[fault.Op]int) {
+			t.Helper()
+			got := map[fault.Op]int{}
+			for _, rq := range way.Requests() {
+				if rq.Op != fault.Ping && rq.Op != fault.SetWatches && rq.Op != fault.Connect {
+					got[rq.Op]++
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+			way.ResetRequests()
+		}
+		way.ResetRequests()
+		mustRead(t, observer, "/inspected/lock")
+		expect("Read", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.GetData: 3})
+		mustScan(t, observer, "/inspected", inspect.Limits{})
+		expect("Scan", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 3})
+		mustScan(t, observer, "/inspected", inspect.Limits{HoldersOnly: true})
+		expect("Scan for holders", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 1})
+	}, zkenv.Only("it counts requests", zkenv.Embedded))
+}

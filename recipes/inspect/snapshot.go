@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A Snapshot is what [Scan] found. Its locks were read one after another.
+type Snapshot struct {
+	At     time.Time // when the scan began, by this process's clock
+	Locks  []Lock    // with at least one contender each, in the order of their paths
+	Unread []Unread
+
+	// Complete reports that no limit ended the scan. Unread has what could not be read.
+	Complete bool
+}
+
+// Unread is a path that could not be read.
+type Unread struct {
+	Path string
+	Err  error // matches [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip], or the path is invalid
+}
+
+// Limits bound a [Scan]. A field that is 0 has its default.
+type Limits struct {
+	Depth int // of directories below the root; default 8
+	Max   int // number of locks, and of other directories; default 10,000
+	Rate  int // requests per second; default: no bound
+
+	// HoldersOnly reads the znodes of holders alone. Waiters then have the fields that follow from
+	// their names, and the locks are not Complete.
+	HoldersOnly bool
+}
+
+// The defaults of Limits.
+const (
+	defaultDepth = 8
+	defaultMax   = 10_000
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Depth == 0 {
+		l.Depth = defaultDepth
+	}
+	if l.Max == 0 {
+		l.Max = defaultMax
+	}
+	return l
+}
+
+// Waiting returns the number of contenders that wait.
+func (s Snapshot) Waiting() int {
+	n := 0
+	for _, l := range s.Locks {
+		n += len(l.Waiters())
+	}
+	return n
+}
+
+// Lock returns the lock at the path.
+func (s Snapshot) Lock(path string) (Lock, bool) {
+	for _, l := range s.Locks {
+		if l.Path == path {
+			return l, true
+		}
+	}
+	return Lock{}, false
+}
+
+// isEpoch reports whether the name is that of the epoch of another name: see [framework.EpochOf].
+func isEpoch(name string, among map[string]bool) bool {
+	const suffix = len(".epoch")
+	return len(name) > suffix && among[name[:len(name)-suffix]] && framework.EpochOf(name[:len(name)-suffix]) == name
+}
