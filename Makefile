@@ -103,7 +103,7 @@ sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n 
 		-run='^(TestSimulation|TestEveryRequest)$$' ./testing/internal/sim
 
 .PHONY: guards
-guards: fmt-check vet tidy-check imports ## The checks that take seconds
+guards: fmt-check vet tidy-check imports api-check release-check ## The checks that take seconds
 
 .PHONY: fmt-check
 fmt-check:
@@ -116,12 +116,25 @@ vet:
 	scripts/nested go vet ./...
 
 .PHONY: tidy-check
-tidy-check: ## Fail if go.mod or go.sum is not tidy
-	go mod tidy -diff
+tidy-check: ## Fail if a go.mod or go.sum is not tidy (scripts/tidy mends it)
+	scripts/tidy -diff
 
 .PHONY: imports
 imports:
 	scripts/check-imports
+
+.PHONY: api
+api: ## Write what docent exports into api/, after a change of the API
+	go run ./scripts/api
+
+.PHONY: api-check
+api-check:
+	go run ./scripts/api -check
+
+.PHONY: release-check
+release-check: ## Check that VERSION, CHANGELOG.md and all modules agree, and that users can get each module
+	go run ./scripts/release -check
+	scripts/install-check
 
 .PHONY: lint
 lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes), and of the prose

@@ -2,10 +2,8 @@ module github.com/docent-go/docent/kerberos
 
 go 1.25.0
 
-replace github.com/docent-go/docent => ../
-
 require (
-	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent v0.1.0
 	github.com/jcmturner/gofork v1.7.6
 	github.com/jcmturner/gokrb5/v8 v8.4.4
 	go.uber.org/zap v1.28.0

@@ -7,8 +7,8 @@ replace github.com/docent-go/docent => ../../
 replace github.com/docent-go/docent/recipes/discovery/grpcresolver => ../../recipes/discovery/grpcresolver
 
 require (
-	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
-	github.com/docent-go/docent/recipes/discovery/grpcresolver v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent v0.1.0
+	github.com/docent-go/docent/recipes/discovery/grpcresolver v0.1.0
 	google.golang.org/grpc v1.80.0
 )
 

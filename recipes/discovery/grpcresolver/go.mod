@@ -2,10 +2,8 @@ module github.com/docent-go/docent/recipes/discovery/grpcresolver
 
 go 1.25.0
 
-replace github.com/docent-go/docent => ../../../
-
 require (
-	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent v0.1.0
 	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.80.0
 )

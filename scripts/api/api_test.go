@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/must"
+)
+
+const source = `package thing
+
+import "io"
+
+const Limit = 3
+
+type base struct{}
+
+func (base) Promoted() {}
+
+type Thing[T any] struct {
+	base
+	io.Reader
+	Name   string
+	hidden int
+}
+
+func (t *Thing[T]) Get(key string) (T, error) { panic(t.hidden) }
+
+type Alias = Thing[int]
+
+type Doer interface {
+	Do(a int) error
+	private()
+}
+
+type Kind int
+
+func (Kind) String() string { return "" }
+
+var Err error
+
+func New(names ...string) *Alias { return nil }
+`
+
+var described = []string{
+	"const Limit untyped int = 3",
+	"func New(names ...string) *Alias",
+	"method (*Thing[T any]) Get(key string) (T, error)",
+	"method (Kind) String() string",
+	"method (Thing[T any]) Promoted()",
+	"method (Thing[T any]) Read(p []byte) (n int, err error)",
+	"type Alias = Thing[int]",
+	"type Doer interface { Do(a int) error; unexported methods }",
+	"type Kind int",
+	"type Thing struct, Name string",
+	"type Thing struct, embedded io.Reader",
+	"type Thing[T any] struct",
+	"var Err error",
+}
+
+// module writes a module of one package and returns its folder.
+func module(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must.OK(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+root+"thing\n\ngo 1.25.0\n"), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "thing.go"), []byte(text), 0o644))
+	return dir
+}
+
+func TestAReportHasEachExportedName(t *testing.T) {
+	got := report{}
+	must.OK(t, got.add(module(t, source)))
+	if lines := got["thing"]; !slices.Equal(lines, described) {
+		t.Errorf("report:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(described, "\n"))
+	}
+}
+
+func TestAnUnannouncedChangeFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "api")
+	before := []string{module(t, source)}
+	must.OK(t, run(dir, before, false))
+	must.OK(t, run(dir, before, true))
+	for name, change := range map[string][2]string{
+		"an addition":           {"var Err error", "var Err, More error"},
+		"a removal":             {"var Err error", ""},
+		"a changed signature":   {"Do(a int) error", "Do(a int64) error"},
+		"a changed constant":    {"Limit = 3", "Limit = 4"},
+		"a receiver by pointer": {"func (Kind) String", "func (*Kind) String"},
+	} {
+		after := []string{module(t, strings.Replace(source, change[0], change[1], 1))}
+		if err := run(dir, after, true); err == nil {
+			t.Errorf("%s was not reported", name)
+		}
+	}
+	hidden := []string{module(t, strings.Replace(source, "hidden int", "hidden int; more int", 1))}
+	must.OK(t, run(dir, hidden, true))
+}
+
+func TestAMissingReportIsADifference(t *testing.T) {
+	if err := run(filepath.Join(t.TempDir(), "none"), []string{module(t, source)}, true); err == nil {
+		t.Error("no difference to a report that does not exist")
+	}
+}
+
+func TestChangesAreNamed(t *testing.T) {
+	before := report{"lock": {"func A()", "func B()"}, "gone": {"func G()"}}
+	now := report{"lock": {"func A()", "func C()"}, "new": {"func N()"}}
+	want := []string{"- gone: func G()", "- lock: func B()", "+ lock: func C()", "+ new: func N()"}
+	if got := diff(before, now); !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+}
