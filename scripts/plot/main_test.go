@@ -5,28 +5,48 @@ import (
 	"testing"
 )
 
-const values = "seconds,goroutines,heap KiB\n0,50,3000\n1,51,3100\n2,50,3050\n"
+const (
+	values = "seconds,goroutines,heap KiB\n0,50,3000\n1,51,3100\n2,50,3050\n"
+	curves = "waiters,contender,time\n1,a,50\n10,a,0\n100,a,70\n1,b,80\n10,b,90\n"
+)
 
 func TestRun(t *testing.T) {
-	var out strings.Builder
-	if err := run(strings.NewReader(values), &out, "", "A title"); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"<svg", ">A title<", ">goroutines<", ">heap KiB<", ">seconds<"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the drawing lacks %q", want)
-		}
+	for name, c := range map[string]struct {
+		drawing drawing
+		values  string
+		want    []string
+	}{
+		"a panel for each column":   {drawing{title: "A title"}, values, []string{"<svg", ">A title<", ">goroutines<", ">heap KiB<", ">seconds<"}},
+		"a line for each value":     {drawing{by: "contender"}, curves, []string{">a<", ">b<", ">time<", ">waiters<"}},
+		"logarithmic axes, and a 0": {drawing{by: "contender", log: true, columns: "time"}, curves, []string{">a<", ">b<", ">100<"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := c.drawing.run(strings.NewReader(c.values), &out); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the drawing lacks %q", want)
+				}
+			}
+		})
 	}
 }
 
 func TestRunRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ values, columns, want string }{
-		"an unknown column": {values, "threads", `no column "threads"`},
-		"no values":         {"seconds,goroutines\n", "", "1 lines"},
-		"text for a number": {"seconds,goroutines\n0,many\n", "", "line 2"},
+	for name, c := range map[string]struct {
+		drawing      drawing
+		values, want string
+	}{
+		"an unknown column":        {drawing{columns: "threads"}, values, `no column "threads"`},
+		"an unknown column of by":  {drawing{by: "threads"}, values, `no column "threads"`},
+		"no values":                {drawing{}, "seconds,goroutines\n", "1 lines"},
+		"text for a number":        {drawing{}, "seconds,goroutines\n0,many\n", "line 2"},
+		"no value for a logarithm": {drawing{log: true}, "seconds,goroutines\n0,1\n", "no value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := run(strings.NewReader(c.values), &strings.Builder{}, c.columns, "")
+			err := c.drawing.run(strings.NewReader(c.values), &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}

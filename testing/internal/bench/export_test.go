@@ -166,3 +166,24 @@ func (s *Setting) SetRTT(d time.Duration) { s.rtt = d }
 func (r *Report) Add(name string, s scenarioResult) {
 	r.Settings = append(r.Settings, settingResult{Setting: name, Scenarios: []scenarioResult{s}})
 }
+
+type (
+	Curve = curve
+	Point = point
+)
+
+func Curves() []Curve { return curves() }
+
+func (c Curve) Name() string          { return c.name }
+func (c Curve) Tree() bool            { return c.tree }
+func (c Curve) Sizes(limit int) []int { return c.sizes(limit) }
+
+func (b *Bench) Scale(ctx context.Context, all []Curve, limit int) ([]curveResult, error) {
+	return b.scale(ctx, all, limit)
+}
+
+func (r curveResult) Markdown(w io.Writer) { r.markdown(w) }
+
+func (r curveResult) CSV(w io.Writer) error { return r.csv(w) }
+
+func Exponent(points []Point, value func(Point) float64) float64 { return exponent(points, value) }

@@ -31,6 +31,10 @@ type flags struct {
 	profile   string
 	before    string
 	serve     string
+	scale     string
+	limit     int
+	csv       string
+	jitter    time.Duration
 }
 
 func main() {
@@ -45,6 +49,10 @@ func main() {
 	flag.StringVar(&f.markdown, "markdown", "", "file to write the tables to, beside standard output")
 	flag.StringVar(&f.profile, "cpuprofile", "", "file for docent's CPU profile, of its last process")
 	flag.StringVar(&f.before, "before", "", "this program built at another commit: its docent takes part as "+before)
+	flag.StringVar(&f.scale, "scale", "", "regular expression of curves: measure these at growing sizes, in place of scenarios")
+	flag.IntVar(&f.limit, "limit", 100_000, "largest size of a curve")
+	flag.StringVar(&f.csv, "csv", "", "directory to write the curves' values to")
+	flag.DurationVar(&f.jitter, "jitter", 0, "the most to add to a round trip besides, at random; it needs -rtt")
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
 	flag.Parse()
 
@@ -82,6 +90,9 @@ func (f flags) run(ctx context.Context) (err error) {
 			p.warm /= 10
 		}
 	}
+	if f.scale != "" {
+		return f.measureCurves(ctx, b)
+	}
 	for _, s := range scenarios() {
 		if wanted.MatchString(s.name) {
 			if f.before != "" {
@@ -110,7 +121,7 @@ func (f flags) settings() ([]setting, error) {
 			}
 			switch mode {
 			case standalone, ensemble, embedded:
-				settings = append(settings, setting{mode: mode, rtt: d, fsync: f.fsync})
+				settings = append(settings, setting{mode: mode, rtt: d, jitter: f.jitter, fsync: f.fsync})
 			default:
 				return nil, fmt.Errorf("-mode %s: must be of %s, %s, %s", f.mode, standalone, ensemble, embedded)
 			}

@@ -24,7 +24,8 @@ const sessionTimeout = 10 * time.Second
 type process struct {
 	in      io.WriteCloser
 	out     *json.Decoder
-	pid     int // 0 for one that is no process
+	read    *counter // what out has read; nil for one that is no process
+	pid     int      // 0 for one that is no process
 	version string
 	kill    func()
 	wait    func() error // returns when it has ended, by itself or by kill
@@ -46,8 +47,9 @@ func start(ctx context.Context, command []string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	read := &counter{Reader: stdout}
 	p := &process{
-		in: stdin, out: json.NewDecoder(stdout), pid: cmd.Process.Pid,
+		in: stdin, out: json.NewDecoder(read), read: read, pid: cmd.Process.Pid,
 		kill: func() { _ = cmd.Process.Kill() }, // or it is gone
 		wait: func() error {
 			if err := cmd.Wait(); err != nil {
@@ -77,6 +79,16 @@ func (p *process) do(ctx context.Context, words ...any) (contender.Answer, error
 		return contender.Answer{}, fmt.Errorf("%v: %w", words[0], err)
 	}
 	return p.answer(ctx)
+}
+
+// used returns what it has used so far, without its answers. One that is no process uses nothing.
+func (p *process) used() (usage, error) {
+	if p.pid == 0 {
+		return usage{}, nil
+	}
+	u, err := usageOf(p.pid)
+	u.out -= p.read.n
+	return u, err
 }
 
 func (p *process) answer(ctx context.Context) (contender.Answer, error) {

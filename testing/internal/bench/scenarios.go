@@ -202,4 +202,6 @@ func caches() []scenario {
 }
 
 // isGated reports whether a run of the scenario stops half-way.
-func (s scenario) isGated() bool { return s.load == "queue" || s.load == "hold" || s.load == "cached" }
+func (s scenario) isGated() bool {
+	return s.load == "queue" || s.load == "sessions" || s.load == "hold" || s.load == "cached"
+}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -24,16 +27,22 @@ const (
 
 // A setting is what the contenders run on.
 type setting struct {
-	mode  string
-	rtt   time.Duration // added
-	fsync bool
+	mode string
+	rtt  time.Duration // added
+	// jitter is the most that a round trip takes longer, at random. Frames keep their order.
+	jitter time.Duration
+	fsync  bool
 }
 
 func (s setting) String() string {
 	if s.rtt == 0 {
 		return s.mode + ", loopback"
 	}
-	return fmt.Sprintf("%s, %v of round trip added", s.mode, s.rtt)
+	text := fmt.Sprintf("%s, %v of round trip added", s.mode, s.rtt)
+	if s.jitter > 0 {
+		text += fmt.Sprintf(", %v of jitter", s.jitter)
+	}
+	return text
 }
 
 // containerInterval is ZooKeeper's own: at zktest's, parents of locks would come and
@@ -51,6 +60,7 @@ type site struct {
 	proxies []*zkproxy.Proxy // before addrs, where there is something to add or to count
 	eye     *zk.Conn         // sees how far waiters have come, not by way of a proxy
 	looks   int64            // requests by eye
+	delayed atomic.Bool      // the proxies add the latency
 	closers []func() error
 }
 
@@ -70,6 +80,9 @@ func openSite(ctx context.Context, s setting) (_ *site, err error) {
 			return nil, err
 		}
 	}
+	if s.jitter > 0 {
+		st.startJitter()
+	}
 	conn, err := dial(ctx, direct)
 	if err != nil {
 		return nil, err
@@ -77,6 +90,18 @@ func openSite(ctx context.Context, s setting) (_ *site, err error) {
 	st.eye = conn
 	st.closers = append(st.closers, func() error { conn.Close(); return nil })
 	return st, nil
+}
+
+// startJitter varies the latency until the site is closed.
+func (st *site) startJitter() {
+	ctx, stop := context.WithCancel(context.Background())
+	var varied sync.WaitGroup
+	varied.Go(func() { st.vary(ctx) })
+	st.closers = append(st.closers, func() error {
+		stop()
+		varied.Wait()
+		return nil
+	})
 }
 
 // start starts the servers.
@@ -151,12 +176,27 @@ func (st *site) interpose() error {
 
 // delay sets whether the round trip is made longer: warming up does without.
 func (st *site) delay(on bool) {
+	st.delayed.Store(on)
 	for _, p := range st.proxies {
 		p.ResetRequests()
 		if on {
 			p.SetLatency(st.setting.rtt)
 		} else {
 			p.SetLatency(0)
+		}
+	}
+}
+
+// jitterPause is how long a latency lasts, where it varies.
+const jitterPause = 5 * time.Millisecond
+
+// vary changes the latency again and again. It returns when ctx ends.
+func (st *site) vary(ctx context.Context) {
+	for wait(ctx, jitterPause) == nil {
+		for _, p := range st.proxies {
+			if st.delayed.Load() {
+				p.SetLatency(st.setting.rtt + rand.N(st.setting.jitter))
+			}
 		}
 	}
 }

@@ -59,7 +59,10 @@ type entrant struct {
 	team  *team
 	plan  plan
 	turns []turn
-	err   error // why it is out
+	weigh bool // weighs memory, also of a process that isn't fresh
+	// atRest has the process looked at for restTime while its locks are held.
+	atRest bool
+	err    error // why it is out
 }
 
 // A turn is what came of one.
@@ -68,7 +71,17 @@ type turn struct {
 	requests int64
 	peak     int64 // bytes
 	grown    int64 // bytes, from before to when all wait
+	client   usage
+	servers  usage         // of all together
+	lives    weight        // by which heap and stacks grew, from before to when all wait
+	rest     time.Duration // processor time in restTime, while all wait
 }
+
+// A weight is a process's memory without what is garbage, in bytes.
+type weight struct{ resident, heap, stack int64 }
+
+// restTime is how long a process is looked at whose locks are all held.
+const restTime = 3 * time.Second
 
 // warmUp plays without measuring, for as many operations as the contender needs.
 func (e *entrant) warmUp(ctx context.Context) {
@@ -103,7 +116,7 @@ func (e *entrant) turn(ctx context.Context, fresh bool) {
 			return
 		}
 	}
-	if t := e.play(ctx, e.plan, fresh); e.err == nil {
+	if t := e.play(ctx, e.plan, fresh || e.weigh); e.err == nil {
 		e.turns = append(e.turns, t)
 	}
 }
@@ -129,7 +142,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 		return t, err
 	}
 	site := e.team.site
-	var before int64
+	var before weight
 	if weigh {
 		if before, err = weighed(ctx, process); err != nil {
 			return t, err
@@ -144,12 +157,21 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 	if err != nil {
 		return t, err
 	}
+	client, servers, err := e.used(process)
+	if err != nil {
+		return t, err
+	}
 	t.Answer, err = process.do(ctx, "run", p.load, p.kind, p.path, p.workers, p.ops, site.settle().Milliseconds())
 	if err == nil && t.Waiting {
-		err = e.proceed(ctx, p, process, func() (err error) {
-			if weigh {
-				t.grown, err = weighed(ctx, process)
-				t.grown -= before
+		err = e.proceed(ctx, p, process, func() error {
+			if !weigh {
+				return nil
+			}
+			now, err := weighed(ctx, process)
+			t.grown = now.resident - before.resident
+			t.lives = weight{heap: now.heap - before.heap, stack: now.stack - before.stack}
+			if err == nil && e.atRest {
+				t.rest, err = atRest(ctx, process)
 			}
 			return err
 		})
@@ -165,6 +187,11 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 		return t, err
 	}
 	t.requests = after - requests
+	usedBy, usedAt, err := e.used(process)
+	if err != nil {
+		return t, err
+	}
+	t.client, t.servers = usedBy.minus(client), usedAt.minus(servers)
 	if process.pid != 0 {
 		_, t.peak, err = resident(process.pid)
 	}
@@ -174,7 +201,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 // proceed looks at a run that waits, once all that are to wait do.
 func (e *entrant) proceed(ctx context.Context, p plan, _ *process, look func() error) error {
 	site := e.team.site
-	if p.load == "queue" {
+	if p.load == "queue" || p.load == "sessions" {
 		if err := site.awaitChildren(ctx, p.path, p.workers+1); err != nil {
 			return err
 		}
@@ -185,15 +212,44 @@ func (e *entrant) proceed(ctx context.Context, p plan, _ *process, look func() e
 	return look()
 }
 
-// weighed returns the process's memory without what is garbage. One that is no process
-// weighs nothing.
-func weighed(ctx context.Context, p *process) (int64, error) {
-	if _, err := p.do(ctx, "gc"); err != nil {
+// used returns what the process and the servers have used so far.
+func (e *entrant) used(p *process) (client, servers usage, err error) {
+	if client, err = p.used(); err != nil {
+		return client, servers, err
+	}
+	for _, s := range e.team.site.servers {
+		u, err := usageOf(s.Pid())
+		if err != nil {
+			return client, servers, err
+		}
+		servers.cpu += u.cpu
+	}
+	return client, servers, nil
+}
+
+// weighed returns the process's memory without what is garbage. One that is no process has no
+// resident memory.
+func weighed(ctx context.Context, p *process) (w weight, err error) {
+	lives, err := p.do(ctx, "gc")
+	if err != nil {
+		return w, err
+	}
+	w = weight{heap: lives.Heap - lives.Stack, stack: lives.Stack}
+	if p.pid != 0 {
+		w.resident, _, err = resident(p.pid)
+	}
+	return w, err
+}
+
+// atRest returns the processor time that the process uses in restTime.
+func atRest(ctx context.Context, p *process) (time.Duration, error) {
+	before, err := p.used()
+	if err != nil {
 		return 0, err
 	}
-	if p.pid == 0 {
-		return 0, nil
+	if err := wait(ctx, restTime); err != nil {
+		return 0, err
 	}
-	now, _, err := resident(p.pid)
-	return now, err
+	after, err := p.used()
+	return after.cpu - before.cpu, err
 }

@@ -13,14 +13,14 @@
 //	run LOAD KIND PATH WORKERS OPS SETTLE      a run; SETTLE in milliseconds
 //	gc                                         collects garbage, answers the bytes that live
 //
-// In the loads "queue", "hold" and "cached" a run stops half-way and says {"waiting":true}.
+// In the loads "queue", "sessions", "hold" and "cached" a run stops half-way and says {"waiting":true}.
 // It takes "gc" then, and goes on at "go". The end of the input ends the process.
 //
 // # The loads
 //
 // A lock object belongs to one worker, a goroutine or thread, and the kind says which
 // recipe it is. A lock of the kind "counter" is an addition, whose release does nothing. One of the
-// kind "permits" is all of 2 permits.
+// kind "permits" is all of 2 permits. The kind "multi-N" is a multi-lock of N members.
 //
 //	sequence   one worker acquires and releases one lock, OPS times; a sample is both together
 //	reentry    the same while it holds the lock already; a sample is the mean of a batch
@@ -31,6 +31,8 @@
 //	           other's grant, which has waited for SETTLE before
 //	queue      WORKERS of one session wait for a lock of that session, all at once; after "go" it is
 //	           released, and each releases as soon as it holds. A sample lies between two grants
+//	sessions   the same, but each worker has a session of its own
+//	cycle      one worker makes OPS on WORKERS paths in turn
 //	hold       one worker acquires WORKERS locks on as many paths, releases them after "go"
 //	refused    the first session holds, the second one tries OPS times, in vain
 //	pair       OPS times both sessions acquire and release at the same time, each for a second at the

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
-// multiSize is how many members a multi-lock has.
+// multiSize is how many members a multi-lock has whose kind has no number.
 const multiSize = 10
 
 // permits is how many permits a semaphore has.
@@ -87,6 +87,7 @@ func (s docentSession) Lock(kind, path string) (Lock, error) {
 }
 
 func (s docentSession) locker(kind, path string) (lock.Locker, error) {
+	kind, members := sized(kind)
 	switch kind {
 	case "mutex", "mutex-owner":
 		return lock.NewMutex(s.client, path)
@@ -113,15 +114,15 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 		all, err := semaphore.New(s.client, path, permits)
 		return permitsLock{all}, err
 	case "multi":
-		var members []lock.Locker
-		for i := range multiSize {
+		var all []lock.Locker
+		for i := range members {
 			m, err := lock.NewMutex(s.client, fmt.Sprintf("%s/%d", path, i))
 			if err != nil {
 				return nil, err
 			}
-			members = append(members, m)
+			all = append(all, m)
 		}
-		return lock.NewMulti(members...)
+		return lock.NewMulti(all...)
 	default:
 		return nil, errKind(kind)
 	}

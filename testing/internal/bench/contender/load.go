@@ -32,13 +32,14 @@ type result struct {
 // A stage is what loads have to play on.
 type stage struct {
 	sessions [2]Session
-	gate     func(ctx context.Context) error // says that a run waits, and returns when it may go on
+	connect  func(ctx context.Context, i int) (Session, error) // makes one more session
+	gate     func(ctx context.Context) error                   // says that a run waits, and returns when it may go on
 }
 
 func (s *stage) play(ctx context.Context, p plan) (result, error) {
 	loads := map[string]func(context.Context, plan) (result, error){
 		"sequence": s.workers, "paths": s.workers, "shared": s.workers, "mix": s.workers,
-		"reentry": s.reentry, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
+		"reentry": s.reentry, "cycle": s.cycle, "sessions": s.crowd, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
 		"fill": s.fill, "change": s.change, "cached": s.cached,
 	}
 	load := loads[p.load]

@@ -20,6 +20,7 @@ type Answer struct {
 	Version string  `json:"version,omitempty"` // of the library: the first line
 	Waiting bool    `json:"waiting,omitempty"` // a run has stopped half-way
 	Heap    int64   `json:"heap,omitempty"`    // bytes that live, after "gc"
+	Stack   int64   `json:"stack,omitempty"`   // bytes of stacks within them, after "gc"
 	Ops     int     `json:"ops,omitempty"`     // acquires with their releases
 	Elapsed int64   `json:"elapsed,omitempty"` // nanoseconds of the part that counts
 	Samples []int64 `json:"samples,omitempty"` // nanoseconds each
@@ -77,7 +78,7 @@ func (s *server) obey(ctx context.Context, words []string) (Answer, error) {
 		}
 		return s.run(ctx, p)
 	case len(words) == 1 && words[0] == "gc":
-		return Answer{Heap: collect()}, nil
+		return collect(), nil
 	default:
 		return Answer{}, fmt.Errorf("no such command: %s", strings.Join(words, " "))
 	}
@@ -88,8 +89,11 @@ func (s *server) connect(ctx context.Context, servers []string, timeout string) 
 	if err != nil {
 		return err
 	}
+	s.stage.connect = func(ctx context.Context, i int) (Session, error) {
+		return s.lib.Connect(ctx, servers[i%len(servers)], time.Duration(millis)*time.Millisecond)
+	}
 	for i := range s.stage.sessions {
-		session, err := s.lib.Connect(ctx, servers[i%len(servers)], time.Duration(millis)*time.Millisecond)
+		session, err := s.stage.connect(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -123,7 +127,7 @@ func (s *server) waitForGo(context.Context) error {
 		case "go":
 			return nil
 		case "gc":
-			if err := s.out.Encode(Answer{Heap: collect()}); err != nil {
+			if err := s.out.Encode(collect()); err != nil {
 				return err
 			}
 		default:
@@ -149,11 +153,11 @@ func parsePlan(words []string) (plan, error) {
 }
 
 // collect gives back to the system what is not used, and returns what is.
-func collect() int64 {
+func collect() Answer {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	return Answer{Heap: int64(m.HeapAlloc + m.StackInuse), Stack: int64(m.StackInuse)}
 }
 
 func mallocs() int64 {

@@ -104,6 +104,11 @@ func (s *side) do(ctx context.Context, fn func(context.Context) error) func() (s
 
 // queue lets the workers wait for one lock, and measures how they drain.
 func (s *stage) queue(ctx context.Context, p plan) (result, error) {
+	return s.drain(ctx, p, func(int) Session { return s.sessions[0] })
+}
+
+// drain lets a worker of each session wait for one lock, and measures how they drain.
+func (s *stage) drain(ctx context.Context, p plan, session func(i int) Session) (result, error) {
 	holder, err := s.sessions[0].Lock(p.kind, p.path)
 	if err != nil {
 		return result{}, err
@@ -113,7 +118,7 @@ func (s *stage) queue(ctx context.Context, p plan) (result, error) {
 	}
 	locks := make([]Lock, p.workers)
 	for i := range locks {
-		if locks[i], err = s.sessions[0].Lock(p.kind, p.path); err != nil {
+		if locks[i], err = session(i).Lock(p.kind, p.path); err != nil {
 			return result{}, err
 		}
 	}

@@ -44,6 +44,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 		return nil, err
 	}
 	l := &wireLock{conn: s.conn, path: path}
+	kind, members := sized(kind)
 	switch kind {
 	case "bare", "children":
 		return l, nil
@@ -54,7 +55,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 	case "watched":
 		return &watched{conn: s.conn, path: path, id: s.conn.SessionID()}, nil
 	case "multi":
-		return &multi{conn: s.conn, path: path}, nil
+		return &multi{conn: s.conn, path: path, members: members}, nil
 	case "semaphore":
 		return &wireSemaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}, nil
 	default:
@@ -64,7 +65,8 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 
 // makeParents makes path and, for kinds of several directories, those below.
 func (s wireSession) makeParents(kind, path string) error {
-	below := map[string]int{"multi": multiSize, "semaphore": 2}[kind]
+	kind, members := sized(kind)
+	below := map[string]int{"multi": members, "semaphore": 2}[kind]
 	var dirs []string
 	for i := range path[1:] {
 		if path[i+1] == '/' {
@@ -162,14 +164,15 @@ func (l *watched) Refused(context.Context) error { return errNotOffered }
 
 // A multi is many creates in one transaction, and as many deletes.
 type multi struct {
-	conn  *zk.Conn
-	path  string
-	nodes []string
+	conn    *zk.Conn
+	path    string
+	members int
+	nodes   []string
 }
 
 func (l *multi) Acquire(context.Context) error {
 	var ops []any
-	for i := range multiSize {
+	for i := range l.members {
 		ops = append(ops, &zk.CreateRequest{
 			Path: fmt.Sprintf("%s/%d/n-", l.path, i), Data: []byte{},
 			Flags: zk.FlagEphemeral | zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll),
@@ -188,8 +191,8 @@ func (l *multi) Release(context.Context) error {
 	for _, node := range l.nodes {
 		ops = append(ops, &zk.DeleteRequest{Path: node, Version: -1})
 	}
-	if len(ops) != multiSize {
-		return fmt.Errorf("created %s, want %d", strings.Join(l.nodes, ", "), multiSize)
+	if len(ops) != l.members {
+		return fmt.Errorf("created %s, want %d", strings.Join(l.nodes, ", "), l.members)
 	}
 	_, err := l.conn.Multi(ops...)
 	return err

@@ -132,6 +132,8 @@ public final class BenchDriver {
                 return reentry(p);
             case "handoff":
                 return handoff(p);
+            case "cycle":
+                return cycle(p);
             case "queue":
                 return queue(p);
             case "hold":
@@ -247,7 +249,8 @@ public final class BenchDriver {
 
     private static InterProcessLock lock(int session, String kind, String path) {
         CuratorFramework client = SESSIONS[session];
-        switch (kind) {
+        int members = kind.startsWith("multi-") ? Integer.parseInt(kind.substring(6)) : MULTI_SIZE;
+        switch (kind.startsWith("multi-") ? "multi" : kind) {
             case "mutex":
                 return new InterProcessMutex(client, path);
             case "read":
@@ -265,7 +268,7 @@ public final class BenchDriver {
             case "multi":
                 return new InterProcessMultiLock(
                         client,
-                        IntStream.range(0, MULTI_SIZE).mapToObj(i -> path + "/" + i).collect(Collectors.toList()));
+                        IntStream.range(0, members).mapToObj(i -> path + "/" + i).collect(Collectors.toList()));
             default:
                 throw new IllegalArgumentException("no such kind of lock: " + kind);
         }
@@ -371,6 +374,19 @@ public final class BenchDriver {
     private static long acquired(InterProcessLock l) throws Exception {
         l.acquire();
         return System.nanoTime();
+    }
+
+    private static String cycle(Plan p) throws Exception {
+        long[] samples = new long[p.ops];
+        long start = System.nanoTime();
+        for (int i = 0; i < p.ops; i++) {
+            long begun = System.nanoTime();
+            InterProcessLock l = lock(0, p.kind, p.path + "/" + i % p.workers);
+            l.acquire();
+            l.release();
+            samples[i] = System.nanoTime() - begun;
+        }
+        return answer(System.nanoTime() - start, p.ops, samples);
     }
 
     private static String queue(Plan p) throws Exception {

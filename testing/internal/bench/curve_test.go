@@ -1,0 +1,75 @@
+package main_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/must"
+	bench "github.com/docent-go/docent/testing/internal/bench"
+	"github.com/docent-go/docent/testing/internal/peers"
+)
+
+// All curves, at their least sizes, by the contenders that are written in Go.
+func TestScale_has_every_curve(t *testing.T) {
+	t.Parallel()
+	b := bench.Smoke(1, nil, []*bench.Peer{
+		bench.InProcess(t.Context(), bench.Wire), bench.InProcess(t.Context(), bench.Docent),
+		bench.InProcess(t.Context(), bench.Gozk), bench.Missing(bench.Curator, peers.ErrMissing),
+	}, bench.Embedded())
+	for _, c := range bench.Curves() {
+		limit := 3
+		if c.Tree() {
+			limit = 100
+		}
+		results := must.Get(b.Scale(t.Context(), []bench.Curve{c}, limit))(t)
+		for _, own := range results[0].Climbs {
+			if own.Ended != "" || len(own.Points) == 0 {
+				t.Errorf("%s: %s has %d points, ended %q", c.Name(), own.Contender, len(own.Points), own.Ended)
+				continue
+			}
+			last := own.Points[len(own.Points)-1]
+			if last.Size != limit || last.P50 <= 0 || last.Requests <= 0 {
+				t.Errorf("%s: %s: %+v, want size %d, times and requests", c.Name(), own.Contender, last, limit)
+			}
+		}
+		var text, values strings.Builder
+		results[0].Markdown(&text)
+		must.OK(t, results[0].CSV(&values))
+		if !strings.Contains(text.String(), "*exponent*") || !strings.Contains(values.String(), "docent,") {
+			t.Errorf("%s: no exponent in %s or no values in %s", c.Name(), &text, &values)
+		}
+	}
+}
+
+func TestSizesEndAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range bench.Curves() {
+		sizes := c.Sizes(200)
+		if !slices.IsSorted(sizes) || sizes[len(sizes)-1] != 200 || slices.Contains(sizes[:len(sizes)-1], 200) {
+			t.Errorf("%s: %v, want an ascent to 200", c.Name(), sizes)
+		}
+	}
+}
+
+// The fit finds the exponent of a power law, and leaves out what is constant below 10.
+func TestExponent(t *testing.T) {
+	t.Parallel()
+	for _, want := range []float64{0, 0.5, 1, 2} {
+		var points []bench.Point
+		for _, size := range []int{1, 3, 10, 30, 100, 1000} {
+			p := bench.Point{Size: size, Heap: 7 * math.Pow(float64(size), want)}
+			if size < 10 {
+				p.Heap = 1e9
+			}
+			points = append(points, p)
+		}
+		if got := bench.Exponent(points, func(p bench.Point) float64 { return p.Heap }); math.Abs(got-want) > 1e-9 {
+			t.Errorf("exponent %v, want %v", got, want)
+		}
+	}
+	if got := bench.Exponent(nil, func(bench.Point) float64 { return 1 }); !math.IsNaN(got) {
+		t.Errorf("exponent %v of no points, want NaN", got)
+	}
+}
