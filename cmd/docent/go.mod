@@ -2,14 +2,12 @@ module github.com/docent-go/docent/cmd/docent
 
 go 1.25.0
 
-replace github.com/docent-go/docent => ../../
-
 require (
 	charm.land/bubbletea/v2 v2.0.9
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/chromedp/chromedp v0.23.0
 	github.com/creack/pty v1.1.24
-	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent v0.1.0
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
