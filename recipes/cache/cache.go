@@ -173,6 +173,9 @@ func (c *Cache) Stale() (since time.Time, stale bool) {
 // closeGrace is how long Close waits for listeners that are still at work.
 const closeGrace = 5 * time.Second
 
+// Closed reports whether the Cache, or its client, is closed.
+func (c *Cache) Closed() bool { return c.ctx.Err() != nil }
+
 // Close ends the cache. Its goroutines are gone when it returns, and its watch at the server goes. It calls
 // no function of OnEvent any more. It waits for one that is running, for five seconds at most; the error
 // says if one still runs. Close may be called several times, also by such a function. The znodes of

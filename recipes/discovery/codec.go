@@ -1,12 +1,13 @@
 package discovery
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/recipes/internal/javajson"
 )
 
 // A record is the JSON of an instance, with the fields in the order of Curator's writer.
@@ -27,16 +28,19 @@ type uri struct {
 	Parts []URIPart `json:"parts"`
 }
 
-// encode returns the data of the instance's znode.
-func encode[T any](in *Instance[T], cfg *config) ([]byte, error) {
-	payload, err := encodePayload(in.Payload, cfg.class)
-	if err != nil {
+// encode returns the data of the instance's znode, which is at path, or what prevents that.
+func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
+	if err := in.faults(path, cfg); err != nil {
 		return nil, err
+	}
+	payload, err := javajson.MarshalOf(in.Payload, cfg.class)
+	if err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
 	}
 	kind, enabled := in.Kind.String(), !in.Disabled
 	r := record{
 		Name: in.Name, ID: in.ID,
-		Address: orNull(in.Address), Port: orNull(in.Port), SSLPort: orNull(in.SSLPort),
+		Address: javajson.OrNull(in.Address), Port: javajson.OrNull(in.Port), SSLPort: javajson.OrNull(in.SSLPort),
 		Payload: payload, Registered: in.Registered.UnixMilli(), Type: &kind,
 	}
 	if in.URI != nil {
@@ -45,59 +49,20 @@ func encode[T any](in *Instance[T], cfg *config) ([]byte, error) {
 	if cfg.disabled {
 		r.Enabled = &enabled
 	}
-	return marshal(r)
-}
-
-// encodePayload returns the payload's JSON. Objects begin with the name of the class, if there is one.
-func encodePayload(payload any, class string) ([]byte, error) {
-	data, err := marshal(payload)
-	if err != nil {
-		return nil, fmt.Errorf("payload: %w", err)
-	}
-	if class == "" || string(data) == "null" {
-		return data, nil
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return nil, fmt.Errorf("payload: must be a JSON object to have the class %q", class)
-	}
-	if _, has := members["@class"]; has {
-		return data, nil
-	}
-	first, err := marshal(map[string]string{"@class": class})
-	if err != nil || len(members) == 0 {
-		return first, err
-	}
-	return slices.Concat(first[:len(first)-1], []byte(","), data[1:]), nil
-}
-
-// marshal returns the JSON on one line, with all characters as they are, as Java writes it.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
-}
-
-func orNull[V comparable](v V) *V {
-	if v != *new(V) {
-		return &v
-	}
-	return nil
+	return javajson.Marshal(r)
 }
 
 // decode returns the instance that a znode has. Its errors have nothing of the data.
 func decode[T any](data []byte) (in Instance[T], err error) {
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return in, decodeError("instance", err)
+	if err := javajson.Unmarshal(data, &r); err != nil {
+		return in, fmt.Errorf("instance: %w", err)
 	}
 	if r.Name == "" || r.ID == "" {
 		return in, errors.New("instance: has no name or no id")
 	}
 	in = Instance[T]{
-		Name: r.Name, ID: r.ID, Address: orZero(r.Address), Port: orZero(r.Port), SSLPort: orZero(r.SSLPort),
+		Name: r.Name, ID: r.ID, Address: javajson.OrZero(r.Address), Port: javajson.OrZero(r.Port), SSLPort: javajson.OrZero(r.SSLPort),
 		Registered: time.UnixMilli(r.Registered).UTC(), Disabled: r.Enabled != nil && !*r.Enabled,
 	}
 	if r.Type != nil {
@@ -109,29 +74,9 @@ func decode[T any](data []byte) (in Instance[T], err error) {
 		in.URI = r.URI.Parts
 	}
 	if len(r.Payload) > 0 {
-		err = decodeError("payload", json.Unmarshal(r.Payload, &in.Payload))
+		if err := javajson.Unmarshal(r.Payload, &in.Payload); err != nil {
+			return in, fmt.Errorf("payload: %w", err)
+		}
 	}
-	return in, err
-}
-
-func orZero[V any](v *V) V {
-	if v != nil {
-		return *v
-	}
-	return *new(V)
-}
-
-// decodeError returns an error of encoding/json without what it quotes.
-func decodeError(what string, err error) error {
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: no JSON, at byte %d", what, syntax.Offset)
-	case errors.As(err, &mismatch):
-		return fmt.Errorf("%s: at byte %d there is no JSON of a %v", what, mismatch.Offset, mismatch.Type)
-	}
-	return fmt.Errorf("%s: %w", what, err) // of a method of the payload's
+	return in, nil
 }

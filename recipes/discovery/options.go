@@ -3,8 +3,13 @@ package discovery
 import (
 	"errors"
 
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -74,4 +79,17 @@ func newConfig(opts []Option) (config, error) {
 	var cfg config
 	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	return cfg, errors.Join(append(faults, cfg.faults...)...)
+}
+
+// reporter returns what reports a znode that is no instance, to the user's function or in the log.
+func (cfg *config) reporter(c *framework.Client) func(path string, err error) {
+	log := c.Logger().Named("discovery")
+	return func(path string, err error) {
+		if cfg.unreadable == nil {
+			log.Warn("a znode is no instance: it is left out",
+				zap.String(locktel.AttrPath, c.AbsolutePath(path)), zap.Error(err))
+			return
+		}
+		usercall.Guard(log, "WithUnreadable", func() { cfg.unreadable(path, err) })
+	}
 }

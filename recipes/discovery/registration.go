@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -13,9 +14,9 @@ import (
 // A Registration keeps the znode of an instance: it creates the znode again if the client's session
 // has ended or another client has deleted it. Its methods may be called concurrently.
 type Registration[T any] struct {
-	registry *Registry[T]
-	path     string
-	node     *node.Node
+	cfg  *config
+	path string
+	node *node.Node
 
 	mu sync.Mutex // guards following; never held across a request
 	in Instance[T]
@@ -53,21 +54,12 @@ func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Context) error, err error) {
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
-	if in.ID == "" {
-		in.ID = reg.in.ID
-	}
-	if in.Registered.IsZero() {
-		in.Registered = reg.in.Registered
-	}
-	in.Registered = in.Registered.UTC().Truncate(time.Millisecond)
+	in = in.completed(reg.in.ID, reg.in.Registered)
 	if in.Name != reg.in.Name || in.ID != reg.in.ID || in.Kind != reg.in.Kind {
 		return nil, fmt.Errorf("instance %q of %q, %v: must have the name, the ID and the kind of the registration",
 			in.ID, in.Name, in.Kind)
 	}
-	if err := in.faults(reg.path, &reg.registry.cfg); err != nil {
-		return nil, err
-	}
-	data, err := encode(&in, &reg.registry.cfg)
+	data, err := encode(&in, reg.path, reg.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +69,20 @@ func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Contex
 	return written, err
 }
 
+// completed returns the instance with the ID and the time, if it has none of its own.
+func (in Instance[T]) completed(id string, at time.Time) Instance[T] {
+	in.ID = cmp.Or(in.ID, id)
+	if in.Registered.IsZero() {
+		in.Registered = at
+	}
+	in.Registered = in.Registered.UTC().Truncate(time.Millisecond)
+	return in
+}
+
 // Close ends the registration. It deletes the znode if the instance is [Dynamic]: it is gone, or the
 // client deletes it in the background. The znode of another instance remains until it is deleted
 // with [framework.Client.Delete]. If ctx ends first, the error wraps ctx's. A further Close
 // returns nil.
 func (reg *Registration[T]) Close(ctx context.Context) error {
-	err := reg.node.Close(cause.Inside(ctx))
-	r := reg.registry
-	r.mu.Lock()
-	if r.registered[reg.path] == reg.node {
-		delete(r.registered, reg.path)
-	}
-	r.mu.Unlock()
-	return recipe.CallError(ctx, "close", reg.path, err)
+	return recipe.CallError(ctx, "close", reg.path, reg.node.Close(cause.Inside(ctx)))
 }

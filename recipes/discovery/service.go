@@ -3,31 +3,26 @@ package discovery
 import (
 	"context"
 	"iter"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/reading"
 	"github.com/docent-go/docent/recipes/internal/settle"
 )
 
 // A Service is the instances of one service, kept in memory. Its methods may be called concurrently.
 type Service[T any] struct {
-	registry *Registry[T]
-	path     string
-	cache    *cache.Cache
-
-	mu    sync.Mutex         // guards following; never held across a callback
-	known map[string]read[T] // what the last snapshot had, by the names of its znodes
+	path  string
+	cache watched
+	list  reading.List[Instance[T]]
 }
 
-// A read is a state of a znode, and the instance that it has.
-type read[T any] struct {
-	in   Instance[T]
-	err  error // why the znode is no instance
-	node cache.Node
-}
+// A watched is the cache of a Service, as the Registry closes it.
+type watched struct{ *cache.Cache }
+
+// Close closes the cache, which bounds its waits by itself.
+func (w watched) Close(context.Context) error { return w.Cache.Close() }
 
 // Ready waits until the instances have been read, or ctx ends: then the error wraps ctx's. It is
 // otherwise as [cache.Cache.Ready].
@@ -47,19 +42,8 @@ func (s *Service[T]) Instances() []Instance[T] {
 // Service, its Registry or its client is closed, or when the loop over it is left.
 func (s *Service[T]) Changes(ctx context.Context) iter.Seq[[]Instance[T]] {
 	return func(yield func([]Instance[T]) bool) {
-		for all := range settle.Changes(ctx, s.latest, sameStates, 0) {
+		for all := range settle.Changes(ctx, s.cache.Snapshots, s.read, reading.Same, 0) {
 			if !yield(instancesOf(all)) {
-				return
-			}
-		}
-	}
-}
-
-// latest returns the instances of each snapshot.
-func (s *Service[T]) latest(ctx context.Context) iter.Seq[[]read[T]] {
-	return func(yield func([]read[T]) bool) {
-		for snapshot := range s.cache.Snapshots(ctx) {
-			if !yield(s.read(snapshot)) {
 				return
 			}
 		}
@@ -71,57 +55,23 @@ func (s *Service[T]) latest(ctx context.Context) iter.Seq[[]read[T]] {
 func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stale() }
 
 // Close ends the Service: see [cache.Cache.Close]. It deletes nothing.
-func (s *Service[T]) Close() error {
-	err := s.cache.Close()
-	s.registry.mu.Lock()
-	delete(s.registry.watched, s.cache)
-	s.registry.mu.Unlock()
-	return recipe.Error("close", s.path, err)
-}
+func (s *Service[T]) Close() error { return recipe.Error("close", s.path, s.cache.Cache.Close()) }
 
-// read returns the instances of the snapshot. It decodes znodes that have changed since the last call.
-func (s *Service[T]) read(snapshot *cache.Snapshot) []read[T] {
-	all, unreadable := s.decode(snapshot)
-	for _, r := range unreadable {
-		s.registry.reporter.report(r.node.Path, r.node.Stat, r.err)
-	}
-	return all
-}
-
-func (s *Service[T]) decode(snapshot *cache.Snapshot) (all, unreadable []read[T]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := make(map[string]read[T])
-	for name, n := range snapshot.Children(s.path) {
-		r, ok := s.known[name]
-		if !ok || !sameNode(r.node, n) {
-			r = read[T]{node: n}
-			r.in, r.err = decode[T](n.Data)
-			if r.err != nil {
-				unreadable = append(unreadable, r)
+// read returns the instances of the snapshot.
+func (s *Service[T]) read(snapshot *cache.Snapshot) []reading.Value[Instance[T]] {
+	return s.list.Values(func(yield func(reading.Znode) bool) {
+		for _, n := range snapshot.Children(s.path) {
+			if !yield(reading.Znode(n)) {
+				return
 			}
 		}
-		if known[name] = r; r.err == nil {
-			all = append(all, r)
-		}
-	}
-	s.known = known
-	return all, unreadable
+	})
 }
 
-func sameStates[T any](a, b []read[T]) bool {
-	return slices.EqualFunc(a, b, func(a, b read[T]) bool { return sameNode(a.node, b.node) })
-}
-
-// sameNode reports whether a and b are one state of one znode.
-func sameNode(a, b cache.Node) bool {
-	return a.Path == b.Path && a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid
-}
-
-func instancesOf[T any](all []read[T]) []Instance[T] {
+func instancesOf[T any](all []reading.Value[Instance[T]]) []Instance[T] {
 	instances := make([]Instance[T], len(all))
-	for i, r := range all {
-		instances[i] = r.in
+	for i, v := range all {
+		instances[i] = v.Of
 	}
 	return instances
 }

@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/owned"
 	"github.com/docent-go/docent/recipes/internal/settle"
 	"github.com/docent-go/docent/recipes/node"
 )
@@ -33,9 +33,7 @@ type Group struct {
 	path   string
 	cfg    config
 	cache  *cache.Cache
-
-	mu     sync.Mutex            // guards following; never held across a request or a callback
-	joined map[string]*node.Node // nil once the Group is closed
+	joined owned.Set // of Nodes, by their ids
 }
 
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
@@ -53,7 +51,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return &Group{client: c, path: path, cfg: cfg, cache: members, joined: make(map[string]*node.Node)}, nil
+	return &Group{client: c, path: path, cfg: cfg, cache: members}, nil
 }
 
 // Join begins to create the member with the id, and returns the Node that keeps its znode:
@@ -69,20 +67,13 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 	if id == "" || strings.Contains(id, "/") {
 		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", id)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.joined == nil {
-		return nil, framework.ErrClosed
+	n, err := owned.Open(&g.joined, id, func() (*node.Node, error) {
+		return node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)
+	})
+	if errors.Is(err, owned.ErrOpen) {
+		err = fmt.Errorf("id %q: this Group has joined with it and has not left", id)
 	}
-	if other := g.joined[id]; other != nil && !other.Closed() {
-		return nil, fmt.Errorf("id %q: this Group has joined with it and has not left", id)
-	}
-	n, err := node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)
-	if err != nil {
-		return nil, err
-	}
-	g.joined[id] = n
-	return n, nil
+	return n, err
 }
 
 // Ready waits until the group has been read, or ctx ends: then the error wraps ctx's. It is otherwise
@@ -99,7 +90,7 @@ func (g *Group) Stale() (since time.Time, stale bool) { return g.cache.Stale() }
 // The data is shared and must not be changed.
 func (g *Group) Members() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for _, m := range membersOf(g.cache.Snapshot(), g.path) {
+		for _, m := range g.membersOf(g.cache.Snapshot()) {
 			if !yield(m.ID, m.Data) {
 				return
 			}
@@ -111,32 +102,13 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 // after each change, the latest alone (see [WithSettle]). During an outage there are no changes. The
 // sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
-	return settle.Changes(ctx, g.latest, same, g.cfg.settle)
-}
-
-// latest returns the members of each snapshot.
-func (g *Group) latest(ctx context.Context) iter.Seq[[]Member] {
-	return func(yield func([]Member) bool) {
-		for snapshot := range g.cache.Snapshots(ctx) {
-			if !yield(membersOf(snapshot, g.path)) {
-				return
-			}
-		}
-	}
+	return settle.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.settle)
 }
 
 // Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or
 // the client deletes them in the background: see [node.Node.Close]. The error joins what went wrong. A
 // further Close does nothing.
 func (g *Group) Close(ctx context.Context) error {
-	g.mu.Lock()
-	joined := g.joined
-	g.joined = nil
-	g.mu.Unlock()
-	faults := make([]error, 0, len(joined)+1)
-	for _, n := range joined {
-		faults = append(faults, n.Close(cause.Inside(ctx)))
-	}
-	faults = append(faults, g.cache.Close())
-	return recipe.CallError(ctx, "close", g.path, errors.Join(faults...))
+	err := errors.Join(g.joined.Close(cause.Inside(ctx)), g.cache.Close())
+	return recipe.CallError(ctx, "close", g.path, err)
 }

@@ -14,10 +14,10 @@ type Member struct {
 	czxid, mzxid int64
 }
 
-// membersOf returns the children of path, in the order of their names.
-func membersOf(s *cache.Snapshot, path string) []Member {
+// membersOf returns the members in the snapshot, in the order of their ids.
+func (g *Group) membersOf(s *cache.Snapshot) []Member {
 	var members []Member
-	for id, n := range s.Children(path) {
+	for id, n := range s.Children(g.path) {
 		members = append(members, Member{id, n.Data, n.Stat.Czxid, n.Stat.Mzxid})
 	}
 	return members

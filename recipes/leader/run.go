@@ -21,7 +21,8 @@ import (
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
 // A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s.
-// After that its deletion goes on in the background. If lead panics, Run resigns, and the panic
+// After that its deletion goes on in the background. If lead has not returned ten seconds after its
+// context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
 // reaches the caller. Run panics if lead is nil. The term's Fence is its number.
 func (e *Election) Run(
 	ctx context.Context, lead func(ctx context.Context, term *lease.Lease) error,

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -293,4 +296,31 @@ func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 		receive(t, r.terms, "a term once the outage is over")
 		r.stop(t)
 	}, zkenv.Only("time is virtual", zkenv.Embedded))
+}
+
+// A lead that goes on after its context has ended is logged, and keeps the term.
+func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		core, logs := observer.New(zap.WarnLevel)
+		c := env.Client(t, framework.WithLogger(zap.New(core)))
+		ctx, cancel := context.WithCancel(t.Context())
+		linger, leads, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- newElection(t, c, pathOf(t)).Run(ctx, func(context.Context, *lease.Lease) error {
+				close(leads)
+				<-linger
+				return nil
+			})
+		}()
+		receive(t, leads, "the term")
+		cancel()
+		warnings := func() int { return logs.FilterMessageSnippet("the function has not returned").Len() }
+		zktest.Never(t, 9*time.Second, "a warning", func() bool { return warnings() > 0 })
+		zktest.Eventually(t, generous, "a warning", func() bool { return warnings() == 1 })
+		close(linger)
+		if err := receive(t, done, "the end of Run"); !errors.Is(err, context.Canceled) || warnings() != 1 {
+			t.Errorf("Run: %v, %d warnings; want context.Canceled and one", err, warnings())
+		}
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }

@@ -12,12 +12,8 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-const (
-	// again is the pause before a key is served again whose function has returned.
-	again = time.Second
-	// slowServe is after how long a function that does not return is logged.
-	slowServe = 10 * time.Second
-)
+// again is the pause before a key is served again whose function has returned.
+const again = time.Second
 
 // A run is a call of Run.
 type run struct {
@@ -39,7 +35,6 @@ func (r *run) keep(ctx context.Context, key string) error {
 	contest := r.contest(key)
 	warn := func(message string, err error) { r.warn(message, contest.Path, err) }
 	failed, err := contest.Repeat(ctx, again, warn, func(ctx context.Context, l *lease.Lease) error {
-		defer r.watch(ctx, contest.Path)()
 		return r.serve(ctx, key, l)
 	})
 	switch {
@@ -52,24 +47,6 @@ func (r *run) keep(ctx context.Context, key string) error {
 		return nil
 	}
 	return err
-}
-
-// watch logs a warning if its result has not been called ten seconds after ctx has ended.
-func (r *run) watch(ctx context.Context, path string) (returned func()) {
-	end, done := make(chan struct{}), make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(done)
-		select {
-		case <-end:
-		case <-time.After(slowServe):
-			r.warn("a key is kept: its function has not returned since its context ended", path, context.Cause(ctx))
-		}
-	})
-	return func() {
-		if close(end); !stop() {
-			<-done
-		}
-	}
 }
 
 func (r *run) warn(message, path string, err error) {

@@ -11,15 +11,12 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/division"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-const (
-	// defaultSettle is how long the members have not changed when keys move.
-	defaultSettle = time.Second
-	// maxKeys bounds the keys: each one is a znode, and a goroutine of its server.
-	maxKeys = 10_000
-)
+// defaultSettle is how long the members have not changed when keys move.
+const defaultSettle = time.Second
 
 // An Option configures a [Partition]. New reports all faulty options at once.
 type Option interface{ apply(*config) }
@@ -79,23 +76,5 @@ func newConfig(c *framework.Client, path string, keys []string, opts []Option) (
 	cfg := config{settle: defaultSettle, policy: lease.AtDeadline}
 	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	faults = slices.Concat(contender.Faults(c, path, cfg.policy), faults, cfg.faults)
-	return cfg, errors.Join(append(faults, keyFaults(keys)...)...)
-}
-
-// keyFaults returns what is wrong with the keys.
-func keyFaults(keys []string) []error {
-	if len(keys) == 0 || len(keys) > maxKeys {
-		return []error{fmt.Errorf("%d keys: must be from 1 to %d", len(keys), maxKeys)}
-	}
-	var faults []error
-	seen := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		if err := framework.ValidatePath("/" + key); key == "" || strings.Contains(key, "/") || err != nil {
-			faults = append(faults, fmt.Errorf("key %q: must not be empty or contain a slash, and must be a name of a znode", key))
-		} else if seen[key] {
-			faults = append(faults, fmt.Errorf("key %q: must be given once", key))
-		}
-		seen[key] = true
-	}
-	return faults
+	return cfg, errors.Join(append(faults, division.Faults(keys)...)...)
 }

@@ -3,11 +3,9 @@ package partition
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
@@ -55,9 +53,6 @@ func New(c *framework.Client, path string, keys []string, opts ...Option) (*Part
 // ID returns the id of this process as a member: see [WithID].
 func (p *Partition) ID() string { return p.cfg.id }
 
-// ownersAtOnce is how many keys Owners reads at a time.
-const ownersAtOnce = 64
-
 // Owners returns the id of the member that serves each key, as far as the client's server knows. Keys that
 // no member serves are not in it. It costs two requests per key. If ctx ends first, the error
 // wraps ctx's.
@@ -67,25 +62,18 @@ func (p *Partition) Owners(ctx context.Context) (map[string]string, error) {
 }
 
 func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
-	owners := make(map[string]string)
-	faults := make([]error, len(p.keys))
-	var mu sync.Mutex // guards owners
-	var reading sync.WaitGroup
-	room := make(chan struct{}, ownersAtOnce)
+	queues := make([]*waitqueue.Queue, len(p.keys))
 	for i, key := range p.keys {
-		room <- struct{}{}
-		reading.Go(func() {
-			first, ok, err := contender.First(ctx, p.queue(key))
-			if faults[i] = err; ok {
-				mu.Lock()
-				owners[key] = first.Metadata.Owner
-				mu.Unlock()
-			}
-			<-room
-		})
+		queues[i] = p.queue(key)
 	}
-	reading.Wait()
-	return owners, errors.Join(faults...)
+	firsts, err := contender.FirstOfEach(ctx, queues)
+	owners := make(map[string]string)
+	for i, key := range p.keys {
+		if firsts[i].Holder {
+			owners[key] = firsts[i].Metadata.Owner
+		}
+	}
+	return owners, err
 }
 
 // queue returns the queue of those that serve the key.

@@ -1,10 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -59,9 +59,6 @@ func (p *Partition) Run(
 	return recipe.CallError(ctx, "run", p.path, err)
 }
 
-// A member is a member's znode.
-type member struct{ id, digest string }
-
 func (r *run) run(ctx context.Context) (err error) {
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
@@ -79,8 +76,8 @@ func (r *run) run(ctx context.Context) (err error) {
 		return errors.Join(err, members.Close())
 	}
 	r.keys.Go(func() { r.join(self) })
-	latest := func(ctx context.Context) iter.Seq[[]member] { return membersOf(members.Snapshots(ctx), dir) }
-	for all := range settle.Changes(r.ctx, latest, slices.Equal, r.cfg.settle) {
+	inDir := func(s *cache.Snapshot) []division.Member { return membersOf(s, dir) }
+	for all := range settle.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
 		r.divide(all)
 	}
 	failed := context.Cause(r.ctx) // before stop gives it another
@@ -90,13 +87,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	left := self.Close(leaving) // so that other members take the keys as soon as they are free
 	r.keys.Wait()
 	closed := members.Close()
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case failed != nil:
-		return failed
-	}
-	return errors.Join(framework.ErrClosed, left, closed) // nothing else ends the changes
+	// The client's end is what else ends the changes.
+	return cmp.Or(ctx.Err(), failed, errors.Join(framework.ErrClosed, left, closed))
 }
 
 // join waits until this process is a member. It stops the run if that can't be.
@@ -110,32 +102,17 @@ func (r *run) join(self *node.Node) {
 	}
 }
 
-// membersOf returns the members in each snapshot, by id.
-func membersOf(snapshots iter.Seq[*cache.Snapshot], dir string) iter.Seq[[]member] {
-	return func(yield func([]member) bool) {
-		for snapshot := range snapshots {
-			var all []member
-			for id, n := range snapshot.Children(dir) {
-				all = append(all, member{id, string(n.Data)})
-			}
-			if !yield(all) {
-				return
-			}
-		}
+// membersOf returns the members in the snapshot, in the order of their ids.
+func membersOf(s *cache.Snapshot, dir string) (all []division.Member) {
+	for id, n := range s.Children(dir) {
+		all = append(all, division.Member{ID: id, Digest: string(n.Data)})
 	}
+	return all
 }
 
 // divide begins to serve the keys that fall to this member, and ends the service of all others.
-func (r *run) divide(all []member) {
-	own := division.Digest(r.Partition.keys)
-	var ids []string // of members with the same keys
-	for _, m := range all {
-		if m.digest == own {
-			ids = append(ids, m.id)
-		}
-	}
-	mine := division.Divide(r.Partition.keys, ids)[r.cfg.id]
-	slices.Sort(mine)
+func (r *run) divide(all []division.Member) {
+	mine := division.Share(r.Partition.keys, all, r.cfg.id)
 	for key, end := range r.served {
 		if _, found := slices.BinarySearch(mine, key); !found {
 			end(ErrMoved)

@@ -62,7 +62,8 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 
 // Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. After
 // fn has returned while the lease was held, Repeat makes a pause. If an acquire or a release fails for
-// a condition that passes, it calls warn and goes on. If fn returns an error that is not the end
+// a condition that passes, it calls warn and goes on. It calls warn, too, if fn has not returned ten
+// seconds after its context has ended. If fn returns an error that is not the end
 // of its context, Repeat returns it as failed, joined with the release's error. Otherwise it returns
 // as err why it can't go on.
 func (c *Contest) Repeat(
@@ -102,6 +103,7 @@ func once(
 ) error {
 	var failed error
 	err := Work(ctx, l, func(ctx context.Context, l *lease.Lease) error {
+		defer warnIfSlow(ctx, warn)()
 		failed = unlessEnded(ctx, fn(ctx, l))
 		return failed
 	})
@@ -112,6 +114,27 @@ func once(
 		warn("the release is not confirmed: it goes on in the background", err)
 	}
 	return nil
+}
+
+// slowFunction is after how long Repeat warns of a function that does not return.
+const slowFunction = 10 * time.Second
+
+// warnIfSlow calls warn if its result has not been called ten seconds after ctx has ended.
+func warnIfSlow(ctx context.Context, warn func(message string, err error)) (returned func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		select {
+		case <-end:
+		case <-time.After(slowFunction):
+			warn("the lease is not released: the function has not returned since its context ended", context.Cause(ctx))
+		}
+	})
+	return func() {
+		if close(end); !stop() {
+			<-done
+		}
+	}
 }
 
 // unlessEnded returns nil if err says no more than that ctx has ended.

@@ -3,6 +3,7 @@ package contender
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -43,6 +44,31 @@ func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant,
 // is none.
 func First(ctx context.Context, q *waitqueue.Queue) (lease.Participant, bool, error) {
 	return firstOf(ctx, q, q.Client.Get)
+}
+
+// queuesAtOnce is how many queues FirstOfEach reads at a time.
+const queuesAtOnce = 64
+
+// FirstOfEach returns the first contender of each queue, and joins the errors. A queue without one has
+// the zero Participant.
+func FirstOfEach(ctx context.Context, queues []*waitqueue.Queue) ([]lease.Participant, error) {
+	firsts := make([]lease.Participant, len(queues))
+	faults := make([]error, len(queues))
+	var reads sync.WaitGroup
+	room := make(chan struct{}, queuesAtOnce)
+	for i, q := range queues {
+		room <- struct{}{}
+		reads.Go(func() {
+			if first, ok, err := First(ctx, q); ok {
+				firsts[i] = first
+			} else {
+				faults[i] = err
+			}
+			<-room
+		})
+	}
+	reads.Wait()
+	return firsts, errors.Join(faults...)
 }
 
 // firstOf lists, and returns the first contender whose znode read finds.

@@ -4,11 +4,27 @@ package division
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash/fnv"
 	"slices"
 )
+
+// A Member takes part in the division of the keys that have the digest.
+type Member struct{ ID, Digest string }
+
+// Share returns the keys of the member with the id, in their order. They are divided among the members
+// that have the digest of the keys.
+func Share(keys []string, members []Member, id string) []string {
+	digest := Digest(keys)
+	var ids []string
+	for _, m := range members {
+		if m.Digest == digest {
+			ids = append(ids, m.ID)
+		}
+	}
+	share := Divide(keys, ids)[id]
+	slices.Sort(share)
+	return share
+}
 
 // Divide returns the keys of each member. It depends on nothing but the two sets. Each member gets as
 // many keys as the others, or one more. A key goes to the member whose score for it is the highest
@@ -66,13 +82,4 @@ func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
-}
-
-// Digest returns what tells a set of keys from others, whatever their order. A key has no slash.
-func Digest(keys []string) string {
-	h := sha256.New()
-	for _, key := range slices.Sorted(slices.Values(keys)) {
-		h.Write([]byte(key + "/")) // keys have no slash
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

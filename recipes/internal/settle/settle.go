@@ -12,11 +12,43 @@ import (
 // maxDelays is how many times the delay changes can delay each other.
 const maxDelays = 10
 
-// Values returns the first value of all at once. Later it returns the latest value when the values have
-// not changed for the delay, and after ten times the delay at most. all has to end with the context
-// that it is called with, which ends when the loop over the sequence is left. If the delay is 0, Values
-// returns all values.
-func Values[T any](
+// Changes returns the values that of has of the snapshots, each of which differs from the value before.
+// It returns the first value at once. Later it returns the latest value when the values have not
+// changed for the delay, and after ten times the delay at most. snapshots has to end with the context
+// that it is called with, which ends when the loop over the sequence is left.
+func Changes[S, T any](
+	ctx context.Context, snapshots func(context.Context) iter.Seq[S], of func(S) T,
+	same func(a, b T) bool, delay time.Duration,
+) iter.Seq[T] {
+	values := func(ctx context.Context) iter.Seq[T] { return each(snapshots(ctx), of) }
+	return func(yield func(T) bool) {
+		var last T
+		first := true
+		for value := range settled(ctx, values, same, delay) {
+			if !first && same(value, last) {
+				continue
+			}
+			if first, last = false, value; !yield(value) {
+				return
+			}
+		}
+	}
+}
+
+// each returns what of makes of each element.
+func each[S, T any](all iter.Seq[S], of func(S) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for s := range all {
+			if !yield(of(s)) {
+				return
+			}
+		}
+	}
+}
+
+// settled returns the first value of all at once, and later ones when they have settled. If the delay
+// is 0, settled returns all values.
+func settled[T any](
 	ctx context.Context, all func(context.Context) iter.Seq[T], same func(a, b T) bool, delay time.Duration,
 ) iter.Seq[T] {
 	if delay == 0 {
@@ -41,24 +73,6 @@ func Values[T any](
 		value, open := <-seen
 		for open && yield(value) {
 			value, open = next(seen, value, same, delay)
-		}
-	}
-}
-
-// Changes returns the values of [Values] that differ from the one before.
-func Changes[T any](
-	ctx context.Context, all func(context.Context) iter.Seq[T], same func(a, b T) bool, delay time.Duration,
-) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		var last T
-		first := true
-		for value := range Values(ctx, all, same, delay) {
-			if !first && same(value, last) {
-				continue
-			}
-			if first, last = false, value; !yield(value) {
-				return
-			}
 		}
 	}
 }
