@@ -66,7 +66,7 @@ func TestARowWithoutATestNeedsAReason(t *testing.T) {
 	for row, want := range map[string]bool{
 		"| Queues | none | no such recipes; ZooKeeper is no broker |":                               true,
 		"| Netflix/curator#1 | a cache is stale | there are no caches here: servers are asked |":    true,
-		"| inconsistent_max_leases | none: no semaphore of several permits |":                       true,
+		"| DistributedQueue.testPutMulti | none: no queues of several items |":                      true,
 		"| Queues | none | as above |":                                                              false,
 		"| Queues | none | |":                                                                       false,
 		"| Queues | none | no |":                                                                    false,

@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// Directory returns the values of the directory's znodes, as far as the client's server knows, in the
-// order of their names; none if there is no directory. It leaves out znodes that it can't decode or
+// Directory returns the values of the directory's znodes in the order of their names, as far as the
+// client's server knows. It returns none if there is no directory. It leaves out znodes that it can't decode or
 // may not read, and reports them.
 func (r *Reader[T]) Directory(ctx context.Context, c *framework.Client, path string) ([]T, error) {
 	paths, err := Names(ctx, c, path)
