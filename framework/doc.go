@@ -72,8 +72,8 @@
 // one of
 //
 //   - [ErrNotConnected]: the request was never sent, so it had no effect;
-//   - [ErrUnknownOutcome]: the connection broke, or ctx ended, between request and reply, so it may
-//     have had its effect;
+//   - [ErrUnknownOutcome]: the connection broke, or ctx ended, between the request and the reply of
+//     an attempt, so the attempt may have had its effect;
 //   - [ErrSessionEnded], for operations bound to a session;
 //   - [ErrAuthFailed], while a server refuses a credential;
 //   - [ErrReadOnly], from all but reads while the client is ReadOnly;

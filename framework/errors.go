@@ -55,7 +55,8 @@ var (
 // Errors of the connection and the session.
 var (
 	// ErrNotConnected is returned when there was no connection: the request was never sent, so it
-	// had no effect.
+	// had no effect. If the error wraps [ErrUnknownOutcome], too, an earlier attempt of the call may
+	// have had an effect.
 	ErrNotConnected = zkerr.ErrNotConnected
 	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server
 	// that has lost its quorum. The request had no effect. If the error wraps [ErrUnknownOutcome],

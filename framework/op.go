@@ -10,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/retry"
 )
@@ -72,9 +71,6 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		var zero T
 		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
-			if unknown && errors.Is(err, ErrReadOnly) {
-				err = fmt.Errorf("%w; an earlier attempt: %w", err, zkerr.ErrEarlierAttempt)
-			}
 			return zero, classify(repeat, err)
 		}
 		if c.cfg.oneSession {
@@ -87,7 +83,18 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
 		return v, classify(repeat, err)
 	}, c.retryOptions(rq, o)...)
+	if unknown && !reads && unanswered(err) {
+		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
+	}
 	return v, cause.Without(err)
+}
+
+// unanswered reports whether no server has replied to the attempt that failed with err. If an earlier
+// attempt had an unknown outcome, the call then has it too.
+func unanswered(err error) bool {
+	return !errors.Is(err, ErrUnknownOutcome) && slices.ContainsFunc([]error{
+		ErrNotConnected, ErrReadOnly, ErrAuthFailed, ErrSessionEnded, ErrClosed, context.Canceled, context.DeadlineExceeded,
+	}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
 // classify marks the errors after which no attempt follows. If ctx has ended, the retry loop checks
