@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -31,9 +32,11 @@ type bug struct {
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
 
-	permits   func(*client) int                            // how many permits a client takes the semaphore to have
-	dividedAt func(*client) string                         // where a client divides keys
-	instances func(stale bool, list []instance) []instance // what a client takes for a list
+	permits   func(*client) int                                        // how many permits a client takes the semaphore to have
+	adder     func(*client, *framework.Client, *counter.Counter) adder // how a client counts
+	value     func(*counter.Value[int64]) value                        // how it replaces the value
+	dividedAt func(*client) string                                     // where a client divides keys
+	instances func(stale bool, list []instance) []instance             // what a client takes for a list
 	end       func()
 	plan      func(*plan) // what else each schedule has
 }

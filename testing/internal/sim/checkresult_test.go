@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -41,25 +40,5 @@ func (k *worker) checkResult(op string, c call, err error) {
 	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {
 		w.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
 	}
-	if w.ctx.Err() != nil {
-		return // the end of the run
-	}
-	w.inspect(err)
-	outcome := "ok"
-	if err != nil {
-		outcome = ""
-		for _, e := range expected {
-			if errors.Is(err, e.err) {
-				outcome = e.name
-				break
-			}
-		}
-	}
-	switch {
-	case outcome == "":
-		w.violated(nothingHidden, "%s of %s returned what no documentation names: %v", op, k.name, err)
-	case outcome == "context" && c.ctx.Err() == nil:
-		w.violated(boundedCalls, "%s of %s blames a context that stands: %v", op, k.name, err)
-	}
-	w.count(op+": "+outcome, 1)
+	w.judge(c.ctx, k.name, op, err)
 }

@@ -89,11 +89,12 @@ func (k *keeping) ended(d time.Duration) bool {
 	}
 }
 
-// changed is the validator of "own session only": no client but the operator deletes a kept znode.
+// changed is the validator of "own session only": no client but the operator deletes a kept znode, or
+// ends its session.
 func (k *keeping) changed(n *node.Node, change node.Change) {
 	k.w.inspect(change.Err)
 	k.w.count("kept "+change.Kind.String(), 1)
-	if errors.Is(change.Err, framework.ErrNoNode) && !k.deleted(change.Path) {
+	if errors.Is(change.Err, framework.ErrNoNode) && !k.deleted(change.Path) && !k.expired(change.Path) {
 		k.w.violated(ownSession, "%s was deleted, and not by the operator (closed: %v)", change.Path, n.Closed())
 	}
 }
@@ -108,6 +109,14 @@ func (k *keeping) deleted(path string) bool {
 		}
 	}
 	return false
+}
+
+// expired reports whether the operator has ended the session of the latest znode at the path. The server
+// may notify the client of the znode's deletion before it closes the connection.
+func (k *keeping) expired(path string) bool {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	return k.w.killed[k.w.made[path].owner]
 }
 
 // check is the validator of "stands", once all is well. Of the path that all clients contend for, only

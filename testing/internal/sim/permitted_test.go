@@ -35,7 +35,7 @@ func (p *plan) permit(r *rand.Rand) {
 	p.targets = append(p.targets, t)
 	for i := range p.clients {
 		for range 1 + r.IntN(2) {
-			p.clients[i].workers = append(p.clients[i].workers, workerPlan{seed: r.Uint64(), brisk: true, kinds: t.uses()})
+			p.clients[i].workers = append(p.clients[i].workers, workerPlan{seed: r.Uint64(), brisk: r.IntN(2) == 0, kinds: t.uses()})
 		}
 	}
 }

@@ -1,0 +1,121 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/counter"
+)
+
+// A replacement is one change of the value. It sets a number that no other replacement sets.
+type replacement struct {
+	old, set        int64 // old is what Update replaced; 0 if there was no znode, -1 for Set
+	began, returned time.Duration
+	outcome         outcome
+}
+
+// A value is what the clients replace it by.
+type value interface {
+	Update(ctx context.Context, fn func(old int64, exists bool) (int64, error)) (int64, error)
+	Set(ctx context.Context, v int64) error
+	All(ctx context.Context) iter.Seq2[int64, error]
+}
+
+func (w *world) value(f *framework.Client) value {
+	v, err := counter.NewValue(f, valuePath, counter.JSON[int64]())
+	if err != nil {
+		panic(err) // the arguments are ours
+	}
+	if w.bug.value != nil {
+		return w.bug.value(v)
+	}
+	return v
+}
+
+// replace changes the value, by Update or by Set.
+func (k *counting) replace(c *client, f *framework.Client, r *rand.Rand) {
+	by := k.w.value(f)
+	k.w.mu.Lock()
+	s := &replacement{old: -1, set: int64(len(k.replacements) + 1), began: k.w.now()}
+	k.replacements = append(k.replacements, s)
+	k.w.mu.Unlock()
+	limit := upTo(r, k.w.plan.timeout)
+	var err error
+	if r.IntN(3) == 0 {
+		err = c.call("Set", r, limit, func(ctx context.Context) error { return by.Set(ctx, s.set) })
+	} else {
+		err = c.call("Update", r, limit, func(ctx context.Context) error {
+			_, err := by.Update(ctx, func(old int64, _ bool) (int64, error) {
+				s.old = old
+				return s.set, nil
+			})
+			return err
+		})
+	}
+	s.outcome, s.returned = outcomeFrom(err), k.w.now()
+}
+
+// follow is the validator of "latest value" while the value changes: a client is shown values in the
+// order in which they were set.
+func (k *counting) follow(ctx context.Context, c *client) {
+	for ctx.Err() == nil {
+		f, closing := c.present()
+		if closing || f.State() == framework.Closed {
+			pass(time.Second)
+			continue
+		}
+		last := 0
+		for v, err := range k.w.value(f).All(ctx) {
+			if err != nil {
+				if !errors.Is(err, framework.ErrNoNode) {
+					k.w.violated(nothingHidden, "All of %s: %v", c.name, err)
+				}
+				continue
+			}
+			last = k.show(c, v, last)
+		}
+	}
+}
+
+// show records that the client is shown the value, and returns how many writes came before.
+func (k *counting) show(c *client, v int64, last int) int {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	k.w.counts["values shown"]++
+	i := slices.IndexFunc(k.writes[valuePath], func(at written) bool { return at.data == strconv.FormatInt(v, 10) })
+	if i < last {
+		k.w.violatedLocked(latestValue, "%s is shown value %d, which was number %d, after number %d", c.name, v, i, last)
+	}
+	k.shown[c] = i
+	return max(i, last)
+}
+
+// checkLatest is the validator of "latest value" once all is well and no client changes it.
+func (k *counting) checkLatest() {
+	limit := time.Now().Add(2*(k.w.settling()+k.w.pause()) + 30*time.Second)
+	for _, c := range k.w.clients {
+		for {
+			k.w.mu.Lock()
+			behind := len(k.writes[valuePath]) - 1 - k.shown[c]
+			k.w.mu.Unlock()
+			if behind <= 0 {
+				k.w.count("values at the end", 1)
+				break
+			}
+			if k.w.ctx.Err() != nil {
+				return
+			}
+			if time.Now().After(limit) {
+				k.w.violated(latestValue, "all is well, and %s is not shown the latest value: %d follow", c.name, behind)
+				return
+			}
+			pass(k.w.plan.timeout / 40)
+		}
+	}
+}
