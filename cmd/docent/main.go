@@ -9,14 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/execute"
 )
 
 // commands are the constructors of all commands, in the order of docent's help.
 func commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{}
+	return []func(*cli.App) *cobra.Command{execute.New}
 }
 
 func main() {
+	if code, ok := execute.Internal(os.Args[1:]); ok {
+		os.Exit(code)
+	}
 	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
 	os.Exit(app.Main(context.Background(), os.Args[1:], commands()...))
 }

@@ -1,3 +1,0 @@
-package main
-
-import _ "golang.org/x/sys/unix" // goes with the first package that imports it

@@ -1,0 +1,105 @@
+package execute
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// The variables that CMD gets. If there are several locks, DOCENT_LOCK, DOCENT_NODE and DOCENT_FENCE
+// have a line for each, in the same order.
+const (
+	envLock    = "DOCENT_LOCK"
+	envKind    = "DOCENT_KIND"
+	envNode    = "DOCENT_NODE"
+	envFence   = "DOCENT_FENCE"
+	envSession = "DOCENT_SESSION"
+	envParty   = "DOCENT_PARTY"
+	envHeld    = "DOCENT_HELD"
+)
+
+// environment returns CMD's environment: docent's, without what leads to credentials, and with the
+// lock's variables.
+func (j *job) environment(app *cli.App, c *framework.Client, l *lease.Lease, party string) []string {
+	own := []string{envLock, envKind, envNode, envFence, envSession, envParty, envHeld}
+	removed := append(own, cli.AuthVariables()...)
+	env := slices.DeleteFunc(slices.Clone(app.Env), func(variable string) bool {
+		key, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(removed, key)
+	})
+	var paths, nodes, fences []string
+	for _, member := range members(l) {
+		paths = append(paths, member.Path())
+		nodes = append(nodes, member.Node())
+		fences = append(fences, strconv.FormatInt(member.Fence(), 10))
+	}
+	lines := func(list []string) string { return strings.Join(list, "\n") }
+	held := append(strings.Fields(app.Getenv(envHeld)), heldEntries(c, j.paths)...)
+	return append(env,
+		envLock+"="+lines(paths), envKind+"="+j.kind, envNode+"="+lines(nodes), envFence+"="+lines(fences),
+		fmt.Sprintf("%s=0x%x", envSession, c.Session().ID), envParty+"="+party, envHeld+"="+lines(held))
+}
+
+// members returns the leases of a Multi, or the lease itself.
+func members(l *lease.Lease) []*lease.Lease {
+	if list := l.Members(); len(list) > 0 {
+		return list
+	}
+	return []*lease.Lease{l}
+}
+
+// fences returns the fences of the lease, separated by commas.
+func fences(l *lease.Lease) string {
+	var list []string
+	for _, member := range members(l) {
+		list = append(list, strconv.FormatInt(member.Fence(), 10))
+	}
+	return strings.Join(list, ",")
+}
+
+// heldEntries returns the form of the paths in DOCENT_HELD: servers, '|', and the path as the
+// ensemble knows it, escaped.
+func heldEntries(c *framework.Client, paths []string) []string {
+	entries := make([]string, len(paths))
+	for i, path := range paths {
+		entries[i] = strings.Join(c.Servers(), ",") + "|" + url.QueryEscape(c.AbsolutePath(path))
+	}
+	return entries
+}
+
+// outerHolds returns the first of the paths that an outer exec holds on the same ensemble, or "".
+// Two lists of servers are taken for one ensemble if they share a server.
+func outerHolds(held string, c *framework.Client, paths []string) string {
+	for i, entry := range heldEntries(c, paths) {
+		servers, path, _ := strings.Cut(entry, "|")
+		for _, outer := range strings.Fields(held) {
+			outerServers, outerPath, _ := strings.Cut(outer, "|")
+			if outerPath == path && share(strings.Split(outerServers, ","), strings.Split(servers, ",")) {
+				return paths[i]
+			}
+		}
+	}
+	return ""
+}
+
+func share(a, b []string) bool {
+	return slices.ContainsFunc(a, func(server string) bool { return slices.Contains(b, server) })
+}
+
+// partyOf returns the identity of nested execs: the outer exec's, or a new one.
+func partyOf(app *cli.App) string {
+	if outer := app.Getenv(envParty); outer != "" {
+		return outer
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}

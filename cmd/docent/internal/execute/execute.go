@@ -1,0 +1,101 @@
+// Package execute is the command "docent exec": it runs a command under a lock, and ends it before
+// another client can be granted that lock.
+//
+// [Plan] decides when, and knows no clock and no process. [Supervisor] follows the plan while the
+// command runs. A process is the command with its process group, and a guard is a second process
+// that ends the group if docent can't. docs/adr/0036 says why.
+package execute
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+)
+
+// The exit codes of exec, besides CMD's own and those of signals.
+const (
+	codeLost          = 121
+	codeHeld          = 123
+	codeTimeout       = 124
+	codeFailed        = 125
+	codeNotExecutable = 126
+	codeNotFound      = 127
+	codeSignal        = 128 // and the number
+)
+
+const long = `Run CMD while docent holds the lock of PATH, or of several paths together.
+
+CMD gets docent's standard streams, and in its environment DOCENT_LOCK, DOCENT_KIND, DOCENT_NODE,
+DOCENT_FENCE, DOCENT_SESSION, DOCENT_PARTY and DOCENT_HELD. There is no shell but by -- sh -c '…'.
+
+docent stops CMD before another client can be granted the lock: see "docent help loss". The lock ends
+with CMD, so there is no command to lock in one step and unlock in another. docs: docent help exit-codes`
+
+// New returns the command.
+func New(app *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:         "exec [flags] PATH… -- CMD [ARG…]",
+		Short:       "Run a command under a lock",
+		Long:        long,
+		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
+		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runtime.LockOSThread() // see prepare
+			defer runtime.UnlockOSThread()
+			j, err := o.job(args, cmd.ArgsLenAtDash())
+			if err != nil {
+				return err
+			}
+			code, err := newRun(app, j).run(cmd.Context())
+			if code == 0 && err == nil {
+				return nil
+			}
+			return &cli.ExitError{Code: code, Err: err}
+		},
+	}
+	o.define(cmd.Flags())
+	return cmd
+}
+
+// lookUp returns the path of CMD, or the exit code and the reason why it can't be executed.
+func lookUp(command string) (path string, code int, err error) {
+	path, err = exec.LookPath(command)
+	switch {
+	case err == nil:
+		return path, 0, nil
+	case errors.Is(err, exec.ErrDot):
+		return path, 0, nil // PATH says so
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", codeNotFound, err
+	}
+	return "", codeNotExecutable, err
+}
+
+// exitCode returns the exit code that stands for the end of a process.
+func exitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return codeSignal + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// streams returns the app's standard streams, which CMD inherits as they are.
+func streams(app *cli.App) ([]*os.File, error) {
+	files := make([]*os.File, 3)
+	for i, stream := range []any{app.In, app.Out, app.Err} {
+		file, ok := stream.(*os.File)
+		if !ok {
+			return nil, errors.New("the standard streams are no files")
+		}
+		files[i] = file
+	}
+	return files, nil
+}

@@ -1,0 +1,197 @@
+package execute_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/docent-go/docent/cmd/docent/internal/execute"
+)
+
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	plain := tempFile(t)
+	if err := os.WriteFile(plain, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args    []string
+		code    int
+		outcome string
+	}{
+		"of the command":            {[]string{"--", "sh", "-c", "exit 7"}, 7, "done"},
+		"121 of the command":        {[]string{"--", "sh", "-c", "exit 121"}, 121, "done"},
+		"127 of the command":        {[]string{"--", "sh", "-c", "exit 127"}, 127, "done"},
+		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done"},
+		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, ""},
+		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, ""},
+		"a directory":               {[]string{"--", "/tmp"}, 126, ""},
+		"not executable":            {[]string{"--", "/etc/passwd"}, 126, ""},
+		"of no format":              {[]string{"--", plain}, 126, "failed"},
+		"no command":                {[]string{"--"}, 125, ""},
+		"no dashes":                 {[]string{"true"}, 125, ""},
+		"unknown flag":              {[]string{"--shell", "--", "true"}, 125, ""},
+		"a path that is none":       {[]string{"locks", "--", "true"}, 125, ""},
+		"the same path twice":       {[]string{"/" + name125, "/" + name125, "--", "true"}, 125, ""},
+		"two kinds":                 {[]string{"--read", "--write", "--", "true"}, 125, ""},
+		"semaphore of none":         {[]string{"--semaphore", "0", "--", "true"}, 125, ""},
+		"leader without waiting":    {[]string{"--leader", "-n", "--", "true"}, 125, ""},
+		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed"},
+		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, ""},
+		"unwritable status file":    {[]string{"--status-file", "/nonexistent/file", "--", "true"}, 125, ""},
+		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed"},
+		"an auth file that is open": {[]string{"--auth-file", "/etc/passwd", "--", "true"}, 125, "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := run(t, addr, append([]string{"/exit/" + strings.ReplaceAll(name, " ", "-")}, c.args...)...)
+			if got := p.ProcessState.ExitCode(); got != c.code {
+				t.Errorf("exit code %d, want %d\n%s", got, c.code, p.err.String())
+			}
+			if c.outcome == "" {
+				return
+			}
+			if status := p.readStatus(t); status.Outcome != c.outcome {
+				t.Errorf("status %+v, want %s", status, c.outcome)
+			}
+		})
+	}
+}
+
+// name125 is a path of the test of exit codes.
+const name125 = "exit/twice"
+
+func TestKind(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	script := `echo "$DOCENT_KIND $DOCENT_LOCK $DOCENT_NODE $DOCENT_FENCE $DOCENT_SESSION" | tr '\n' ' '`
+	for _, c := range []struct {
+		flags []string
+		kind  string
+		node  string // a part of its path
+		held  int    // exit code of another exec with -n
+	}{
+		{nil, "lock", "-lock-", 123},
+		{[]string{"--lock"}, "lock", "-lock-", 123},
+		{[]string{"--read"}, "read", "__READ__", 0},
+		{[]string{"--write"}, "write", "__WRIT__", 123},
+		{[]string{"--exclusive"}, "exclusive", "/kinds/exclusive", 123},
+		{[]string{"--semaphore", "2"}, "semaphore", "-lease-", 0},
+		{[]string{"--semaphore", "1"}, "semaphore", "-lease-", 123},
+		{[]string{"--leader"}, "leader", "-latch-", -1},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			t.Parallel()
+			path := "/kinds/" + strings.Join(append([]string{c.kind}, c.flags...), "_")
+			if c.kind == "exclusive" {
+				path = "/kinds/exclusive"
+			}
+			ready, end := tempFile(t), tempFile(t)
+			holder := start(t, addr, append(c.flags, path, "--", "sh", "-c", script+"; touch "+ready+"; while ! [ -e "+end+" ]; do sleep 0.01; done")...)
+			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
+			if c.held >= 0 {
+				other := run(t, addr, append(c.flags, "-n", path, "--", "true")...)
+				if got := other.ProcessState.ExitCode(); got != c.held {
+					t.Errorf("a second exec with -n: exit code %d, want %d\n%s", got, c.held, other.err.String())
+				}
+			}
+			if err := os.WriteFile(end, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code := holder.end(t); code != 0 {
+				t.Fatalf("exit code %d\n%s", code, holder.err.String())
+			}
+			out := holder.out.String()
+			fence := holder.readStatus(t).Fence
+			if !strings.HasPrefix(out, c.kind+" "+path+" ") || !strings.Contains(out, c.node) || fence == "" || !strings.Contains(out, " "+fence+" 0x") {
+				t.Errorf("environment %q, fence %q", out, fence)
+			}
+		})
+	}
+}
+
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	ready := tempFile(t)
+	holder := start(t, addr, "/conflict", "--", "sh", "-c", "touch "+ready+"; exec sleep 60")
+	eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
+	for _, c := range []struct {
+		args    []string
+		code    int
+		outcome string
+	}{
+		{[]string{"-n"}, 123, "held"},
+		{[]string{"-n", "-E", "9"}, 9, "held"},
+		{[]string{"-w", "300ms"}, 124, "timeout"},
+		{[]string{"-w", "300ms", "-E", "0"}, 0, "timeout"},
+	} {
+		p := run(t, addr, append(c.args, "/conflict", "--", "true")...)
+		if got, status := p.ProcessState.ExitCode(), p.readStatus(t); got != c.code || status.Outcome != c.outcome {
+			t.Errorf("%s: exit code %d, want %d; %+v\n%s", c.args, got, c.code, status, p.err.String())
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		p := start(t, addr, "-v", "/conflict", "--", "true")
+		eventually(t, "it waits", func() bool { return strings.Contains(p.err.String(), "waiting behind") })
+		if err := p.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.end(t); code != 128+int(sig) || p.readStatus(t).Outcome != execute.OutcomeInterrupted {
+			t.Errorf("%v while it waits: exit code %d; %+v", sig, code, p.readStatus(t))
+		}
+	}
+	if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := holder.end(t); code != 143 {
+		t.Errorf("exit code %d of the holder, want 143", code)
+	}
+	if p := run(t, addr, "-n", "/conflict", "--", "true"); p.ProcessState.ExitCode() != 0 {
+		t.Errorf("the lock is not free: %s", p.err.String())
+	}
+}
+
+func TestSeveralPaths_are_locked_together(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	p := run(t, addr, "/several/b", "/several/a", "--", "sh", "-c", `printf '%s|%s' "$DOCENT_LOCK" "$DOCENT_FENCE"`)
+	var a, b int64
+	_, err := fmt.Sscanf(p.out.String(), "/several/a\n/several/b|%d\n%d", &a, &b)
+	if err != nil || a == 0 || b == 0 {
+		t.Errorf("%v: %q\n%s", err, p.out.String(), p.err.String())
+	}
+}
+
+func TestReentry_is_refused(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	inner := func(flags string) string {
+		return os.Args[0] + " exec --connect " + addr + " " + flags + " -- echo inner"
+	}
+	for flags, want := range map[string]int{
+		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w 200ms /re/a": 124, "--namespace re /a": 125,
+	} {
+		p := run(t, addr, "/re/a", "/re/d", "--", "sh", "-c", inner(flags))
+		if got := p.ProcessState.ExitCode(); got != want {
+			t.Errorf("inner exec %s: exit code %d, want %d\n%s", flags, got, want, p.err.String())
+		}
+	}
+}
+
+func TestEnvironment_has_no_credentials(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	{
+		out := runWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
+		if strings.Contains(out, "sesame") || strings.Contains(out, "DOCENT_AUTH") || strings.Contains(out, "outer") {
+			t.Errorf("environment:\n%s", out)
+		}
+		if !strings.Contains(out, "EMPTY=\n") || !strings.Contains(out, "ODD=a=b\nc\n") {
+			t.Errorf("the environment is not whole:\n%s", out)
+		}
+	}
+}

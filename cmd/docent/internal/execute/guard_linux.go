@@ -1,0 +1,241 @@
+package execute
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardAck is the guard's descriptor for its answers.
+const guardAck = 3
+
+// The guard's messages, one a line.
+const (
+	guardGroup = "group" // with the number: answered by "ok"
+	guardKill  = "kill"  // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	guardDone  = "done"  // the group is gone: answered by "ok", or "killed" if the guard did it
+)
+
+// A watchedGroup is the group that a guard kills. 0 stands for none.
+type watchedGroup struct {
+	mu     sync.Mutex
+	number int
+	killAt int64 // CLOCK_BOOTTIME; 0 for none yet
+	killed bool
+}
+
+// guard is the second process of an exec. It kills the group when its input ends without "done", so
+// when docent has died. It also does so at the time for KILL, in case docent is stopped.
+func guard(in io.Reader, out io.Writer, errOut io.Writer) int {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
+	var group watchedGroup
+	var clock sync.Once
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		number, _ := strconv.ParseInt(rest, 10, 64)
+		switch word {
+		case guardGroup:
+			group.set(int(number))
+			fmt.Fprintln(out, "ok")
+		case guardKill:
+			group.postpone(number)
+			clock.Do(func() { go group.watchClock() }) // ends with the process
+		case guardDone:
+			fmt.Fprintln(out, group.clear())
+			return 0
+		}
+	}
+	if group.kill() {
+		fmt.Fprintln(errOut, "docent: guard: docent is gone: the command was killed; its lock ends with the session")
+	}
+	return 1
+}
+
+func (g *watchedGroup) set(number int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.number = number
+}
+
+func (g *watchedGroup) postpone(killAt int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.killAt = max(g.killAt, killAt)
+}
+
+// clear forgets the group, so that its number may serve another, and returns the answer to "done".
+func (g *watchedGroup) clear() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.number = 0
+	if g.killed {
+		return "killed"
+	}
+	return "ok"
+}
+
+func (g *watchedGroup) kill() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.number == 0 {
+		return false
+	}
+	g.killed = true
+	return unix.Kill(-g.number, unix.SIGKILL) == nil
+}
+
+// watchClock kills the group at the time for KILL. The clock runs on while the machine is suspended.
+func (g *watchedGroup) watchClock() {
+	for {
+		g.mu.Lock()
+		killAt := g.killAt
+		g.mu.Unlock()
+		if bootTime() >= killAt {
+			g.kill()
+			return
+		}
+		at := unix.NsecToTimespec(killAt)
+		_ = unix.ClockNanosleep(unix.CLOCK_BOOTTIME, unix.TIMER_ABSTIME, &at, nil) // the loop looks again
+	}
+}
+
+// bootTime returns the time since the machine's start, in nanoseconds.
+func bootTime() int64 {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
+		return time.Now().UnixNano() // Linux has the clock since 2.6.39
+	}
+	return at.Nano()
+}
+
+// A guardian is docent's side of the guard: it starts the guard, and another one if the guard dies.
+type guardian struct {
+	say func(format string, args ...any)
+
+	mu      sync.Mutex // guards following; held across short messages to the guard
+	process *os.Process
+	in      *os.File
+	answers *bufio.Reader
+	out     *os.File
+	group   int
+	killAt  int64
+	done    bool
+	failed  bool           // no guard can be started
+	watch   sync.WaitGroup // for the goroutine that waits for the guard
+}
+
+// newGuardian starts a guard for the group.
+func newGuardian(group int, say func(format string, args ...any)) (*guardian, error) {
+	g := &guardian{say: say, group: group}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.startLocked(); err != nil {
+		return nil, fmt.Errorf("start the guard: %w", err)
+	}
+	return g, nil
+}
+
+// startLocked starts a guard and tells it the group. newGuardian and watchLoop call it.
+func (g *guardian) startLocked() error {
+	theirs, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	out, answer, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return err
+	}
+	defer answer.Close()
+	g.process, err = os.StartProcess("/proc/self/exe", []string{"docent", guardCommand}, &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{theirs, nil, os.Stderr, answer}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		in.Close()
+		out.Close()
+		return err
+	}
+	g.in, g.out, g.answers = in, out, bufio.NewReader(out)
+	g.watch.Add(1)
+	go g.watchLoop(g.process)
+	if _, err := g.askLocked(guardGroup, int64(g.group)); err != nil {
+		return err
+	}
+	return g.sendKillLocked()
+}
+
+// watchLoop waits for one guard and starts the next one if that guard died. startLocked starts it,
+// finish waits for it.
+func (g *guardian) watchLoop(p *os.Process) {
+	defer g.watch.Done()
+	_, _ = p.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done || g.failed || g.process != p {
+		return
+	}
+	g.in.Close()
+	g.out.Close()
+	if err := g.startLocked(); err != nil {
+		g.failed = true
+		g.say("the guard has died, and another one can't be started: %v", err)
+		return
+	}
+	g.say("the guard had died: another one is at work")
+}
+
+// askLocked sends a message and waits for the answer.
+func (g *guardian) askLocked(word string, number int64) (string, error) {
+	if _, err := fmt.Fprintf(g.in, "%s %d\n", word, number); err != nil {
+		return "", err
+	}
+	answer, err := g.answers.ReadString('\n')
+	return strings.TrimSpace(answer), err
+}
+
+func (g *guardian) sendKillLocked() error {
+	if g.killAt == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(g.in, "%s %d\n", guardKill, g.killAt)
+	return err
+}
+
+// kill passes the time for KILL to the guard. If the guard has died, its successor gets it.
+func (g *guardian) kill(at time.Time) {
+	killAt := bootTime() + int64(time.Until(at))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.killAt = killAt
+	_ = g.sendKillLocked()
+}
+
+// finish tells the guard that the group is gone, and reports whether the guard killed it. It returns
+// when the guard knows, so that the group's number may be used again.
+func (g *guardian) finish() (killed bool) {
+	g.mu.Lock()
+	g.done = true
+	answer, _ := g.askLocked(guardDone, 0)
+	g.in.Close()
+	g.out.Close()
+	g.mu.Unlock()
+	g.watch.Wait()
+	return answer == "killed"
+}
+
+// pid returns the guard's process id.
+func (g *guardian) pid() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.process.Pid
+}

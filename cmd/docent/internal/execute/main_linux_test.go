@@ -1,0 +1,146 @@
+package execute_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// programVariable makes the test binary docent itself.
+const programVariable = "DOCENT_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if code, ok := execute.Internal(os.Args[1:]); ok {
+		os.Exit(code)
+	}
+	if os.Getenv(programVariable) != "" {
+		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
+		os.Exit(app.Main(context.Background(), os.Args[1:], execute.New))
+	}
+	os.Exit(m.Run())
+}
+
+// serve returns the address of an embedded server.
+func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
+	t.Helper()
+	srv := zkserver.Run(t, opts...)
+	addr, err := srv.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv, addr
+}
+
+// A program is a docent exec that runs.
+type program struct {
+	*exec.Cmd
+	out, err lockedBuffer
+	status   string // the path of the status file
+}
+
+// start starts "docent exec" with the arguments.
+func start(t *testing.T, addr string, args ...string) *program {
+	t.Helper()
+	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
+	args = append([]string{"exec", "--connect", addr, "--status-file", p.status}, args...)
+	p.Cmd = exec.Command(os.Args[0], args...)
+	p.Env = append(os.Environ(), programVariable+"=1")
+	p.Stdout, p.Stderr = &p.out, &p.err
+	p.WaitDelay = 5 * time.Second
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	return p
+}
+
+// run runs "docent exec" to its end.
+func run(t *testing.T, addr string, args ...string) *program {
+	t.Helper()
+	p := start(t, addr, args...)
+	p.end(t)
+	return p
+}
+
+// end waits for the end and returns the exit code.
+func (p *program) end(t *testing.T) int {
+	t.Helper()
+	err := p.Wait()
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%v\n%s", err, p.err.String())
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// readStatus returns what the status file says.
+func (p *program) readStatus(t *testing.T) execute.Status {
+	t.Helper()
+	text, err := os.ReadFile(p.status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status execute.Status
+	if err := json.Unmarshal(text, &status); err != nil {
+		t.Fatalf("%v: %q\n%s", err, text, p.err.String())
+	}
+	return status
+}
+
+// eventually waits until what holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within 20 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// tempFile returns the path of a file that does not exist yet.
+func tempFile(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "file")
+}
+
+func contents(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+// alive reports whether a process with this id runs and has not ended.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	state := bytes.TrimSpace(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return !strings.HasPrefix(string(state), "Z") && !strings.HasPrefix(string(state), "X")
+}
+
+// runWith runs "docent exec" with further variables, and returns all that it and CMD write.
+func runWith(t *testing.T, env []string, addr string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"exec", "--connect", addr}, args...)...)
+	cmd.Env = append(append(os.Environ(), programVariable+"=1"), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,221 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is CMD with its process group. It is prepared before docent has the lock, and started
+// under the lock. Its leader stays unreaped until finish, so the group's number can't be reused.
+type process struct {
+	say      func(format string, args ...any)
+	pid      int
+	env      *os.File // to the starter
+	fault    *os.File // from the starter
+	guardian *guardian
+	terminal *terminal
+
+	leader  chan struct{} // closed by watch, when CMD has ended
+	gone    chan struct{} // closed by watch, when the group is empty
+	abandon chan struct{} // closed by finish, if leftovers are ignored
+	watched sync.WaitGroup
+	said    bool // that there are leftovers; watch's own
+}
+
+// An endOfCommand is how CMD ended.
+type endOfCommand struct {
+	status  syscall.WaitStatus
+	guarded bool     // the guard killed the group
+	strays  []string // processes that left the group and live on
+}
+
+// errNotExecutable is the error of a CMD that the system refuses to execute.
+type errNotExecutable struct{ errno unix.Errno }
+
+func (e errNotExecutable) Error() string { return e.errno.Error() }
+
+// prepare starts the starter and the guard. The calling goroutine must be locked to its thread, and
+// stay so until finish has returned: the kernel kills the leader when that thread ends.
+func prepare(path string, argv []string, files []*os.File, guarded bool, say func(string, ...any)) (*process, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become a subreaper: %w", err)
+	}
+	p := &process{
+		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}),
+		terminal: terminalOf(files),
+	}
+	if err := p.launch(path, argv, files); err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	var err error
+	if guarded {
+		p.guardian, err = newGuardian(p.pid, say)
+	}
+	p.watched.Go(p.watch)
+	if err != nil {
+		p.finish()
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch starts the starter.
+func (p *process) launch(path string, argv []string, files []*os.File) error {
+	env, ours, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	fault, theirs, err := os.Pipe()
+	if err != nil {
+		ours.Close()
+		return err
+	}
+	defer theirs.Close()
+	started, err := os.StartProcess("/proc/self/exe", append([]string{"docent", starterCommand, path}, argv...), &os.ProcAttr{
+		Env: []string{}, Files: append(append([]*os.File{}, files...), env, theirs),
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		ours.Close()
+		fault.Close()
+		return err
+	}
+	p.env, p.fault, p.pid = ours, fault, started.Pid
+	_ = started.Release() // finish reaps it
+	return nil
+}
+
+// start has the starter become CMD. It returns errNotExecutable if the system refuses.
+func (p *process) start(env []string) error {
+	p.terminal.give(p.pid)
+	err := writeEnvironment(p.env, env)
+	p.env.Close()
+	if err != nil {
+		return fmt.Errorf("start the command: %w", err)
+	}
+	errno, err := readFault(p.fault)
+	if err != nil {
+		return fmt.Errorf("start the command: %w", err)
+	}
+	if errno != 0 {
+		return errNotExecutable{errno}
+	}
+	return nil
+}
+
+// The codes of waitid, which package unix lacks.
+const cldStopped = 5
+
+// watch waits for the end of CMD and then of its group. prepare starts it, finish waits for it.
+func (p *process) watch() {
+	defer close(p.gone)
+	var lastStop time.Time
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || info.Code != cldStopped {
+			break
+		}
+		_ = unix.Waitid(unix.P_PID, p.pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) // takes note of the stop
+		if time.Since(lastStop) < time.Second {
+			<-time.After(time.Second) // it stops again and again
+		}
+		lastStop = time.Now()
+		p.resume()
+	}
+	close(p.leader)
+	p.awaitGroup()
+}
+
+// resume continues a CMD that was stopped, for nobody must be stopped while holding a lock.
+func (p *process) resume() {
+	if p.terminal.giveBack(p.pid) {
+		p.say("the command gets the terminal")
+	} else {
+		p.say("the command was stopped while it holds a lock: it is continued")
+	}
+	p.Signal(syscall.SIGCONT)
+}
+
+// awaitGroup waits until the group has no process but its ended leader.
+func (p *process) awaitGroup() {
+	pause := 5 * time.Millisecond
+	for {
+		p.reapStrays()
+		left := groupMembers(p.pid)
+		if len(left) == 0 {
+			return
+		}
+		if !p.said && pause > 100*time.Millisecond {
+			p.said = true
+			p.say("the command has ended, and left in its group: %s", strings.Join(left, ", "))
+		}
+		select {
+		case <-time.After(pause):
+		case <-p.abandon:
+			return
+		}
+		pause = min(2*pause, 200*time.Millisecond)
+	}
+}
+
+// Signal is part of [Group].
+func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // an empty group is gone already
+
+// Leader is part of [Group].
+func (p *process) Leader() <-chan struct{} { return p.leader }
+
+// Gone is part of [Group].
+func (p *process) Gone() <-chan struct{} { return p.gone }
+
+// Guarded is part of [Group].
+func (p *process) Guarded(kill time.Time) {
+	if p.guardian != nil {
+		p.guardian.kill(kill)
+	}
+}
+
+// finish ends what is left of the starter if CMD was not started, waits for the group or abandons it,
+// and reaps the leader once the guard knows that the group is gone.
+func (p *process) finish() endOfCommand {
+	p.env.Close()
+	<-p.leader
+	close(p.abandon)
+	p.watched.Wait()
+	p.fault.Close()
+	p.terminal.take()
+	var end endOfCommand
+	if p.guardian != nil {
+		end.guarded = p.guardian.finish()
+	}
+	for {
+		_, err := syscall.Wait4(p.pid, &end.status, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	p.reapStrays()
+	end.strays = children()
+	return end
+}
+
+// reapStrays reaps the ended processes that were left to docent as a subreaper.
+func (p *process) reapStrays() {
+	for _, e := range processes() {
+		guard := p.guardian != nil && e.pid == p.guardian.pid()
+		if e.parent == os.Getpid() && e.state == 'Z' && e.pid != p.pid && !guard {
+			_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
+		}
+	}
+}

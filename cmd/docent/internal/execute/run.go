@@ -1,0 +1,350 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A run is one run of exec.
+type run struct {
+	app     *cli.App
+	job     *job
+	signals chan os.Signal
+	revoked chan struct{} // holds one request
+	begin   time.Time
+	status  Status
+}
+
+func newRun(app *cli.App, j *job) *run {
+	return &run{app: app, job: j, begin: time.Now(), revoked: make(chan struct{}, 1)}
+}
+
+// waited is the time from which docent talks about a wait.
+const talkAfter = time.Second
+
+// releaseLimit bounds the release at the end. The deletion goes on in the client until Close.
+const releaseLimit = 5 * time.Second
+
+// errSignal is the cause of a wait that a signal ended.
+type errSignal struct{ number syscall.Signal }
+
+func (e errSignal) Error() string { return "ended by signal " + name(e.number) }
+
+// say writes to standard error, with the lock's path in front.
+func (r *run) say(format string, args ...any) {
+	r.app.Say("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...))
+}
+
+// chatty says what is worth a line only with --verbose, or if docent has waited.
+func (r *run) chatty(format string, args ...any) {
+	if r.app.Settings().Verbose || time.Since(r.begin) > talkAfter {
+		r.say(format, args...)
+	}
+}
+
+// run runs CMD under the lock and returns the exit code.
+func (r *run) run(ctx context.Context) (int, error) {
+	path, code, err := lookUp(r.job.command[0])
+	if err != nil {
+		return code, err
+	}
+	status, err := openStatus(r.job.statusFile)
+	if err != nil {
+		return codeFailed, err
+	}
+	stop := r.listen()
+	defer stop()
+	code, err = r.underLock(ctx, path)
+	if fault := status.write(r.status); fault != nil {
+		return codeFailed, errors.Join(err, fault)
+	}
+	return code, err
+}
+
+// listen begins to take signals. Those that were ignored at docent's start stay ignored.
+func (r *run) listen() (stop func()) {
+	r.signals = make(chan os.Signal, 16) // as many as may arrive while one is passed on
+	for _, sig := range passedOn() {
+		if !signal.Ignored(sig) {
+			signal.Notify(r.signals, sig)
+		}
+	}
+	return func() { signal.Stop(r.signals) }
+}
+
+// underLock connects, waits for the lock, and runs CMD. It fills in the status.
+func (r *run) underLock(ctx context.Context, path string) (int, error) {
+	files, err := streams(r.app)
+	if err != nil {
+		return r.fail(codeFailed, err)
+	}
+	client, err := r.app.Client()
+	if err != nil {
+		return r.fail(codeFailed, err)
+	}
+	p, err := prepare(path, r.job.command, files, !r.job.noGuard, r.say)
+	if err != nil {
+		return r.fail(codeFailed, errors.Join(err, client.Close()))
+	}
+	l, budget, err := r.acquire(ctx, client)
+	if err != nil {
+		p.finish()
+		return r.refused(errors.Join(err, client.Close()))
+	}
+	granted := time.Now()
+	r.status.Waited, r.status.Fence = granted.Sub(r.begin).Seconds(), fences(l)
+	code, err := r.work(p, client, l, budget)
+	r.status.Held = time.Since(granted).Seconds()
+	// Release and Close come last: after a loss, Close would let the ensemble end the session.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	released := l.Release(bounded)
+	if errors.Is(released, lease.ErrLost) {
+		released = nil // the verdict has it
+	}
+	if fault := errors.Join(released, client.Close()); fault != nil {
+		r.say("release: %s", cli.Safe(fault.Error()))
+	}
+	return code, err
+}
+
+// acquire waits for the connection and the lock, and until CMD may start.
+func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
+	ctx, end := r.interruptible(ctx)
+	l, budget, err := r.acquireWithin(ctx, c)
+	if number, ok := end(); ok && err == nil { // the signal came with the grant
+		err = errSignal{number}
+	}
+	if err != nil && l != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+		defer cancel()
+		err = errors.Join(err, l.Release(bounded))
+	}
+	return l, budget, err
+}
+
+func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
+	if r.job.wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.job.wait)
+		defer cancel()
+	}
+	connecting, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
+	defer cancel()
+	if err := c.AwaitConnected(connecting); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: no connection within --timeout", framework.ErrNotConnected)
+		}
+		return nil, Budget{}, err
+	}
+	budget, err := r.budget(c)
+	if err != nil {
+		return nil, Budget{}, err
+	}
+	if outer := outerHolds(r.app.Getenv(envHeld), c, r.job.paths); outer != "" && !r.job.reenter {
+		return nil, Budget{}, cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one: %s=%s; --reenter waits all the same",
+			outer, envHeld, r.app.Getenv(envHeld)))
+	}
+	l, err := r.lock(ctx, c)
+	if err != nil {
+		return nil, Budget{}, err
+	}
+	r.chatty("got it after %v, fence %s", time.Since(r.begin).Round(100*time.Millisecond), fences(l))
+	if budget, err = r.budget(c); err == nil { // the session may be another one
+		err = AwaitAmple(ctx, l, budget)
+	}
+	return l, budget, err
+}
+
+// budget returns the times for the present session.
+func (r *run) budget(c *framework.Client) (Budget, error) {
+	timeout := c.Session().Timeout
+	b, err := NewBudget(timeout, EffectiveMargin(timeout, r.app.Settings().LeaseMargin), r.job.given)
+	if err != nil {
+		return b, cli.Usage(err)
+	}
+	return b, nil
+}
+
+// lock waits for the lock, or makes one attempt.
+func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+	locker, first, err := r.job.locker(c, func() {
+		select {
+		case r.revoked <- struct{}{}:
+		default: // a request is there already
+		}
+	})
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(r.job.owner))
+	if r.job.nonblock {
+		return locker.TryLock(ctx)
+	}
+	stop := r.talk(ctx, first)
+	defer stop()
+	return locker.Lock(ctx)
+}
+
+// talk says whom docent waits for, once it has waited for a second. stop waits for its goroutine.
+func (r *run) talk(ctx context.Context, first shown) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var talking sync.WaitGroup
+	talking.Go(func() { // ends with ctx
+		after := talkAfter
+		if r.app.Settings().Verbose {
+			after = 0
+		}
+		select {
+		case <-time.After(after):
+		case <-ctx.Done():
+			return
+		}
+		if first == nil {
+			return
+		}
+		if list, err := first.Participants(ctx); err == nil && len(list) > 1 {
+			r.say("waiting behind %s, %d ahead", describeHolder(list[0]), len(list)-1)
+		}
+	})
+	return func() { cancel(); talking.Wait() }
+}
+
+// describeHolder describes a contender for a message.
+func describeHolder(p lease.Participant) string {
+	m := p.Metadata
+	if m == nil {
+		return cli.Safe(p.Path)
+	}
+	text := fmt.Sprintf("%s pid %d", cli.Safe(m.Host), m.PID)
+	if m.Owner != "" {
+		text += fmt.Sprintf(" owner %q", cli.Safe(m.Owner))
+	}
+	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
+}
+
+// interruptible returns a context that INT, TERM, HUP and QUIT end. end stops listening, and returns
+// the signal if there was one.
+func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() { // ends with over
+		for {
+			select {
+			case sig := <-r.signals:
+				if number, ok := sig.(syscall.Signal); ok && endsWait(number) {
+					cancel(errSignal{number})
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+	return ctx, func() (syscall.Signal, bool) {
+		close(over)
+		listening.Wait()
+		cause := errSignal{}
+		found := errors.As(context.Cause(ctx), &cause)
+		cancel(nil)
+		return cause.number, found
+	}
+}
+
+// work starts CMD, supervises it, and returns its exit code.
+func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
+	p.Guarded(b.Kill(l.Deadline()))
+	if err := p.start(r.job.environment(r.app, c, l, partyOf(r.app))); err != nil {
+		p.finish()
+		return r.notStarted(err)
+	}
+	s := Supervisor{
+		Holding: l, Group: p, Budget: b, Stop: r.job.stop, OnLost: r.job.lost, Leftovers: Leftovers(r.job.options.leftovers),
+		Signals: r.signals, Revoked: r.revoked, Say: r.say,
+	}
+	verdict := s.Run()
+	end := p.finish()
+	for _, stray := range end.strays {
+		r.say("left its process group and is not under the lock: %s", stray)
+	}
+	if end.guarded && verdict.Outcome == OutcomeDone {
+		verdict.Outcome, verdict.Reason = OutcomeLost, "lease_deadline"
+	}
+	return r.conclude(verdict, end)
+}
+
+// conclude notes the end of CMD and returns the exit code.
+func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
+	r.status.Outcome, r.status.Reason = v.Outcome, v.Reason
+	r.status.WarnedAt, r.status.KilledAt = optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
+	code := exitCode(end.status)
+	if end.status.Signaled() {
+		text := name(end.status.Signal())
+		r.status.Child.Signal = &text
+	} else {
+		r.status.Child.Code = &code
+	}
+	if v.Outcome == OutcomeLost {
+		return codeLost, fmt.Errorf("%s: the lock was lost, or was about to be (%s)", cli.Safe(r.job.paths[0]), v.Reason)
+	}
+	return code, nil
+}
+
+// notStarted returns the exit code for a CMD that could not be started.
+func (r *run) notStarted(err error) (int, error) {
+	err = fmt.Errorf("%s: %w", cli.Safe(r.job.command[0]), err)
+	if refusal := (errNotExecutable{}); errors.As(err, &refusal) {
+		if refusal.errno == syscall.ENOENT {
+			return r.fail(codeNotFound, err)
+		}
+		return r.fail(codeNotExecutable, err)
+	}
+	return r.fail(codeFailed, err)
+}
+
+// refused returns the exit code for a wait that ended without the lock.
+func (r *run) refused(err error) (int, error) {
+	r.status.Waited = time.Since(r.begin).Seconds()
+	var interrupted errSignal
+	switch {
+	case errors.As(err, &interrupted):
+		r.status.Outcome = OutcomeInterrupted
+		return codeSignal + int(interrupted.number), nil
+	case errors.Is(err, lease.ErrHeld):
+		r.status.Outcome = OutcomeHeld
+		return r.conflict(codeHeld), err
+	case errors.Is(err, context.DeadlineExceeded) && r.job.wait > 0 && !errors.Is(err, framework.ErrNotConnected):
+		r.status.Outcome = OutcomeTimeout
+		return r.conflict(codeTimeout), err
+	}
+	return r.fail(codeFailed, err)
+}
+
+func (r *run) conflict(code int) int {
+	if r.job.conflictGiven {
+		return r.job.conflictCode
+	}
+	return code
+}
+
+func (r *run) fail(code int, err error) (int, error) {
+	r.status.Outcome, r.status.Reason = OutcomeFailed, framework.ErrorType(err)
+	return code, err
+}
+
+// endsWait reports whether the signal ends docent's wait for the lock.
+func endsWait(sig syscall.Signal) bool {
+	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
+}

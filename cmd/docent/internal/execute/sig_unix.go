@@ -1,0 +1,19 @@
+//go:build unix
+
+package execute
+
+import "syscall"
+
+const sigUSR1, sigUSR2 = syscall.SIGUSR1, syscall.SIGUSR2
+
+// passedOn returns the signals that docent takes. CMD's group gets them, but for TSTP: a holder that
+// is stopped helps no one.
+func passedOn() []syscall.Signal {
+	return []syscall.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP,
+	}
+}
+
+// keptBack reports whether a signal is not for CMD.
+func keptBack(sig syscall.Signal) bool { return sig == syscall.SIGTSTP }

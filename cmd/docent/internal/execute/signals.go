@@ -1,0 +1,51 @@
+package execute
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A namedSignal is a signal by its name without SIG.
+type namedSignal struct {
+	name   string
+	number syscall.Signal
+}
+
+// stopSignals are the signals that may stop CMD.
+func stopSignals() []namedSignal {
+	return []namedSignal{
+		{"HUP", syscall.SIGHUP}, {"INT", syscall.SIGINT}, {"QUIT", syscall.SIGQUIT},
+		{"KILL", syscall.SIGKILL}, {"TERM", syscall.SIGTERM}, {"ABRT", syscall.SIGABRT},
+		{"USR1", sigUSR1}, {"USR2", sigUSR2}, {"ALRM", syscall.SIGALRM}, {"PIPE", syscall.SIGPIPE},
+	}
+}
+
+// parseSignal returns the signal of a name, as in TERM, SIGTERM or 15.
+func parseSignal(text string) (syscall.Signal, error) {
+	short := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	number, fault := strconv.Atoi(text)
+	i := slices.IndexFunc(stopSignals(), func(s namedSignal) bool {
+		return s.name == short || fault == nil && s.number == syscall.Signal(number)
+	})
+	if i < 0 {
+		names := make([]string, 0, len(stopSignals()))
+		for _, s := range stopSignals() {
+			names = append(names, s.name)
+		}
+		return 0, fmt.Errorf("signal %q: must be one of %s", text, strings.Join(names, ", "))
+	}
+	return stopSignals()[i].number, nil
+}
+
+// name returns the name of a signal without SIG, or its number.
+func name(sig syscall.Signal) string {
+	for _, s := range stopSignals() {
+		if s.number == sig {
+			return s.name
+		}
+	}
+	return strconv.Itoa(int(sig))
+}

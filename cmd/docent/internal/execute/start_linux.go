@@ -1,0 +1,93 @@
+package execute
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The hidden commands by which docent starts itself.
+const (
+	starterCommand = "__start"
+	guardCommand   = "__guard"
+)
+
+// The descriptors of a starter.
+const (
+	starterIn  = 3 // CMD's environment; docent closes it to call the start off
+	starterOut = 4 // why CMD can't be executed
+)
+
+// Internal runs a hidden command, if args are one, and returns its exit code.
+func Internal(args []string) (code int, ok bool) {
+	switch {
+	case len(args) >= 3 && args[0] == starterCommand:
+		return starter(args[1], args[2:]), true
+	case len(args) == 1 && args[0] == guardCommand:
+		return guard(os.Stdin, os.NewFile(guardAck, "ack"), os.Stderr), true
+	}
+	return 0, false
+}
+
+// starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group,
+// so the guard knows the group before CMD runs. It returns if docent ends first or the start fails.
+func starter(path string, argv []string) int {
+	syscall.CloseOnExec(starterIn)
+	syscall.CloseOnExec(starterOut)
+	env, err := readEnvironment(os.NewFile(starterIn, "environment"))
+	if err != nil {
+		return 0 // docent called the start off
+	}
+	err = syscall.Exec(path, argv, env)
+	number := syscall.Errno(0)
+	errors.As(err, &number)
+	_, _ = os.NewFile(starterOut, "fault").WriteString(strconv.Itoa(int(number))) // docent may be gone
+	return 126
+}
+
+// writeEnvironment sends the environment as its length and the variables, each ended by a zero byte.
+// So a starter never takes a part for the whole.
+func writeEnvironment(w io.Writer, env []string) error {
+	var text strings.Builder
+	for _, variable := range env {
+		text.WriteString(variable + "\x00")
+	}
+	message := binary.BigEndian.AppendUint64(nil, uint64(text.Len()))
+	_, err := w.Write(append(message, text.String()...))
+	return err
+}
+
+func readEnvironment(r io.Reader) ([]string, error) {
+	var header [8]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(len(text)) != binary.BigEndian.Uint64(header[:]) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	var env []string
+	for variable := range strings.SplitSeq(strings.TrimSuffix(string(text), "\x00"), "\x00") {
+		env = append(env, variable)
+	}
+	return env, nil
+}
+
+// readFault returns why the starter could not execute CMD, or 0 if it did.
+func readFault(r io.Reader) (unix.Errno, error) {
+	text, err := io.ReadAll(r)
+	if err != nil || len(text) == 0 {
+		return 0, err
+	}
+	number, err := strconv.Atoi(string(text))
+	return unix.Errno(number), err
+}
