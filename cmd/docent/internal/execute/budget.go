@@ -42,7 +42,7 @@ func NewBudget(timeout, margin, grace time.Duration) (Budget, error) {
 func Remains(timeout, margin time.Duration) time.Duration { return timeout - margin - timeout/4 }
 
 // EffectiveMargin returns the lease margin that the client uses: see [framework.WithLeaseMargin]. 0
-// stands for the default.
+// is the default.
 func EffectiveMargin(timeout, margin time.Duration) time.Duration {
 	if margin == 0 {
 		return min(framework.DefaultLeaseMargin, timeout/3)

@@ -79,7 +79,7 @@ func lookUp(command string) (path string, code int, err error) {
 	return "", codeNotExecutable, err
 }
 
-// exitCode returns the exit code that stands for the end of a process.
+// exitCode returns docent's exit code for the end of a process.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return codeSignal + int(status.Signal())

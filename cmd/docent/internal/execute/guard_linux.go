@@ -25,7 +25,7 @@ const (
 	guardDone  = "done"  // the group is gone: answered by "ok", or "killed" if the guard did it
 )
 
-// A watchedGroup is the group that a guard kills. 0 stands for none.
+// A watchedGroup is the group that a guard kills; 0 for none.
 type watchedGroup struct {
 	mu     sync.Mutex
 	number int

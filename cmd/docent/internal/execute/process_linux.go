@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,11 +23,13 @@ type process struct {
 	guardian *guardian
 	terminal *terminal
 
-	leader  chan struct{} // closed by watch, when CMD has ended
-	gone    chan struct{} // closed by watch, when the group is empty
-	abandon chan struct{} // closed by finish, if leftovers are ignored
-	watched sync.WaitGroup
-	said    bool // that there are leftovers; watch's own
+	leader  chan struct{}  // closed by watch, when CMD has ended
+	gone    chan struct{}  // closed by watch, when the group is empty
+	abandon chan struct{}  // closed by finish, if leftovers are ignored
+	over    chan struct{}  // closed by finish, at its end
+	watched sync.WaitGroup // for watch
+	reaping sync.WaitGroup // for reapLoop
+	said    bool           // that there are leftovers; watch's own
 }
 
 // An endOfCommand is how CMD ended.
@@ -48,7 +51,7 @@ func prepare(path string, argv []string, files []*os.File, guarded bool, say fun
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
 	p := &process{
-		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}),
+		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), over: make(chan struct{}),
 		terminal: terminalOf(files),
 	}
 	if err := p.launch(path, argv, files); err != nil {
@@ -59,6 +62,7 @@ func prepare(path string, argv []string, files []*os.File, guarded bool, say fun
 		p.guardian, err = newGuardian(p.pid, say)
 	}
 	p.watched.Go(p.watch)
+	p.reaping.Go(p.reapLoop)
 	if err != nil {
 		p.finish()
 		return nil, err
@@ -127,7 +131,7 @@ func (p *process) watch() {
 		if err != nil || info.Code != cldStopped {
 			break
 		}
-		_ = unix.Waitid(unix.P_PID, p.pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) // takes note of the stop
+		_ = unix.Waitid(unix.P_PID, p.pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) // consumes the stop
 		if time.Since(lastStop) < time.Second {
 			<-time.After(time.Second) // it stops again and again
 		}
@@ -138,7 +142,7 @@ func (p *process) watch() {
 	p.awaitGroup()
 }
 
-// resume continues a CMD that was stopped, for nobody must be stopped while holding a lock.
+// resume continues a CMD that was stopped, because a holder that is stopped blocks all waiters.
 func (p *process) resume() {
 	if p.terminal.giveBack(p.pid) {
 		p.say("the command gets the terminal")
@@ -186,8 +190,8 @@ func (p *process) Guarded(kill time.Time) {
 	}
 }
 
-// finish ends what is left of the starter if CMD was not started, waits for the group or abandons it,
-// and reaps the leader once the guard knows that the group is gone.
+// finish waits for the group, or abandons what CMD left behind, and reaps the leader. By then the guard
+// knows that the group is gone. If CMD was not started, finish ends the starter.
 func (p *process) finish() endOfCommand {
 	p.env.Close()
 	<-p.leader
@@ -205,9 +209,27 @@ func (p *process) finish() endOfCommand {
 			break
 		}
 	}
+	close(p.over)
+	p.reaping.Wait()
 	p.reapStrays()
 	end.strays = children()
 	return end
+}
+
+// reapLoop reaps the processes that CMD's group leaves to docent, while CMD runs. prepare starts it,
+// finish ends it and waits for it.
+func (p *process) reapLoop() {
+	ended := make(chan os.Signal, 1) // one scan reaps all
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
+	for {
+		select {
+		case <-ended:
+			p.reapStrays()
+		case <-p.over:
+			return
+		}
+	}
 }
 
 // reapStrays reaps the ended processes that were left to docent as a subreaper.

@@ -6,8 +6,8 @@ import "syscall"
 
 const sigUSR1, sigUSR2 = syscall.SIGUSR1, syscall.SIGUSR2
 
-// passedOn returns the signals that docent takes. CMD's group gets them, but for TSTP: a holder that
-// is stopped helps no one.
+// passedOn returns the signals that docent takes. CMD's group gets them, but for TSTP, because a holder
+// that is stopped blocks all waiters.
 func passedOn() []syscall.Signal {
 	return []syscall.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,

@@ -28,8 +28,8 @@ type Child struct {
 	Signal *string `json:"signal"`
 }
 
-// A statusFile is open from the start, so that docent can refuse a path before it waits. nil stands
-// for none.
+// A statusFile is open from the start, so that docent can refuse a path before it waits. It is
+// nil if there is none.
 type statusFile struct{ file *os.File }
 
 func openStatus(path string) (*statusFile, error) {

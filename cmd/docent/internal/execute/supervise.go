@@ -39,7 +39,7 @@ const (
 	OutcomeFailed      = "failed"
 )
 
-// Leftovers says what becomes of the rest of the group when CMD itself has ended.
+// Leftovers is the treatment of the rest of the group when CMD itself has ended.
 type Leftovers string
 
 // The treatments of leftovers.
@@ -57,7 +57,7 @@ type Supervisor struct {
 	Budget    Budget
 	Stop      syscall.Signal   // the first signal before KILL
 	OnLost    syscall.Signal   // if the lock is gone already
-	Leftovers Leftovers        // what becomes of them
+	Leftovers Leftovers        // of CMD
 	Signals   <-chan os.Signal // to pass on
 	Revoked   <-chan struct{}  // closed or sent to when another client asks for the lock
 	Say       func(format string, args ...any)

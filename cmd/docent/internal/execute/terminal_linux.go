@@ -11,7 +11,8 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
-// A terminal is docent's controlling terminal, if its standard input is one. nil stands for none.
+// A terminal is docent's controlling terminal, if its standard input is one. It is
+// nil if there is none.
 type terminal struct {
 	fd  int
 	own int  // docent's process group

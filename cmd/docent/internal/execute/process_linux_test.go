@@ -1,0 +1,269 @@
+package execute_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// short is a session timeout that lets a lease end within a test.
+const short = "4s"
+
+// await waits until the file has a line, and returns its first one.
+func await(t *testing.T, path string) string {
+	t.Helper()
+	eventually(t, "a line in "+path, func() bool { return strings.Contains(contents(path), "\n") })
+	line, _, _ := strings.Cut(contents(path), "\n")
+	return line
+}
+
+// The table of signals by kinds of commands: who lives on, and which exit code tells of it.
+func TestSignal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	kinds := map[string]string{ // each writes its id, and that of a child if it has one
+		"plain":        `echo $$ >%s; exec sleep 60`,
+		"with a child": `sleep 60 & echo $$ $! >%s; wait`,
+		"deaf":         `trap '' INT TERM HUP QUIT; sleep 60 & echo $$ $! >%s; wait; wait; while :; do sleep 1; done`,
+		"polite":       `trap 'kill $!; exit 5' TERM; sleep 60 & echo $$ $! >%s; wait`,
+		"double fork":  `(sleep 60 & echo $! >%[1]s.2); echo $$ $(cat %[1]s.2) >%[1]s; sleep 60`,
+	}
+	for _, c := range []struct {
+		kind string
+		send []syscall.Signal
+		code int
+	}{
+		{"plain", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"plain", []syscall.Signal{syscall.SIGINT}, 130},
+		{"plain", []syscall.Signal{syscall.SIGHUP}, 129},
+		{"plain", []syscall.Signal{syscall.SIGUSR1}, 138},
+		{"plain", []syscall.Signal{syscall.SIGTSTP, syscall.SIGTERM}, 143},
+		{"with a child", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"deaf", []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGINT}, 137},
+		{"polite", []syscall.Signal{syscall.SIGTERM}, 5},
+		{"double fork", []syscall.Signal{syscall.SIGTERM}, 143},
+	} {
+		t.Run(fmt.Sprint(c.kind, c.send), func(t *testing.T) {
+			t.Parallel()
+			pids := tempFile(t)
+			p := start(t, addr, fmt.Sprintf("/signal/%s%d", strings.ReplaceAll(c.kind, " ", ""), c.code), "--", "sh", "-c", fmt.Sprintf(kinds[c.kind], pids))
+			list := await(t, pids)
+			for _, sig := range c.send {
+				if err := p.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(20 * time.Millisecond) // signals of one number may merge
+			}
+			if code := p.end(t); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, p.err.String())
+			}
+			for _, pid := range strings.Fields(list) {
+				if alive(pid) {
+					t.Errorf("process %s of %s lives on", pid, list)
+				}
+			}
+		})
+	}
+}
+
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for policy, c := range map[string]struct {
+		script string
+		lives  bool
+		held   bool // the lock is held while the rest of the group lives
+	}{
+		"wait":   {"sleep 1.2 & echo $! >%s", false, true},
+		"kill":   {"sleep 60 & echo $! >%s", false, false},
+		"ignore": {"sleep 5 >/dev/null 2>&1 & echo $! >%s", true, false},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			pid := tempFile(t)
+			path := "/leftovers/" + policy
+			p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", fmt.Sprintf(c.script, pid)+"; exit 3")
+			child := await(t, pid)
+			if c.held {
+				eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "sleep (pid "+child+")") })
+				if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
+					t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
+				}
+			}
+			if code := p.end(t); code != 3 {
+				t.Errorf("exit code %d, want 3\n%s", code, p.err.String())
+			}
+			if alive(child) != c.lives {
+				t.Errorf("the child lives: %v, want %v", alive(child), c.lives)
+			}
+		})
+	}
+}
+
+func TestSetsid_is_named(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	p := run(t, addr, "/stray", "--", "sh", "-c", "setsid -f sleep 3 >/dev/null 2>&1 </dev/null; sleep 0.2")
+	if !strings.Contains(p.err.String(), "left its process group") || !strings.Contains(p.err.String(), "sleep (pid ") {
+		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.err.String())
+	}
+}
+
+func TestStopped_command_is_continued(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	p := run(t, addr, "/stopped", "--", "sh", "-c", "kill -STOP $$; exit 4")
+	if p.ProcessState.ExitCode() != 4 || !strings.Contains(p.err.String(), "it is continued") {
+		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.err.String())
+	}
+}
+
+func TestStreams_are_inherited(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	const size = 10 << 20
+	text := bytes.Repeat([]byte("0123456789abcde\n"), size/16)
+	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
+	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.Output()
+	if err != nil || !bytes.Equal(out, text) {
+		t.Errorf("%v: %d bytes, want %d", err, len(out), len(text))
+	}
+}
+
+func TestZombies_are_reaped(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	ready := tempFile(t)
+	p := start(t, addr, "/zombies", "--", "sh", "-c", "for i in 1 2 3 4 5; do (setsid -f true); done; sleep 0.2; echo >"+ready+"; exec sleep 60")
+	await(t, ready)
+	eventually(t, "no zombie is left", func() bool {
+		out, err := exec.Command("ps", "-o", "stat=", "--ppid", fmt.Sprint(p.Process.Pid)).Output()
+		return err == nil && !strings.Contains(string(out), "Z")
+	})
+}
+
+// When docent is killed, the guard kills the group, and the lock ends with the session.
+func TestGuard_kills_the_group_of_a_docent_that_was_killed(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	pids := tempFile(t)
+	p := start(t, addr, "--session-timeout", short, "/guard/kill", "--", "sh", "-c", "trap '' TERM HUP; sleep 60 & echo $$ $! >"+pids+"; wait")
+	list := await(t, pids)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for _, pid := range strings.Fields(list) {
+		eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
+	}
+	t.Logf("the group ended %v after docent", time.Since(begin))
+	if other := run(t, addr, "-w", "20s", "/guard/kill", "--", "true"); other.ProcessState.ExitCode() != 0 {
+		t.Errorf("the lock is not free: %s", other.err.String())
+	}
+}
+
+// When docent is stopped, the guard kills the group before another client is granted the lock.
+func TestGuard_kills_the_group_of_a_docent_that_is_stopped(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
+	pids, granted := tempFile(t), tempFile(t)
+	p := start(t, addr, "--session-timeout", short, "/guard/stop", "--", "sh", "-c", "trap '' TERM; sleep 60 & echo $$ $! >"+pids+"; wait")
+	list := await(t, pids)
+	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + granted
+	other := run(t, addr, "-w", "30s", "/guard/stop", "--", "sh", "-c", check)
+	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
+		t.Errorf("exit code %d, output %q\n%s", other.ProcessState.ExitCode(), other.out.String(), other.err.String())
+	}
+	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if code, status := p.end(t), p.readStatus(t); code != 121 || status.Outcome != "lost" || status.Reason != "lease_deadline" {
+		t.Errorf("exit code %d, status %+v\n%s", code, status, p.err.String())
+	}
+}
+
+func TestGuard_that_dies_has_a_successor(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	pids := tempFile(t)
+	p := start(t, addr, "/guard/successor", "--", "sh", "-c", "echo $$ >"+pids+"; exec sleep 60")
+	pid := await(t, pids)
+	guard := guardOf(t, p.Process.Pid)
+	if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "another one is at work") })
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command ends", func() bool { return !alive(pid) })
+}
+
+// guardOf returns the process id of a docent's guard.
+func guardOf(t *testing.T, docent int) int {
+	t.Helper()
+	out, err := exec.Command("pgrep", "-P", fmt.Sprint(docent), "-f", "__guard").Output()
+	var pid int
+	if _, scan := fmt.Sscan(string(out), &pid); err != nil || scan != nil {
+		t.Fatalf("no guard of %d: %v, %q", docent, err, out)
+	}
+	return pid
+}
+
+// An outage that lasts stops the command before the lease ends; a shorter one does not disturb it.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args    []string
+		outage  time.Duration // 0 for one without an end
+		code    int
+		warned  bool
+		killed  bool
+		outcome string
+	}{
+		"polite":       {nil, 0, 121, true, false, "lost"},
+		"deaf":         {[]string{"--owner", "deaf"}, 0, 121, true, true, "lost"},
+		"short outage": {nil, 500 * time.Millisecond, 0, false, false, "done"},
+		"on suspend":   {[]string{"--on-suspend", "stop"}, 0, 121, false, true, "lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, addr := serve(t)
+			log := tempFile(t)
+			script := "echo >" + log + "; i=0; while [ $i -lt %d ]; do sleep 0.1; i=$((i+1)); done"
+			rounds := 400
+			if c.outage > 0 {
+				rounds = 40
+			}
+			script = fmt.Sprintf(script, rounds)
+			if name == "deaf" {
+				script = "trap '' TERM; " + script
+			}
+			p := start(t, addr, append(c.args, "--session-timeout", short, "/loss", "--", "sh", "-c", script)...)
+			await(t, log)
+			srv.Refuse()
+			srv.Cut()
+			if c.outage > 0 {
+				<-time.After(c.outage)
+				srv.Accept()
+			}
+			code := p.end(t)
+			status := p.readStatus(t)
+			if code != c.code || status.Outcome != c.outcome || (status.WarnedAt != nil) != c.warned || (status.KilledAt != nil) != c.killed {
+				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())
+			}
+		})
+	}
+}
