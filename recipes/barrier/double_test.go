@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -233,4 +235,37 @@ func TestRequestsOfADouble(t *testing.T) {
 			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, ops(first, path), ops(last, path))
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestAnOutageEndsNoLeave cuts the connection of each member while it waits for the other to leave.
+func TestAnOutageEndsNoLeave(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		impatient := framework.WithRetry(retry.Never())
+		for which, name := range []string{"the first by name", "the last by name"} {
+			path := pathOf(t)
+			routes := []*zkenv.Route{env.Route(t), env.Route(t)}
+			doubles := []*barrier.Double{newDouble(t, routes[0].Client(t, impatient), path, 2), newDouble(t, routes[1].Client(t, impatient), path, 2)}
+			entering := enterLater(t.Context(), doubles[0])
+			leases := []*lease.Lease{nil, entered(t, enterLater(t.Context(), doubles[1]))}
+			leases[0] = entered(t, entering)
+			early := which // it leaves before the other
+			if leases[1].Node() < leases[0].Node() {
+				early = 1 - which
+			}
+			leaving := leaveLater(t.Context(), doubles[early], leases[early])
+			env.Quiesce()
+			routes[early].Refuse()
+			routes[early].Cut()
+			env.Quiesce()
+			if len(leaving) > 0 {
+				t.Errorf("%s: Leave returned %v in an outage", name, <-leaving)
+				continue
+			}
+			routes[early].Heal()
+			routes[early].Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.CutBefore})
+			left(t, leaveLater(t.Context(), doubles[1-early], leases[1-early]))
+			left(t, leaving)
+		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }

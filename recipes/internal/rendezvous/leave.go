@@ -19,40 +19,64 @@ import (
 // enter after Leave began belong to the next use of the barrier.
 func (g *Gate) Leave(ctx context.Context, l *lease.Lease) error {
 	_, own := framework.SplitPath(l.Node())
-	var inside []string // the other members that were in, and have not left
-	for first := true; ; first = false {
-		names, err := g.list(ctx)
+	d := &departure{gate: g, lease: l, own: own}
+	for {
+		out, err := d.step(ctx)
 		switch {
-		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err) && l.Err() == nil:
-			if err := g.Client.AwaitConnected(ctx); err != nil {
-				return errors.Join(err, release(ctx, l))
-			}
-			continue
-		case err != nil:
-			return errors.Join(err, release(ctx, l))
-		case l.Err() != nil && !errors.Is(l.Err(), lease.ErrReleased):
-			return l.Err()
-		}
-		members := slices.DeleteFunc(membersOf(names), func(name string) bool { return name == own })
-		if first {
-			inside = members
-		}
-		inside = slices.DeleteFunc(inside, func(name string) bool { return !slices.Contains(members, name) })
-		switch {
-		case len(inside) == 0:
-			return g.leaveLast(ctx, l, slices.Contains(names, readyName) && len(members) == 0)
-		case own < inside[0]:
-			err = g.awaitGone(ctx, inside[len(inside)-1], l)
-		default:
-			if err = release(ctx, l); err == nil {
-				err = g.awaitGone(ctx, inside[0], nil)
-			}
-		}
-		switch {
-		case errors.Is(err, lease.ErrLost):
+		case out || errors.Is(err, lease.ErrLost):
 			return err
 		case err != nil:
 			return errors.Join(err, release(ctx, l))
+		}
+	}
+}
+
+// A departure is a member's way out. One goroutine uses it.
+type departure struct {
+	gate   *Gate
+	lease  *lease.Lease
+	own    string   // name of the member's znode
+	listed bool     // inside is known
+	inside []string // the other members that were in, and have not left
+}
+
+// step looks once, and waits for a change unless the member is out.
+func (d *departure) step(ctx context.Context) (out bool, err error) {
+	names, err := d.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	members := slices.DeleteFunc(membersOf(names), func(name string) bool { return name == d.own })
+	if !d.listed {
+		d.listed, d.inside = true, members
+	}
+	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
+	switch {
+	case len(d.inside) == 0:
+		return true, d.gate.leaveLast(ctx, d.lease, slices.Contains(names, readyName) && len(members) == 0)
+	case d.own < d.inside[0]:
+		return false, d.gate.awaitGone(ctx, d.inside[len(d.inside)-1], d.lease)
+	}
+	if err := release(ctx, d.lease); err != nil {
+		return false, err
+	}
+	return false, d.gate.awaitGone(ctx, d.inside[0], nil)
+}
+
+// list returns the children of the barrier's directory. It waits across outages, unless the lease is
+// lost.
+func (d *departure) list(ctx context.Context) ([]string, error) {
+	for {
+		names, err := d.gate.list(ctx)
+		lost := errors.Is(d.lease.Err(), lease.ErrLost)
+		switch {
+		case lost && (err == nil || ctx.Err() == nil):
+			return nil, d.lease.Err()
+		case err == nil || ctx.Err() != nil || !waitqueue.Disconnected(err):
+			return names, err
+		}
+		if err := d.gate.Client.AwaitConnected(ctx); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -1,0 +1,73 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestTelemetryOfAPlace: a place has the spans of a lock, of the type "double_barrier". An entry that
+// ends with its context has no hold.
+func TestTelemetryOfAPlace(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		spans := tracetest.NewSpanRecorder()
+		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		path := pathOf(t)
+		d, err := barrier.NewDouble(c, path, 2, barrier.WithName("start"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		withdrawn, cancel := context.WithCancel(t.Context())
+		withdrawing := enterLater(withdrawn, d)
+		awaitChildren(t, c, path, 1)
+		cancel()
+		if got := receive(t, withdrawing, "the end of Enter"); !errors.Is(got.err, context.Canceled) {
+			t.Fatalf("Enter: %v, want Canceled", got.err)
+		}
+		awaitChildren(t, c, path, 0)
+		entering := enterLater(t.Context(), d)
+		awaitChildren(t, c, path, 1)
+		env.Quiesce()
+		other := newDouble(t, env.Client(t), path, 2)
+		theirs := entered(t, enterLater(t.Context(), other))
+		l := entered(t, entering)
+		leaving := leaveLater(t.Context(), d, l)
+		left(t, leaveLater(t.Context(), other, theirs))
+		left(t, leaving)
+
+		var names, failed []string
+		for _, span := range spans.Ended() {
+			if !slices.Contains(span.Attributes(), attribute.String(locktel.AttrType, "double_barrier")) {
+				continue
+			}
+			names = append(names, span.Name())
+			if !slices.Contains(span.Attributes(), attribute.String(locktel.AttrName, "start")) {
+				t.Errorf("span %s has no name of the barrier: %v", span.Name(), span.Attributes())
+			}
+			if span.Status().Code == codes.Error {
+				failed = append(failed, span.Name())
+			}
+		}
+		slices.Sort(names)
+		slices.Sort(failed)
+		want := []string{"lock.acquire start", "lock.acquire start", "lock.hold", "lock.release", "lock.wait", "lock.wait"}
+		if !slices.Equal(names, want) {
+			t.Errorf("spans %q, want %q", names, want)
+		}
+		if want := []string{"lock.acquire start", "lock.wait"}; !slices.Equal(failed, want) {
+			t.Errorf("spans %q failed, want those of the entry that was withdrawn", failed)
+		}
+	}, zkenv.Only("telemetry is the same in all", zkenv.Embedded))
+}
