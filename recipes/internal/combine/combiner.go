@@ -209,9 +209,9 @@ func (b *batch) changed(v int64, w width) (after int64, writes bool) {
 	for _, one := range b.calls {
 		one.after, one.writes, one.err = one.change(v)
 		if one.err == nil && !w.fits(one.after) {
-			one.writes, one.err = false, ErrOverflow
+			one.err = ErrOverflow
 		}
-		if one.writes {
+		if one.err == nil && one.writes {
 			v, writes = one.after, true
 		}
 	}
