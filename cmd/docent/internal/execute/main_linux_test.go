@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // programVariable makes the test binary docent itself.
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
 		os.Exit(app.Main(context.Background(), os.Args[1:], execute.New))
 	}
-	os.Exit(m.Run())
+	zktest.Main(m)
 }
 
 // serve returns the address of an embedded server.

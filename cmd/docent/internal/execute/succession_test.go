@@ -1,0 +1,325 @@
+package execute_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// schedulesVariable sets the number of schedules of TestStopBeforeSuccession.
+const schedulesVariable = "DOCENT_EXEC_SCHEDULES"
+
+// A network is the holder's way to the server.
+type network struct {
+	srv *zkserver.Server
+
+	mu    sync.Mutex
+	down  bool
+	conns []net.Conn
+}
+
+func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.down {
+		return nil, syscall.ECONNREFUSED
+	}
+	conn, err := n.srv.Dial(ctx, kind, addr)
+	if err == nil {
+		n.conns = append(n.conns, conn)
+	}
+	return conn, err
+}
+
+func (n *network) set(down bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = down
+	if down {
+		for _, conn := range n.conns {
+			conn.Close()
+		}
+		n.conns = nil
+	}
+}
+
+// A deafGroup ends by nothing but KILL, and that takes it some time.
+type deafGroup struct {
+	dies         time.Duration
+	leader, gone chan struct{}
+
+	mu              sync.Mutex
+	warned, killed  time.Time
+	ended, guardsBy time.Time
+}
+
+func newDeafGroup(dies time.Duration) *deafGroup {
+	return &deafGroup{dies: dies, leader: make(chan struct{}), gone: make(chan struct{})}
+}
+
+func (g *deafGroup) Signal(sig syscall.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case sig == syscall.SIGTERM && g.warned.IsZero():
+		g.warned = time.Now()
+	case sig == syscall.SIGKILL && g.killed.IsZero():
+		g.killed = time.Now()
+		time.AfterFunc(g.dies, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.ended = time.Now()
+			close(g.leader)
+			close(g.gone)
+		})
+	}
+}
+
+func (g *deafGroup) Leader() <-chan struct{} { return g.leader }
+func (g *deafGroup) Gone() <-chan struct{}   { return g.gone }
+
+func (g *deafGroup) Guarded(kill time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.guardsBy = kill
+}
+
+// lateHolding is the mutant: a lease whose deadline looks later, so that TERM comes at the loss.
+type lateHolding struct {
+	*lock.Lease
+	late time.Duration
+}
+
+func (h lateHolding) Deadline() time.Time { return h.Lease.Deadline().Add(h.late) }
+
+// An observation is what became of one schedule.
+type observation struct {
+	warned, killed, ended time.Time
+	guardsBy              time.Time
+	deadline              time.Time // of the lease, when the group was killed
+	granted               time.Time // to the successor
+	verdict               execute.Verdict
+	budget                execute.Budget
+}
+
+// fault returns what is wrong with the order of events.
+func (o observation) fault() error {
+	switch {
+	case o.killed.IsZero() || !o.ended.Before(o.granted):
+		return fmt.Errorf("the group ended %v after the successor's grant", o.ended.Sub(o.granted))
+	case o.killed.After(o.deadline.Add(-o.budget.Reserve)):
+		return fmt.Errorf("KILL %v before the lease deadline, want %v", o.deadline.Sub(o.killed), o.budget.Reserve)
+	case o.granted.Before(o.deadline):
+		return fmt.Errorf("the successor was granted %v before the deadline", o.deadline.Sub(o.granted))
+	case o.killed.Sub(o.warned) < o.budget.Grace-o.budget.Timeout/64:
+		return fmt.Errorf("KILL %v after the warning, want %v", o.killed.Sub(o.warned), o.budget.Grace)
+	case o.verdict.Outcome != execute.OutcomeLost:
+		return fmt.Errorf("verdict %+v", o.verdict)
+	case o.guardsBy.After(o.deadline.Add(-o.budget.Reserve)):
+		return fmt.Errorf("the guard kills %v too late", o.guardsBy.Sub(o.deadline.Add(-o.budget.Reserve)))
+	}
+	return nil
+}
+
+// play plays the schedule of a seed: short outages, and one that lasts.
+func play(t *testing.T, seed uint64, mutant bool) (o observation) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
+	timeout := between(4*time.Second, 40*time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkserver.WithSessionTimeouts(time.Second, time.Minute))
+		way := &network{srv: srv}
+		holder := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
+		next := newClient(t, srv, framework.WithDialer(srv.Dial))
+		l, err := newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted := make(chan time.Time, 1)
+		go func() {
+			if _, err := newMutex(t, next).Lock(t.Context()); err == nil {
+				granted <- time.Now()
+			}
+		}()
+		granting := holder.Session().Timeout
+		o.budget, err = execute.NewBudget(granting, execute.EffectiveMargin(granting, 0), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := execute.AwaitAmple(t.Context(), l, o.budget); err != nil {
+			t.Fatal(err)
+		}
+		group := newDeafGroup(between(0, o.budget.Reserve))
+		s := execute.Supervisor{
+			Holding: l, Group: group, Budget: o.budget, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL,
+			Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
+		}
+		if mutant {
+			s.Holding, s.OnLost = lateHolding{l, o.budget.Grace + o.budget.Reserve}, syscall.SIGTERM
+		}
+		go func() {
+			for range random.IntN(3) {
+				<-time.After(between(0, timeout))
+				way.set(true)
+				<-time.After(between(0, timeout/3))
+				way.set(false)
+			}
+			<-time.After(between(0, timeout))
+			way.set(true)
+		}()
+		o.verdict = s.Run()
+		o.deadline = l.Deadline()
+		o.granted = <-granted
+		o.warned, o.killed, o.ended, o.guardsBy = group.warned, group.killed, group.ended, group.guardsBy
+		<-time.After(10 * timeout) // the schedule ends, too
+	})
+	return o
+}
+
+func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(srv.Addr(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
+	t.Helper()
+	m, err := lock.NewMutex(c, "/locks/succession")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// No process of the group runs when another client is granted the lock, whatever the outages.
+func TestStopBeforeSuccession(t *testing.T) {
+	t.Parallel()
+	schedules := 200
+	if text := os.Getenv(schedulesVariable); text != "" {
+		var err error
+		if schedules, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := rand.Uint64()
+	for i := range schedules {
+		seed := first + uint64(i)
+		if err := play(t, seed, false).fault(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// The order of consul's lock, which sends TERM at the loss, overlaps with the successor: so the test
+// above can fail.
+func TestStopBeforeSuccession_fails_with_TERM_at_the_loss(t *testing.T) {
+	t.Parallel()
+	overlaps := 0
+	const schedules = 30
+	for seed := range uint64(schedules) {
+		o := play(t, seed, true)
+		if o.fault() == nil {
+			t.Errorf("seed %d: no fault", seed)
+		}
+		if !o.ended.Before(o.granted) {
+			overlaps++
+		}
+	}
+	// The mutant's KILL comes the grace after the deadline. The successor's grant comes the margin
+	// after it, or later, because the server counts from the last ping.
+	if overlaps < schedules/4 {
+		t.Errorf("%d of %d schedules overlap, want at least a quarter", overlaps, schedules)
+	}
+}
+
+// An outage that the contract rides out disturbs the group in no way.
+func TestOutage_that_is_ridden_out(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			timeout := 4*time.Second + time.Duration(random.Int64N(int64(36*time.Second)))
+			srv := zkserver.Run(t, zkserver.WithSessionTimeouts(time.Second, time.Minute))
+			way := &network{srv: srv}
+			c := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
+			l, err := newMutex(t, c).Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			margin := execute.EffectiveMargin(timeout, 0)
+			b, err := execute.NewBudget(timeout, margin, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			group := newDeafGroup(0)
+			signals := make(chan os.Signal, 1)
+			s := execute.Supervisor{
+				Holding: l, Group: group, Budget: b, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL, Signals: signals,
+				Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
+			}
+			var verdict execute.Verdict
+			var running sync.WaitGroup
+			running.Go(func() { verdict = s.Run() })
+			<-time.After(time.Duration(random.Int64N(int64(timeout))))
+			way.set(true)
+			// The client needs a moment to connect again, and for the first proof.
+			<-time.After((execute.Remains(timeout, margin) - b.Grace - b.Reserve) * 2 / 3)
+			way.set(false)
+			<-time.After(3 * timeout)
+			if !group.warned.IsZero() || l.Err() != nil {
+				t.Errorf("seed %d: warned at %v, lease %v", seed, group.warned, l.Err())
+			}
+			signals <- syscall.SIGKILL
+			running.Wait()
+			if verdict.Outcome != execute.OutcomeDone {
+				t.Errorf("seed %d: %+v", seed, verdict)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		timeout, margin, grace time.Duration
+		wantGrace, wantReserve time.Duration
+		fault                  string
+	}{
+		{30 * time.Second, 2 * time.Second, -1, 5 * time.Second, 500 * time.Millisecond, ""},
+		{30 * time.Second, 2 * time.Second, 0, 0, 500 * time.Millisecond, ""},
+		{30 * time.Second, 2 * time.Second, 9750 * time.Millisecond, 9750 * time.Millisecond, 500 * time.Millisecond, ""},
+		{30 * time.Second, 2 * time.Second, 10 * time.Second, 0, 0, "--grace 10s: must be at most 9.75s, because the servers granted a session timeout of 30s"},
+		{8 * time.Second, 2 * time.Second, -1, time.Second, 250 * time.Millisecond, ""},
+	} {
+		b, err := execute.NewBudget(c.timeout, c.margin, c.grace)
+		if c.fault != "" {
+			if err == nil || err.Error() != c.fault {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || b.Grace != c.wantGrace || b.Reserve != c.wantReserve {
+			t.Errorf("%+v: %+v, %v", c, b, err)
+		}
+	}
+}

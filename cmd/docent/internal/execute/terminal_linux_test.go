@@ -1,0 +1,168 @@
+package execute_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+func testBinary() string { return os.Args[0] }
+
+// inTerminal starts docent exec in a terminal of its own, as its session's leader. output returns
+// what the terminal has shown.
+func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, terminal *os.File, output func() string) {
+	t.Helper()
+	cmd = exec.Command(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
+	cmd.Env = append(os.Environ(), programVariable+"=1")
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown lockedBuffer
+	read := make(chan struct{})
+	go func() { // ends with the terminal
+		defer close(read)
+		text := make([]byte, 4096)
+		for {
+			n, err := terminal.Read(text)
+			_, _ = shown.Write(text[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); terminal.Close(); <-read })
+	return cmd, terminal, shown.String
+}
+
+func foreground(t *testing.T, terminal *os.File) int {
+	t.Helper()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// The command reads the terminal, gets Ctrl-C once, and is continued after Ctrl-Z.
+func TestTerminal_is_the_commands(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	script := `trap 'echo interrupted' INT; echo ready; read line; echo "line: $line"; read line; echo "then: $line"`
+	cmd, terminal, output := inTerminal(t, addr, "/terminal", "--", "bash", "-c", script)
+	eventually(t, "the command is ready", func() bool { return strings.Contains(output(), "ready") })
+	if group := foreground(t, terminal); group == cmd.Process.Pid || group <= 0 {
+		t.Errorf("the foreground group is %d, docent's own is %d", group, cmd.Process.Pid)
+	}
+	write := func(text string) {
+		if _, err := terminal.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("hello\n")
+	eventually(t, "the command has read the line", func() bool { return strings.Contains(output(), "line: hello") })
+	write("\x1a") // Ctrl-Z
+	eventually(t, "the command is continued", func() bool { return strings.Contains(output(), "it is continued") })
+	write("\x03") // Ctrl-C
+	eventually(t, "the command is interrupted", func() bool { return strings.Contains(output(), "interrupted") })
+	write("world\n")
+	eventually(t, "the command has ended", func() bool { return strings.Contains(output(), "then: ") })
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, output())
+	}
+	if got := strings.Count(output(), "interrupted\r\n"); got != 1 {
+		t.Errorf("Ctrl-C reached the command %d times:\n%s", got, output())
+	}
+}
+
+// A shell that runs docent exec has the terminal again at the end, also if the command was killed.
+func TestTerminal_is_given_back(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", programVariable, testBinary(), addr)
+	shell := exec.Command("bash", "--norc", "-i")
+	shell.Env = append(os.Environ(), "PS1=", "PROMPT_COMMAND=", "HISTFILE=")
+	terminal, err := pty.Start(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown lockedBuffer
+	read := make(chan struct{})
+	go func() { // ends with the terminal
+		defer close(read)
+		text := make([]byte, 4096)
+		for {
+			n, err := terminal.Read(text)
+			_, _ = shown.Write(text[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { _ = shell.Process.Kill(); _ = shell.Wait(); terminal.Close(); <-read }()
+	type step struct{ input, want string }
+	for i, s := range []step{
+		{docent + "sh -c 'exit 3'; echo end-$?\n", "end-3"},
+		{docent + "sh -c 'kill -KILL $$'; echo end-$?\n", "end-137"},
+		{docent + "cat; echo end-$?\n", ""},
+		{"\x03", "end-130"},
+	} {
+		if s.input == "\x03" {
+			eventually(t, "cat has the terminal", func() bool { return foreground(t, terminal) != shell.Process.Pid && cats(shell.Process.Pid) })
+		}
+		if _, err := terminal.WriteString(s.input); err != nil {
+			t.Fatal(err)
+		}
+		if s.want == "" {
+			continue
+		}
+		eventually(t, fmt.Sprintf("step %d: %s", i, s.want), func() bool { return strings.Contains(shown.String(), s.want+"\r\n") })
+		eventually(t, "the shell has the terminal", func() bool { return foreground(t, terminal) == shell.Process.Pid })
+	}
+	_ = shell.Process.Signal(syscall.SIGHUP)
+}
+
+// cats reports whether a cat runs below the shell.
+func cats(shell int) bool {
+	out, err := exec.Command("ps", "-o", "pid=,args=", "--sid", fmt.Sprint(shell)).Output()
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); err == nil && len(fields) == 2 && fields[1] == "cat" {
+			return true
+		}
+	}
+	return false
+}
+
+// In a pipeline, as to a pager, the command does not take the foreground at its start. When it reads
+// the terminal, it gets it.
+func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", programVariable, testBinary(), addr))
+	terminal, err := pty.Start(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if _, err := terminal.WriteString("it\n"); err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	text := make([]byte, 4096)
+	for {
+		n, err := terminal.Read(text)
+		shown.Write(text[:n])
+		if err != nil {
+			break // Linux returns EIO when the last process has closed the terminal
+		}
+	}
+	if err := shell.Wait(); err != nil || !strings.Contains(shown.String(), "got it") {
+		t.Errorf("%v\n%s", err, shown.String())
+	}
+}
