@@ -115,10 +115,10 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 }
 
 // data returns what a candidate's znode holds. seen is what telemetry follows of its campaign.
-func (cfg *config) data(seen *telemetry.Acquire) []byte {
+func (cfg *config) data(party string, seen *telemetry.Acquire) []byte {
 	switch {
 	case cfg.metadata:
-		return contender.Metadata("", cfg.id, seen).Encode()
+		return contender.Metadata("", party, cfg.id, seen).Encode()
 	case cfg.id == nil && cfg.format == Selector:
 		return contender.LocalAddress()
 	}

@@ -22,6 +22,12 @@ type Metadata struct {
 	// Traceparent leads to the trace of the call that made the znode, in the format of W3C Trace
 	// Context.
 	Traceparent string `json:"traceparent,omitempty"`
+
+	// Party is the same for all znodes of one owner, in every session and process, and differs between
+	// owners. It is random. A goroutine is an owner, too. With Handoff the znode shows its creator,
+	// and several owners of the process use it one after another.
+	Party   string `json:"party,omitempty"`
+	Handoff bool   `json:"handoff,omitempty"`
 }
 
 // Encode returns the metadata as a znode holds it.

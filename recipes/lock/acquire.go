@@ -114,7 +114,7 @@ func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Gra
 // of the write side, which it holds; otherwise write is nil.
 func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 	e := &entry{lock: q, key: key}
-	data := func() []byte { return q.cfg.nodeData(key.caller, e.seen) }
+	data := func() []byte { return q.cfg.nodeData(q.queue.Client, key.caller, e.seen) }
 	if write != nil {
 		e.attempt = q.queue.NewDowngrade(write.grant, q.kind, data)
 	} else {

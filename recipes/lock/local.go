@@ -61,6 +61,7 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 		return nil, fmt.Errorf("lock: new local: %w", errors.Join(faults...))
 	}
 	l := &Local{mutex: *m, max: max}
+	l.mutex.queueLock.cfg.handoff = true
 	if revoked := m.queueLock.cfg.revoked; revoked != nil {
 		l.mutex.queueLock.cfg.revoked = func(*Lease) { l.revoke(revoked) }
 	}

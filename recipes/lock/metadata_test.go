@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -24,16 +25,19 @@ func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
 				for _, pause := range []time.Duration{0, 7 * time.Millisecond, 1500 * time.Microsecond, time.Hour} {
 					await(pause)
 					began := time.Now().UTC().Truncate(time.Millisecond)
-					lease := mustLock(t, m)
-					got, _, err := c.Get(t.Context(), lease.Node())
+					held := mustLock(t, m)
+					got, _, err := c.Get(t.Context(), held.Node())
 					if err != nil {
 						t.Fatal(err)
 					}
-					want, err := json.Marshal(metadata{Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data)})
+					read, _ := lease.DecodeMetadata(got)
+					want, err := json.Marshal(metadata{
+						Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data), Party: read.Party,
+					})
 					if err != nil || string(got) != string(want) {
 						t.Errorf("after %v the znode holds\n%s, want\n%s", pause, got, want)
 					}
-					mustRelease(t, lease)
+					mustRelease(t, held)
 				}
 			})
 		})

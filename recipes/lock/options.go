@@ -42,6 +42,7 @@ type config struct {
 	data          []byte
 	noMetadata    bool
 	noTraceparent bool
+	handoff       bool // the znode's owner changes: see [Local]
 	lossPolicy    lease.LossPolicy
 	revoked       func(*Lease)
 	position      func(int)

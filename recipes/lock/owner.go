@@ -2,8 +2,11 @@ package lock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
 // An Owner is the identity under which a reentrant lock is held. Owners are comparable. Each
@@ -11,14 +14,39 @@ import (
 type Owner struct{ identity *ownerIdentity }
 
 type ownerIdentity struct {
-	name string
+	name  string
+	party string
 
 	mu    sync.Mutex
 	holds map[*entry]string // path of the lock by what is held; nil until the first
 }
 
 // NewOwner returns a new identity. [Participant] and logs show the name.
-func NewOwner(name string) Owner { return Owner{&ownerIdentity{name: name}} }
+func NewOwner(name string) Owner {
+	return Owner{&ownerIdentity{name: name, party: contender.NewParty()}}
+}
+
+// maxParty is the greatest length of a party in bytes.
+const maxParty = 64
+
+// NewOwnerOfParty returns a new identity that shows the party of another one, such as that of a parent
+// process: see [Owner.Party]. The two are distinct owners. A party has 1 to 64 bytes.
+func NewOwnerOfParty(party, name string) (Owner, error) {
+	if party == "" || len(party) > maxParty {
+		return Owner{}, fmt.Errorf("lock: new owner: party of %d bytes: must have 1 to %d", len(party), maxParty)
+	}
+	return Owner{&ownerIdentity{name: name, party: party}}, nil
+}
+
+// Party returns a random id that the owner's znodes show ([lease.Metadata]). By it, a search for
+// deadlocks knows which locks of all sessions and processes belong to one owner. It is "" for the
+// zero Owner.
+func (o Owner) Party() string {
+	if o.identity == nil {
+		return ""
+	}
+	return o.identity.party
+}
 
 // String returns the owner's name.
 func (o Owner) String() string {
@@ -68,19 +96,17 @@ func (o Owner) forget(e *entry) {
 	delete(o.identity.holds, e)
 }
 
-type ownerContextKey struct{}
-
 // ContextWithOwner returns a context that makes o the owner of calls, on any goroutine: those
 // goroutines re-enter what any of them holds. It panics if o is the zero Owner.
 func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 	if o.identity == nil {
 		panic("lock: ContextWithOwner with the zero Owner")
 	}
-	return context.WithValue(ctx, ownerContextKey{}, o)
+	return context.WithValue(ctx, contender.OwnerKey{}, o)
 }
 
 // OwnerFromContext returns the owner that ctx carries, if any.
 func OwnerFromContext(ctx context.Context) (Owner, bool) {
-	o, ok := ctx.Value(ownerContextKey{}).(Owner)
+	o, ok := ctx.Value(contender.OwnerKey{}).(Owner)
 	return o, ok
 }

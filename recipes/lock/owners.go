@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/goid"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -41,11 +42,12 @@ func callerOf(ctx context.Context) caller {
 	return caller{goroutine: goid.ID()}
 }
 
-// shown returns the caller that a lock without owners shows: the Owner that ctx carries, which does
-// not affect the lock.
-func shown(ctx context.Context) caller {
-	o, _ := OwnerFromContext(ctx)
-	return caller{owner: o}
+// party returns the caller's party, as its znodes show it.
+func (c caller) party(client *framework.Client) string {
+	if c.owner != (Owner{}) {
+		return c.owner.Party()
+	}
+	return contender.PartyOfGoroutine(client, c.goroutine)
 }
 
 // An ownerKey identifies the entry of one caller and one lock.

@@ -36,7 +36,7 @@ type unfairAttempt struct {
 // attempt's id distinguishes its znode from others. Without metadata the gate does: while a call
 // occupies it, the session has no other attempt at the path and no lease of it.
 func (m *UnfairMutex) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
-	return m.cfg.attemptData(shown(ctx), crand.Text(), seen)
+	return m.cfg.attemptData(m.client, callerOf(ctx), crand.Text(), seen)
 }
 
 // run continues until the znode is created, ctx ends or there is an error. A try ends if the znode

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
@@ -49,7 +50,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {
 		return nil, recipe.Error("acquire", s.pool.Path, err)
 	}
-	l, err := s.pool.Acquire(ctx, n, s.cfg.nodeData)
+	l, err := s.pool.Acquire(ctx, n, s.dataFor(ctx))
 	return l, recipe.CallError(ctx, "acquire", s.pool.Path, err)
 }
 
@@ -60,7 +61,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error)
 	if err := s.check(n); err != nil {
 		return nil, recipe.Error("try acquire", s.pool.Path, err)
 	}
-	l, err := s.pool.TryAcquire(ctx, n, s.cfg.nodeData)
+	l, err := s.pool.TryAcquire(ctx, n, s.dataFor(ctx))
 	return l, recipe.CallError(ctx, "try acquire", s.pool.Path, err)
 }
 
@@ -85,6 +86,12 @@ func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, erro
 		return nil, recipe.CallError(ctx, "participants of", s.pool.Path, err)
 	}
 	return found, nil
+}
+
+// dataFor returns the data of the znodes of a call with ctx.
+func (s *Semaphore) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
+	party := contender.PartyOf(ctx, s.pool.Client)
+	return func(by *telemetry.Acquire) []byte { return s.cfg.nodeData(party, by) }
 }
 
 // Path returns the semaphore's path.

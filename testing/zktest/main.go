@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 
 	"go.uber.org/goleak"
@@ -41,6 +42,7 @@ func WithLeakCheck(opts ...goleak.Option) MainOption {
 // skipped tests. Where no server is to be had, examples don't run, since an
 // example can't skip itself.
 func Main(m interface{ Run() int }, opts ...MainOption) {
+	_, _ = net.LookupIP("localhost") // the resolver's state must not belong to a test's synctest bubble
 	os.Exit(runMain(m, os.Stderr, opts))
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Metadata returns the metadata of a contender of this process, which starts now. by is the
-// telemetry of the call, for the traceparent; it may be nil.
-func Metadata(owner string, data []byte, by *telemetry.Acquire) lease.Metadata {
+// Metadata returns the metadata of a contender of this process, which starts now. party is that of
+// [PartyOf]. by is the telemetry of the call, for the traceparent; it may be nil.
+func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Metadata {
 	return lease.Metadata{
 		Version: lease.MetadataVersion,
 		Owner:   owner,
@@ -22,6 +22,7 @@ func Metadata(owner string, data []byte, by *telemetry.Acquire) lease.Metadata {
 		Data:    data,
 
 		Traceparent: by.Traceparent(),
+		Party:       party,
 	}
 }
 

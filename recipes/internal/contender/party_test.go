@@ -1,0 +1,26 @@
+package contender_test
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// TestPartyOfGoroutineAllocatesOnce bounds what a party costs each acquire.
+func TestPartyOfGoroutineAllocatesOnce(t *testing.T) {
+	server := zkserver.Run(t)
+	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if n := testing.AllocsPerRun(100, func() { contender.PartyOfGoroutine(c, 123456) }); n > 1 {
+		t.Errorf("%v allocations, want 1", n)
+	}
+}
