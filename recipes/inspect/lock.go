@@ -68,6 +68,8 @@ type Contender struct {
 	Meta      *lease.Metadata
 	Label     string // the znode's data as text if there is no metadata: an address, an identifier
 	Data      []byte // the data that the contender was given
+
+	queue int // differs between contenders of several formats in one directory
 }
 
 // Read reports whether the contender's znode was read.

@@ -34,8 +34,11 @@ func exclusiveAt(z Znode, c Contender) Lock {
 // queuesOf returns the lock whose contenders are the numbered children of the directory.
 func queuesOf(dir Znode) (Lock, bool) {
 	l := Lock{Path: dir.Path}
-	for _, f := range formats() {
+	for n, f := range formats() {
 		contenders := f.contenders(dir.Children)
+		for i := range contenders {
+			contenders[i].queue = n
+		}
 		if len(contenders) == 0 {
 			continue
 		}

@@ -17,7 +17,9 @@ import (
 )
 
 // partyOf locks and returns the metadata of the lease's znode.
-func partyOf(t testing.TB, c *framework.Client, acquire func(context.Context) (*lease.Lease, error), ctx context.Context) lease.Metadata {
+func partyOf(
+	ctx context.Context, t testing.TB, c *framework.Client, acquire func(context.Context) (*lease.Lease, error),
+) lease.Metadata {
 	t.Helper()
 	l, err := acquire(ctx)
 	if err != nil {
@@ -75,10 +77,10 @@ func TestParty(t *testing.T) {
 		owned := lock.ContextWithOwner(t.Context(), owner)
 		var goroutine string
 		for name, acquire := range kindsWithMetadata(t, first) {
-			if got := partyOf(t, first, acquire, owned).Party; got != owner.Party() {
+			if got := partyOf(owned, t, first, acquire).Party; got != owner.Party() {
 				t.Errorf("%s: party %q, want the owner's %q", name, got, owner.Party())
 			}
-			here := partyOf(t, first, acquire, t.Context()).Party
+			here := partyOf(t.Context(), t, first, acquire).Party
 			if goroutine == "" {
 				goroutine = here
 			}
@@ -86,16 +88,16 @@ func TestParty(t *testing.T) {
 				t.Errorf("%s: party of this goroutine %q, want %q", name, here, goroutine)
 			}
 			elsewhere := make(chan string)
-			go func() { elsewhere <- partyOf(t, first, acquire, t.Context()).Party }()
+			go func() { elsewhere <- partyOf(t.Context(), t, first, acquire).Party }()
 			if there := <-elsewhere; there == here || there == "" {
 				t.Errorf("%s: party of another goroutine %q, of this one %q", name, there, here)
 			}
 		}
 		for name, acquire := range kindsWithMetadata(t, second) {
-			if got := partyOf(t, second, acquire, owned).Party; got != owner.Party() {
+			if got := partyOf(owned, t, second, acquire).Party; got != owner.Party() {
 				t.Errorf("%s in another session: party %q, want the owner's %q", name, got, owner.Party())
 			}
-			if got := partyOf(t, second, acquire, t.Context()).Party; got == goroutine {
+			if got := partyOf(t.Context(), t, second, acquire).Party; got == goroutine {
 				t.Errorf("%s: a goroutine has one party with two clients", name)
 			}
 		}
@@ -133,10 +135,10 @@ func TestHandoffIsMarked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := partyOf(t, c, local.Lock, t.Context()); !got.Handoff {
+		if got := partyOf(t.Context(), t, c, local.Lock); !got.Handoff {
 			t.Errorf("not marked: %+v", got)
 		}
-		if got := partyOf(t, c, m.Lock, t.Context()); got.Handoff {
+		if got := partyOf(t.Context(), t, c, m.Lock); got.Handoff {
 			t.Errorf("the mutex itself is marked: %+v", got)
 		}
 	})

@@ -1,0 +1,61 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/contender"
+)
+
+// Confirm reads again the locks of first that take part in a possible deadlock, and returns first with
+// them as they are now. It sends no request if there are none. Locks that are free by then are left
+// out. Pass both snapshots to [Diagnose].
+//
+// The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
+// with [Scan].
+func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
+	if err := contender.ClientFault(c); err != nil {
+		return Snapshot{}, recipe.Error("confirm", "/", errors.Join(err))
+	}
+	second, err := confirm(cause.Inside(ctx), c, first)
+	return second, recipe.CallError(ctx, "confirm", "/", err)
+}
+
+func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
+	second := Snapshot{At: time.Now(), Unread: first.Unread, Complete: first.Complete}
+	suspects := make(map[string]bool)
+	for _, f := range Deadlocks(first, first) {
+		for _, e := range f.Edges {
+			suspects[e.Lock] = true
+		}
+	}
+	if len(suspects) > 0 {
+		if err := c.Sync(ctx, "/"); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	r := &reader{client: c}
+	for _, l := range first.Locks {
+		if !suspects[l.Path] {
+			second.Locks = append(second.Locks, l)
+			continue
+		}
+		dirs, err := r.list(ctx, []string{l.Path})
+		if err != nil {
+			return Snapshot{}, err
+		}
+		for _, dir := range dirs {
+			again, ok, err := r.lockOf(ctx, dir)
+			if err != nil {
+				return Snapshot{}, err
+			}
+			if ok {
+				second.Locks = append(second.Locks, again)
+			}
+		}
+	}
+	return second, nil
+}

@@ -1,0 +1,124 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Deadlocks returns the parties that wait for each other in both snapshots. It sends no request.
+//
+// All edges that it uses are in both snapshots, so they existed at the same time, between the two. With
+// one snapshot as both arguments nothing is Confirmed: the locks of a snapshot were read one after
+// another, so a cycle may be made of waits that never existed together.
+//
+// A finding is an Error if the parties' identities are exact or named, and none goes on even if one of
+// its waits ends. It is a Warning if threads of one session are taken for one party, or if
+// an owner waits for several locks at once: an owner with several goroutines may go on by one of them.
+//
+// Znodes do not show everything. A deadlock ends if one of the waits has a deadline, or if another
+// goroutine of an owner releases. Waits without a znode are not seen: those for an [Exclusive] lock,
+// those inside a process, and those for anything else than locks. So no finding does not mean no
+// deadlock. If the permits of a semaphore are unknown, its waits are left out.
+func Deadlocks(first, second Snapshot) []Finding {
+	locks := confirmed(first, second)
+	apart := second.At.Sub(first.At)
+	var found []Finding
+	blamed := make(map[string]bool) // znodes of the waiters in errors
+	for _, certainly := range []bool{true, false} {
+		g := newGraph(locks, certain, true)
+		if !certainly {
+			g = newGraph(locks, possible, false)
+		}
+		for _, k := range g.knots() {
+			f := g.finding(k, certainly, apart)
+			known := slices.ContainsFunc(f.Edges, func(e Edge) bool { return blamed[e.Waiter.Znode] })
+			if certainly {
+				for _, e := range f.Edges {
+					blamed[e.Waiter.Znode] = true
+				}
+			}
+			if certainly || !known {
+				found = append(found, f)
+			}
+		}
+	}
+	return append(found, selfWaitsOfSessions(locks, apart)...)
+}
+
+// finding describes the knot.
+func (g *graph) finding(k knot, certainly bool, apart time.Duration) Finding {
+	f := Finding{Severity: Error, Problem: Deadlock, Strength: Exact, Confirmed: apart > 0}
+	if !certainly {
+		f.Severity = Warning
+	}
+	for _, p := range k.parties {
+		f.Parties = append(f.Parties, g.parties[p])
+		if !certainly || g.parties[p].Strength != BySession { // else one contender alone
+			f.Strength = weaker(f.Strength, g.parties[p].Strength)
+		}
+	}
+	f.Edges = g.edges(k)
+	for _, p := range k.behind {
+		f.Behind = append(f.Behind, g.parties[p])
+	}
+	f.describe(apart)
+	return f
+}
+
+func weaker(a, b Strength) Strength {
+	order := []Strength{Exact, Named, BySession}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// describe writes the text and the advice.
+func (f *Finding) describe(apart time.Duration) {
+	seen := "seen once: look again to be certain"
+	if f.Confirmed {
+		seen = fmt.Sprintf("seen twice %.1fs apart", apart.Seconds())
+	}
+	switch {
+	case len(f.Parties) == 1:
+		f.Problem, f.Path = SelfWait, f.Edges[0].Lock
+		f.Text = "an owner waits for a lock that it holds, " + seen
+	case f.Severity == Error:
+		f.Text = fmt.Sprintf("%d owners wait for each other, %s", len(f.Parties), seen)
+	default:
+		f.Text = fmt.Sprintf("possible: %d owners wait for each other, %s", len(f.Parties), seen)
+	}
+	f.Advice = "It ends if one of the waits has a deadline, or if another goroutine of an owner releases. " +
+		"To end it, stop one of the processes."
+	if f.Strength == BySession {
+		f.Advice = "The znodes show the same process, perhaps not the same goroutine. " + f.Advice
+	}
+}
+
+// selfWaitsOfSessions returns the sessions that hold a lock and wait for it: mostly two threads.
+func selfWaitsOfSessions(locks []Lock, apart time.Duration) []Finding {
+	var found []Finding
+	for _, l := range locks {
+		places := l.places()
+		for _, c := range l.Contenders {
+			p := PartyOf(c)
+			if p.Strength != BySession || !c.waits() {
+				continue
+			}
+			var own []Edge
+			for _, znode := range c.WaitsFor {
+				if e := l.edge(c, l.at(places, znode)); e.Direct && PartyOf(e.Blocker).ID == p.ID {
+					own = append(own, e)
+				}
+			}
+			if own == nil || c.AnyOf && len(own) < len(c.WaitsFor) {
+				continue
+			}
+			f := Finding{
+				Severity: Warning, Problem: SelfWait, Parties: []Party{p}, Edges: own, Strength: BySession, Confirmed: apart > 0,
+			}
+			f.describe(apart)
+			f.Text = "possible: " + f.Text
+			found = append(found, f)
+		}
+	}
+	return found
+}

@@ -1,0 +1,241 @@
+package inspect_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// TestDeadlocksAreThoseWhereNoOwnerGoesOn compares the findings with systems that are run to their end.
+func TestDeadlocksAreThoseWhereNoOwnerGoesOn(t *testing.T) {
+	t.Parallel()
+	stuck := map[string]int{}
+	for seed := range uint64(1_500) {
+		pick := rand.New(rand.NewPCG(seed, 7))
+		s, several := newSystem(pick), seed%2 == 0
+		for range 3 + pick.IntN(20) {
+			s.act(pick, several)
+		}
+		var first, second inspect.Snapshot
+		second.At = first.At.Add(time.Second)
+		for lock := range s.locks {
+			s.add(&first, lock)
+			s.add(&second, lock)
+		}
+		certain, possible := s.stuck(true), s.stuck(false)
+		found := inspect.Deadlocks(first, second)
+		if got := partiesOf(found, inspect.Error); !slices.Equal(got, names(certain)) {
+			t.Fatalf("seed %d: errors about %v, want %v\n%s", seed, got, names(certain), shown(first, found))
+		}
+		if (len(found) > 0) != (len(possible) > 0) {
+			t.Fatalf("seed %d: %d findings, %v are stuck\n%s", seed, len(found), possible, shown(first, found))
+		}
+		for _, name := range partiesOf(found, inspect.Warning) {
+			if !slices.Contains(names(possible), name) {
+				t.Fatalf("seed %d: a warning about %s, which goes on\n%s", seed, name, shown(first, found))
+			}
+		}
+		stuck[fmt.Sprintf("%v %v", len(certain) > 0, len(possible) > 0)]++
+	}
+	for _, kind := range []string{"true true", "false true", "false false"} {
+		if stuck[kind] < 20 {
+			t.Errorf("stuck for certain and possibly: %s in %d systems alone: %v", kind, stuck[kind], stuck)
+		}
+	}
+}
+
+// TestAConfirmedDeadlockExisted reads the locks of a system one after another, twice, while its owners
+// go on. All edges of each confirmed deadlock exist at one instant between the two.
+func TestAConfirmedDeadlockExisted(t *testing.T) {
+	t.Parallel()
+	confirmed, phantoms := 0, 0
+	for seed := range uint64(1_500) {
+		pick := rand.New(rand.NewPCG(seed, 8))
+		s := newSystem(pick)
+		for range 10 {
+			s.act(pick, false)
+		}
+		read := func(pace int) (all inspect.Snapshot) {
+			for lock := range s.locks {
+				s.add(&all, lock)
+				for range pick.IntN(pace) {
+					s.act(pick, false)
+				}
+			}
+			return all
+		}
+		first := read(4)
+		between := s.clone()
+		second := read(4)
+		second.At = first.At.Add(time.Second)
+		for _, f := range inspect.Deadlocks(first, second) {
+			confirmed++
+			if stuck := names(between.stuck(true)); f.Severity == inspect.Error && !contains(stuck, f.Parties) {
+				t.Fatalf("seed %d: %v were not stuck between the snapshots, but %v", seed, f.Parties, stuck)
+			}
+		}
+		for _, f := range inspect.Deadlocks(second, second) {
+			if !contains(names(s.stuck(true)), f.Parties) {
+				phantoms++
+			}
+			if f.Confirmed {
+				t.Fatal("confirmed by one snapshot")
+			}
+		}
+	}
+	if confirmed < 20 || phantoms == 0 {
+		t.Errorf("%d deadlocks, and %d of one snapshot that did not exist: too few to show anything", confirmed, phantoms)
+	}
+}
+
+func contains(owners []string, parties []inspect.Party) bool {
+	return !slices.ContainsFunc(parties, func(p inspect.Party) bool { return !slices.Contains(owners, p.Owner) })
+}
+
+func names(owners []int) []string {
+	var all []string
+	for _, owner := range owners {
+		all = append(all, ownerName(owner))
+	}
+	return all
+}
+
+// partiesOf returns the names of the parties in findings of the severity, and of those behind them.
+func partiesOf(found []inspect.Finding, severity inspect.Severity) []string {
+	var all []string
+	for _, f := range found {
+		for _, p := range append(slices.Clone(f.Parties), f.Behind...) {
+			if f.Severity == severity {
+				all = append(all, p.Owner)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func shown(s inspect.Snapshot, found []inspect.Finding) string {
+	var b strings.Builder
+	for _, e := range s.Edges() {
+		fmt.Fprintf(&b, "%s: %s waits for %s, which holds: %v\n", e.Lock, e.Waiter.Meta.Owner, e.Blocker.Meta.Owner, e.Direct)
+	}
+	for _, f := range found {
+		fmt.Fprintf(&b, "%s %s %v behind %v\n", f.Severity, f.Problem, f.Parties, f.Behind)
+	}
+	return b.String()
+}
+
+// A deadlock of two mutexes, whose contenders have the data.
+func twoMutexes(data func(owner int) (session int64, data string)) inspect.Snapshot {
+	var s inspect.Snapshot
+	for lock, owners := range [][]int{{1, 2}, {2, 1}} {
+		var znodes []znode
+		for i, owner := range owners {
+			session, d := data(owner)
+			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), session, int64(10*lock + i + 1), d})
+		}
+		l, _ := inspect.Of(below(fmt.Sprintf("/%c", 'a'+lock), "", znodes...))
+		s.Locks = append(s.Locks, l)
+	}
+	return s
+}
+
+func later(s inspect.Snapshot) inspect.Snapshot {
+	s.At = s.At.Add(2 * time.Second)
+	return s
+}
+
+func TestDeadlocks_say_how_certain_they_are(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		data     func(owner int) (int64, string)
+		severity inspect.Severity // "" for no finding
+		strength inspect.Strength
+	}{
+		"exact, one session": {
+			func(owner int) (int64, string) { return 7, metadata(lease.Metadata{Party: ownerName(owner)}) },
+			inspect.Error, inspect.Exact,
+		},
+		"named": {
+			func(owner int) (int64, string) { return 7, metadata(lease.Metadata{Owner: ownerName(owner)}) },
+			inspect.Error, inspect.Named,
+		},
+		"Curator, two processes": {
+			func(owner int) (int64, string) { return int64(owner), "10.0.3.9" }, inspect.Warning, inspect.BySession,
+		},
+		"one exact, one of Curator": {
+			func(owner int) (int64, string) {
+				if owner == 1 {
+					return 1, metadata(lease.Metadata{Party: "p"})
+				}
+				return 2, "10.0.3.9"
+			}, inspect.Warning, inspect.BySession,
+		},
+		"handed on inside the process": {
+			func(owner int) (int64, string) {
+				return int64(owner), metadata(lease.Metadata{Party: ownerName(owner), Handoff: true})
+			}, inspect.Warning, inspect.BySession,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := twoMutexes(test.data)
+			found := inspect.Deadlocks(s, later(s))
+			if len(found) != 1 {
+				t.Fatalf("found %+v", found)
+			}
+			f := found[0]
+			if f.Severity != test.severity || f.Strength != test.strength || !f.Confirmed || f.Problem != inspect.Deadlock {
+				t.Errorf("found %s %s %s, confirmed %v", f.Severity, f.Problem, f.Strength, f.Confirmed)
+			}
+			if len(f.Parties) != 2 || len(f.Edges) != 2 || !strings.HasSuffix(f.Text, "seen twice 2.0s apart") || f.Advice == "" {
+				t.Errorf("found %v, %d edges, %q, %q", f.Parties, len(f.Edges), f.Text, f.Advice)
+			}
+		})
+	}
+}
+
+// TestTenGoroutinesOfOneProcess take two locks in the same order, so they never wait for each other.
+func TestTenGoroutinesOfOneProcess(t *testing.T) {
+	t.Parallel()
+	var s inspect.Snapshot
+	for lock, first := range []int{0, 1} { // 0 holds both; the others wait for the first lock
+		var znodes []znode
+		for i := range 10 {
+			if lock == 1 && i > 0 {
+				break
+			}
+			data := metadata(lease.Metadata{Party: ownerName(i)})
+			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), 7, int64(100*first + i + 1), data})
+		}
+		l, _ := inspect.Of(below(fmt.Sprintf("/%d", lock), "", znodes...))
+		s.Locks = append(s.Locks, l)
+	}
+	if found := inspect.Deadlocks(s, later(s)); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestSelfWait: a lock that is not reentrant was locked twice.
+func TestSelfWait(t *testing.T) {
+	t.Parallel()
+	of := func(data string) []inspect.Finding {
+		l, _ := inspect.Of(dir("", znode{guid + "lock-0000000001", 7, 1, data}, znode{guid + "lock-0000000002", 7, 2, data}))
+		s := inspect.Snapshot{Locks: []inspect.Lock{l}}
+		return inspect.Deadlocks(s, later(s))
+	}
+	for data, want := range map[string]inspect.Severity{
+		metadata(lease.Metadata{Party: "p"}): inspect.Error, "10.0.3.9": inspect.Warning,
+	} {
+		found := of(data)
+		if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != want || found[0].Path != "/l" {
+			t.Errorf("data %q: found %+v", data, found)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Rules are what [Diagnose] measures by. A field that is 0 has its default.
+type Rules struct {
+	Now        time.Time     // default: when the second snapshot was taken
+	HeldLonger time.Duration // a holder is reported after this time; default: never
+	Crowd      int           // more waiters of one lock are reported; default 500
+}
+
+// The defaults and bounds of rules.
+const (
+	defaultCrowd = 500
+	unheard      = time.Minute     // a holder that was asked to release has this time
+	counterNear  = 1<<31 - 1<<20   // a directory's counter ends at 2^31 - 1
+	clockSlack   = 2 * time.Second // a znode may seem to be created so much later than now
+)
+
+// Diagnose returns what is wrong, the worst first: the [Deadlocks] of both snapshots, and what the
+// second shows by itself. It sends no request. For what Confirm returned, see [Confirm].
+func Diagnose(first, second Snapshot, rules Rules) []Finding {
+	found := Deadlocks(first, second)
+	if rules.Now.IsZero() {
+		rules.Now = second.At
+	}
+	if rules.Crowd == 0 {
+		rules.Crowd = defaultCrowd
+	}
+	for _, l := range second.Locks {
+		found = append(found, ofLock(l, rules)...)
+		for _, c := range l.Contenders {
+			found = append(found, ofContender(l, c, rules)...)
+		}
+	}
+	for _, u := range second.Unread {
+		found = append(found, Finding{
+			Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + framework.ErrorType(u.Err),
+			Advice: "Locks there are not seen. Use credentials that may read it.",
+		})
+	}
+	Sort(found)
+	return found
+}
+
+// Sort puts the worst findings first.
+func Sort(found []Finding) {
+	order := []Severity{Error, Warning, Info}
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
+	})
+}
+
+func ofLock(l Lock, rules Rules) []Finding {
+	var found []Finding
+	for _, path := range l.Foreign {
+		found = append(found, Finding{
+			Severity: Error, Problem: Foreign, Path: path,
+			Text: "it is no permit, and takes one of the semaphore's", Advice: "Delete it, if nothing else uses it.",
+		})
+	}
+	if l.Mixed {
+		found = append(found, Finding{
+			Severity: Error, Problem: Mixed, Path: l.Path,
+			Text:   "contenders of several formats are in the directory, and do not exclude each other",
+			Advice: "Give each format a path of its own; see docs/interop.md for names that all libraries share.",
+		})
+	}
+	if n := len(l.Waiters()); n > rules.Crowd {
+		found = append(found, Finding{
+			Severity: Warning, Problem: Crowd, Path: l.Path, Text: fmt.Sprintf("%d contenders wait", n),
+			Advice: "Divide the work among several locks, or limit the waiters of each process.",
+		})
+	}
+	return found
+}
+
+func ofContender(l Lock, c Contender, rules Rules) []Finding {
+	if !c.Read() {
+		return nil
+	}
+	var found []Finding
+	add := func(severity Severity, problem Problem, text, advice string) {
+		found = append(found, Finding{Severity: severity, Problem: problem, Path: c.Znode, Text: text, Advice: advice, Parties: []Party{PartyOf(c)}})
+	}
+	age := rules.Now.Sub(c.Created)
+	if c.Session == 0 {
+		add(Error, NoSession, "its znode belongs to no session, so it stays when its process ends",
+			"If no process uses it, end it with docent break --persistent.")
+	}
+	if c.State == Holds && rules.HeldLonger > 0 && age > rules.HeldLonger {
+		add(Warning, HeldLong, fmt.Sprintf("%s has held %s for %v", PartyOf(c), l.Path, age.Round(time.Second)),
+			"See what the process does; docent revoke asks it to release.")
+	}
+	if asked := rules.Now.Sub(c.RevokedAt); c.Revoked && asked > unheard {
+		add(Warning, RevokedUnheard, fmt.Sprintf("it was asked to release %v ago, and still exists", asked.Round(time.Second)),
+			"Its lock may have no revocation. Stop the process.")
+	}
+	if c.Sequence > counterNear || c.Sequence < 0 {
+		add(Warning, Counter, fmt.Sprintf("its number is %d: the directory's counter nears its end", c.Sequence),
+			"Let the directory become empty once, so that it is removed, or use another path.")
+	}
+	if age < -clockSlack {
+		add(Warning, ClocksDiffer, fmt.Sprintf("clocks differ by %v: the znode was created later than now", (-age).Round(time.Second)),
+			"Set the clocks of the servers and of this host.")
+	}
+	return found
+}

@@ -1,0 +1,123 @@
+package inspect_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1000)
+	for name, test := range map[string]struct {
+		dir   inspect.Znode
+		rules inspect.Rules
+		want  inspect.Problem // "" for no finding
+	}{
+		"a lock in use":    {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour)}, ""},
+		"held long":        {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour), HeldLonger: time.Minute}, inspect.HeldLong},
+		"held not so long": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour), HeldLonger: 2 * time.Hour}, ""},
+		"the counter":      {dir("", znode{guid + "lock-2147000000", 1, 5, ""}), inspect.Rules{Now: now}, inspect.Counter},
+		"a crowd":          {dir("", znode{name: guid + "lock-0000000001"}, znode{name: guid + "lock-0000000002"}, znode{name: guid + "lock-0000000003"}), inspect.Rules{Now: now, Crowd: 1}, inspect.Crowd},
+		"mixed":            {dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}), inspect.Rules{}, inspect.Mixed},
+		"clocks":           {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Minute)}, inspect.ClocksDiffer},
+		"clocks, a little": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Second)}, ""},
+		"a stranger": {
+			inspect.Znode{Path: "/l", Children: []inspect.Znode{below("/l/leases", "", znode{name: guid + "lease-0000000001"}, znode{name: "x"})}}, inspect.Rules{}, inspect.Foreign,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, ok := inspect.Of(test.dir)
+			if !ok {
+				t.Fatal("no lock")
+			}
+			s := inspect.Snapshot{Locks: []inspect.Lock{l}, At: now}
+			found := inspect.Diagnose(s, s, test.rules)
+			if test.want == "" && len(found) > 0 || test.want != "" && (len(found) != 1 || found[0].Problem != test.want) {
+				t.Errorf("found %+v, want %q", found, test.want)
+			}
+			for _, f := range found {
+				if f.Text == "" || f.Advice == "" || f.Path == "" || f.Severity == "" {
+					t.Errorf("incomplete: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestDiagnose_on_an_ensemble(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		mustCreate(t, c, "/stays/lock-0000000001", "")
+		mustCreate(t, c, "/secret", "", hidden())
+		asked := contender(t, c, "/asked", metadata(lease.Metadata{Host: "h"}))
+		if err := lock.Revoke(t.Context(), c, asked); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Minute) // virtual
+		s := mustScan(t, c, "/", inspect.Limits{})
+		var problems []inspect.Problem
+		for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
+			problems = append(problems, f.Problem)
+		}
+		want := []inspect.Problem{inspect.NoSession, inspect.RevokedUnheard, inspect.NoAuth}
+		if !slices.Equal(problems, want) {
+			t.Errorf("found %v, want %v", problems, want)
+		}
+	})
+}
+
+// TestConfirm lets two real owners wait for each other.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		observer := e.client(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		both := make(chan struct{})
+		for i, order := range [][]string{{"/d/a", "/d/b"}, {"/d/b", "/d/a"}} {
+			c := e.client(t)
+			owned := lock.ContextWithOwner(ctx, lock.NewOwner(ownerName(i)))
+			go func() {
+				_, _ = must(lock.NewMutex(c, order[0])).Lock(owned)
+				<-both
+				_, _ = must(lock.NewMutex(c, order[1])).Lock(owned)
+			}()
+			synctest.Wait()
+		}
+		close(both)
+		synctest.Wait()
+		defer synctest.Wait()
+		defer cancel()
+		free := mustScan(t, observer, "/nothing", inspect.Limits{})
+		if again, err := inspect.Confirm(t.Context(), observer, free); err != nil || len(again.Locks) != 0 {
+			t.Errorf("nothing: %+v, %v", again, err)
+		}
+		first := mustScan(t, observer, "/", inspect.Limits{})
+		<-time.After(2 * time.Second) // virtual
+		second, err := inspect.Confirm(t.Context(), observer, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := inspect.Diagnose(first, second, inspect.Rules{})
+		if len(found) != 1 || found[0].Problem != inspect.Deadlock || found[0].Severity != inspect.Error || !found[0].Confirmed || found[0].Strength != inspect.Exact {
+			t.Fatalf("found %+v", found)
+		}
+		cancel()
+		synctest.Wait()
+		third, err := inspect.Confirm(t.Context(), observer, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := inspect.Deadlocks(first, third); len(found) != 0 {
+			t.Errorf("after the waits have ended: %+v", found)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package inspect
+
+import (
+	"maps"
+	"slices"
+)
+
+// A graph is the waits among parties. It is built for one way to tell parties apart.
+type graph struct {
+	id      identity
+	anyWait bool // a party goes on as soon as one of its waits ends, not all
+	locks   []Lock
+	places  []map[string]int // by lock: the contenders' indexes by their znodes
+
+	index   map[string]int // of parties, by their ids
+	parties []Party
+	of      [][]int   // by lock and contender: the party
+	waitsOf [][]place // by party
+
+	// set by run
+	ended [][]bool // by lock and contender: it does not wait
+	free  []bool   // by party: it can go on
+}
+
+// A place is a contender of a lock, by their indexes.
+type place struct{ lock, at int }
+
+// identity returns the id of the contender's party for a graph.
+type identity func(Contender) string
+
+// certain keeps contenders apart that share a session alone.
+func certain(c Contender) string {
+	if p := PartyOf(c); p.Strength != BySession {
+		return p.ID
+	}
+	return c.Znode
+}
+
+// possible takes the contenders of a session for one party, if nothing says otherwise.
+func possible(c Contender) string { return PartyOf(c).ID }
+
+func newGraph(locks []Lock, id identity, anyWait bool) *graph {
+	g := &graph{id: id, anyWait: anyWait, locks: locks, index: make(map[string]int)}
+	for k, l := range locks {
+		g.places = append(g.places, l.places())
+		of, ended := make([]int, len(l.Contenders)), make([]bool, len(l.Contenders))
+		for i, c := range l.Contenders {
+			of[i], ended[i] = g.party(c), !c.waits()
+			if c.waits() {
+				g.waitsOf[of[i]] = append(g.waitsOf[of[i]], place{k, i})
+			}
+		}
+		g.of, g.ended = append(g.of, of), append(g.ended, ended)
+	}
+	g.free = make([]bool, len(g.parties))
+	g.run()
+	return g
+}
+
+// party returns the index of the contender's party.
+func (g *graph) party(c Contender) int {
+	id := g.id(c)
+	i, ok := g.index[id]
+	if !ok {
+		i = len(g.parties)
+		g.index[id] = i
+		g.parties = append(g.parties, PartyOf(c))
+		g.waitsOf = append(g.waitsOf, nil)
+	}
+	return i
+}
+
+// run lets all parties end that wait for nothing. They leave all locks, which ends waits of others, and
+// so on. The parties that are not free then can't go on.
+func (g *graph) run() {
+	for changed := true; changed; {
+		changed = false
+		for p := range g.parties {
+			if !g.free[p] && g.goesOn(p) {
+				g.free[p], changed = true, true
+			}
+		}
+		for k := range g.locks {
+			changed = g.runLock(k) || changed
+		}
+	}
+}
+
+// goesOn reports whether enough of the party's waits have ended.
+func (g *graph) goesOn(party int) bool {
+	waits := g.waitsOf[party]
+	ended := func(p place) bool { return g.ended[p.lock][p.at] }
+	if g.anyWait && len(waits) > 0 {
+		return slices.ContainsFunc(waits, ended)
+	}
+	return !slices.ContainsFunc(waits, func(p place) bool { return !ended(p) })
+}
+
+// runLock ends the waits of the lock for which all parties ahead have left, and reports whether there
+// was one.
+func (g *graph) runLock(k int) (changed bool) {
+	ahead := make(map[lane]*present)
+	for i, c := range g.locks[k].Contenders {
+		if p := (place{k, i}); !g.ended[k][i] && g.ends(p, ahead) {
+			g.ended[k][i], changed = true, true
+		}
+		if g.free[g.of[k][i]] {
+			continue
+		}
+		for _, at := range lanesOf(g.locks[k], c) {
+			if ahead[at] == nil {
+				ahead[at] = &present{map[int]bool{}, map[int]bool{}}
+			}
+			ahead[at].parties[g.of[k][i]] = true
+			if c.State != Waits {
+				ahead[at].holders[g.of[k][i]] = true
+			}
+		}
+	}
+	return changed
+}
+
+// A lane is the contenders of a queue that block writers, or those that block readers.
+type lane struct {
+	queue  int
+	reader bool
+}
+
+// present is the parties that are in a lane and can't go on.
+type present struct{ parties, holders map[int]bool }
+
+// lanesOf returns where the contender blocks those behind it: see Lock.blocks.
+func lanesOf(l Lock, c Contender) []lane {
+	switch {
+	case l.Kind == Semaphore && c.State != Waits:
+		return nil
+	case c.Side == Shared:
+		return []lane{{c.queue, false}}
+	}
+	return []lane{{c.queue, false}, {c.queue, true}}
+}
+
+// ends reports whether the contender's wait ends, if ahead has what is ahead of it.
+func (g *graph) ends(p place, ahead map[lane]*present) bool {
+	l, own := g.locks[p.lock], g.of[p.lock][p.at]
+	c := l.Contenders[p.at]
+	if permits := l.waitedFor(); permits > 0 {
+		return g.staying(p) < permits
+	}
+	blocking := ahead[lane{c.queue, c.Side == Shared}]
+	if blocking == nil {
+		return true
+	}
+	others := len(blocking.parties)
+	if blocking.parties[own] {
+		others--
+	}
+	return others == 0 && (!blocking.holders[own] || g.parties[own].Strength == BySession)
+}
+
+// staying returns the number of a semaphore's permits that those ahead of the contender have or will
+// have, and never release.
+func (g *graph) staying(p place) int {
+	l := g.locks[p.lock]
+	n := len(l.Foreign)
+	for i, c := range l.Contenders[:p.at] {
+		if c.Czxid != l.Contenders[p.at].Czxid && g.stays(p, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// stays reports whether the contender at i can't leave before the one at p. An owner that is in a queue
+// twice waits for itself only if it holds already. Nothing tells threads of one session apart, so they
+// are no wait for oneself.
+func (g *graph) stays(p place, i int) bool {
+	own, party := g.of[p.lock][p.at], g.of[p.lock][i]
+	if party != own {
+		return !g.free[party]
+	}
+	return g.locks[p.lock].Contenders[i].State != Waits && g.parties[own].Strength != BySession
+}
+
+// blockers returns the contenders ahead of p that can't go on, the nearest first. It ends with one that
+// waits for all the rest.
+func (g *graph) blockers(p place) []int {
+	l := g.locks[p.lock]
+	permits := l.waitedFor() > 0
+	var found []int
+	for i := p.at - 1; i >= 0; i-- {
+		if !permits && !l.blocks(i, p.at) || !g.stays(p, i) {
+			continue
+		}
+		found = append(found, i)
+		if ahead := l.Contenders[i]; !permits && ahead.waits() && ahead.Side != Shared {
+			break
+		}
+	}
+	return found
+}
+
+// next returns the parties that the party waits for and that can't go on.
+func (g *graph) next(party int) []int {
+	found := make(map[int]bool)
+	for _, p := range g.waitsOf[party] {
+		for _, i := range g.blockers(p) {
+			found[g.of[p.lock][i]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A knot is parties that wait for each other, or one that waits for itself, and those behind them.
+type knot struct{ parties, behind []int }
+
+// knots returns the strongly connected parts of the parties that can't go on.
+func (g *graph) knots() []knot {
+	next := make([][]int, len(g.parties))
+	for p := range g.parties {
+		if !g.free[p] {
+			next[p] = g.next(p)
+		}
+	}
+	var found []knot
+	for _, part := range components(next) {
+		if len(part) > 1 || slices.Contains(next[part[0]], part[0]) {
+			slices.Sort(part)
+			found = append(found, knot{part, behind(part, next)})
+		}
+	}
+	slices.SortFunc(found, func(a, b knot) int { return cmp.Compare(a.parties[0], b.parties[0]) })
+	return found
+}
+
+// behind returns the parties that wait for the part, directly or not, and are not in it.
+func behind(part []int, next [][]int) []int {
+	reaches := make([]bool, len(next))
+	for _, p := range part {
+		reaches[p] = true
+	}
+	reached := func(p int) bool { return reaches[p] }
+	for changed := true; changed; {
+		changed = false
+		for p := range next {
+			if !reaches[p] && slices.ContainsFunc(next[p], reached) {
+				reaches[p], changed = true, true
+			}
+		}
+	}
+	var found []int
+	for p := range next {
+		if reaches[p] && !slices.Contains(part, p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// edges returns for each wait of the knot's parties those to other parties of the knot: to the holders
+// or, if there is none among them, to the nearest contender ahead.
+func (g *graph) edges(k knot) []Edge {
+	var found []Edge
+	for _, party := range k.parties {
+		for _, p := range g.waitsOf[party] {
+			found = append(found, g.edgesAt(k, p)...)
+		}
+	}
+	return found
+}
+
+func (g *graph) edgesAt(k knot, p place) []Edge {
+	l := g.locks[p.lock]
+	waiter := l.Contenders[p.at]
+	var direct, ahead []Edge
+	for i := range l.Contenders {
+		c := l.Contenders[i]
+		if i == p.at || !slices.Contains(k.parties, g.of[p.lock][i]) || !g.stays(p, i) {
+			continue
+		}
+		switch {
+		case c.State == Holds && (l.Kind == Semaphore || l.blocks(i, p.at)):
+			direct = append(direct, l.edge(waiter, c))
+		case i < p.at && l.blocks(i, p.at):
+			ahead = append(ahead, l.edge(waiter, c))
+		}
+	}
+	if direct == nil && ahead != nil {
+		return ahead[len(ahead)-1:]
+	}
+	return direct
+}
