@@ -70,5 +70,21 @@ func (j *joined) Error() string {
 // Unwrap returns the error and the cause, so that the user's errors.Is matches both.
 func (j *joined) Unwrap() []error { return []error{j.err, j.cause} }
 
-// ErrorType returns the type of the error, which the cause has no part in.
-func (j *joined) ErrorType() string { return errtype.Of(j.err) }
+// ErrorType returns the type of the error: see [Type].
+func (j *joined) ErrorType() string { return typeOf(j.err, j.cause) }
+
+// Type returns the type for telemetry of err, an error of a call with ctx. The cause of ctx's end has
+// no part in it, unless that is a lost lease: then the loss is why the call ended.
+func Type(ctx context.Context, err error) string {
+	if end := ctx.Err(); err == nil || end == nil || !errors.Is(err, end) {
+		return errtype.Of(err)
+	}
+	return typeOf(err, context.Cause(ctx))
+}
+
+func typeOf(err, cause error) string {
+	if errtype.Of(cause) == errtype.LockLost {
+		return errtype.LockLost
+	}
+	return errtype.Of(err)
+}

@@ -71,6 +71,34 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// A loss is the type of what it ends, and no other cause is.
+func TestType(t *testing.T) {
+	t.Parallel()
+	loss := errtype.New("lost", errtype.LockLost)
+	for name, tt := range map[string]struct {
+		cause, err error
+		kind       string
+	}{
+		"a loss":              {loss, context.Canceled, errtype.LockLost},
+		"a wrapped loss":      {fmt.Errorf("work: %w", loss), context.Canceled, errtype.LockLost},
+		"another cause":       {errtype.New("no node", "no_node"), context.Canceled, errtype.Canceled},
+		"no cause":            {nil, context.Canceled, errtype.Canceled},
+		"an error of its own": {loss, errtype.New("no node", "no_node"), "no_node"},
+		"no error":            {loss, nil, ""},
+	} {
+		ctx := endedBy(t, tt.cause)
+		if kind := cause.Type(ctx, tt.err); kind != tt.kind {
+			t.Errorf("%s: type %q, want %q", name, kind, tt.kind)
+		}
+		if kind := errtype.Of(cause.Join(ctx, tt.err)); kind != tt.kind {
+			t.Errorf("%s: type of the joined error %q, want %q", name, kind, tt.kind)
+		}
+	}
+	if kind := cause.Type(t.Context(), context.Canceled); kind != errtype.Canceled {
+		t.Errorf("before the end: type %q, want that of the error", kind)
+	}
+}
+
 func TestJoin_before_the_end(t *testing.T) {
 	t.Parallel()
 	if err := cause.Join(t.Context(), context.Canceled); err != context.Canceled { //nolint:errorlint // as it is

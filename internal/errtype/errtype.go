@@ -14,6 +14,9 @@ const (
 	Other            = "_OTHER"            // OpenTelemetry's name for any other
 )
 
+// LockLost is the type of a loss. It has a name because a loss ends contexts: see package cause.
+const LockLost = "lock_lost"
+
 // A sentinel is an error to compare with, that has a type.
 type sentinel struct{ text, kind string }
 

@@ -34,10 +34,18 @@ type LostError struct {
 }
 
 // lostType is the type of a loss for telemetry.
-const lostType = "lock_lost"
+const lostType = errtype.LockLost
 
-// Error returns "lease: lost path: cause".
-func (e *LostError) Error() string { return fmt.Sprintf("lease: lost %s: %v", e.Path, e.Cause) }
+// Error returns "lease: lost path: cause". If the cause is the loss of a member, as for a Multi, its
+// text is "lost path: cause".
+func (e *LostError) Error() string { return "lease: " + e.text() }
+
+func (e *LostError) text() string {
+	if member, ok := e.Cause.(*LostError); ok { //nolint:errorlint // a cause that wraps a loss has more to say
+		return fmt.Sprintf("lost %s: %s", e.Path, member.text())
+	}
+	return fmt.Sprintf("lost %s: %v", e.Path, e.Cause)
+}
 
 // ErrorType returns "lock_lost", whatever the cause: see [framework.ErrorType].
 func (e *LostError) ErrorType() string { return lostType }

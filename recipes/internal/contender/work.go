@@ -13,7 +13,8 @@ import (
 const releaseGrace = 10 * time.Second
 
 // Work calls fn with the lease and a context that ends with it, and releases the lease, also if fn
-// panics. It returns fn's error, joined with the error of the release.
+// panics. It returns fn's error, joined with the error of the release. A loss that fn's error wraps
+// is not joined again.
 func Work(
 	ctx context.Context, l *lease.Lease, fn func(ctx context.Context, l *lease.Lease) error,
 ) (err error) {
@@ -22,7 +23,9 @@ func Work(
 		cancel()
 		releasing, done := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
 		defer done()
-		err = errors.Join(err, l.Release(releasing))
+		if released := l.Release(releasing); !errors.Is(err, released) { // fn may return the loss itself
+			err = errors.Join(err, released)
+		}
 	}()
 	return fn(held, l)
 }

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -124,14 +124,14 @@ func (a *Acquire) End(ctx context.Context, fence int64, err error) {
 	if a.outer != nil && a.contended {
 		a.outer.contended = true
 	}
-	a.waited(refusalIsNone(err))
+	a.waited(ctx, refusalIsNone(err))
 	took := time.Since(a.start)
 	a.record(ctx, outcome, err, took)
 	a.span.SetAttributes(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended))
 	if err == nil {
 		a.acquired(ctx, fence, outcome, took)
 	}
-	failSpan(a.span, refusalIsNone(err))
+	failSpan(a.span, cause.Type(ctx, err), refusalIsNone(err))
 	a.span.End()
 }
 
@@ -169,7 +169,7 @@ func (a *Acquire) record(ctx context.Context, outcome string, err error, took ti
 	opts := a.smooth[resultKey{outcome, a.contended}]
 	if opts == nil {
 		opts = []metric.RecordOption{a.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended),
-			attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))}
+			attribute.String(zktel.AttrErrorType, cause.Type(ctx, err)))}
 	}
 	a.acquires.Record(ctx, took.Seconds(), opts...)
 }
@@ -199,11 +199,11 @@ func refusalIsNone(err error) error {
 	return err
 }
 
-// failSpan sets the span's status to err, unless that is nil.
-func failSpan(span trace.Span, err error) {
+// failSpan sets the span's status to err, unless that is nil, and its type of error to kind.
+func failSpan(span trace.Span, kind string, err error) {
 	if err == nil || !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))
+	span.SetAttributes(attribute.String(zktel.AttrErrorType, kind))
 	span.SetStatus(codes.Error, err.Error())
 }

@@ -95,7 +95,7 @@ func (h *Hold) Releasing(ctx context.Context) context.Context {
 // other err the client continues to delete the znode.
 func (h *Hold) Released(err error) {
 	if h.release != nil {
-		failSpan(h.release, err)
+		failSpan(h.release, framework.ErrorType(err), err)
 		h.release.End()
 	}
 	if !h.Ends() {

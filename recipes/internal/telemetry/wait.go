@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -103,7 +104,7 @@ func (a *Acquire) BehindNode(ctx context.Context, c *framework.Client, path stri
 }
 
 // waited ends the wait, if there was one.
-func (a *Acquire) waited(err error) {
+func (a *Acquire) waited(ctx context.Context, err error) {
 	if a.wait == nil {
 		return
 	}
@@ -111,7 +112,7 @@ func (a *Acquire) waited(err error) {
 		a.cancel()
 		a.reads.Wait()
 	}
-	failSpan(a.wait, err)
+	failSpan(a.wait, cause.Type(ctx, err), err)
 	a.wait.End()
 	if a.counts() {
 		a.count.Add(a.context(), -1, a.waitCount...)
