@@ -6,42 +6,32 @@ import (
 	"testing"
 	"time"
 
+	report "github.com/docent-go/docent/examples/port-from-curator"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 func TestMigratingFromCuratorPage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
+		port := must.Get(report.NewJob(s.client))(t)
 		var j job
-		succeed(t, func() error { return fromCurator(t.Context(), s.client, j.publish) })
-		s.hold(t, "/locks/report")
-		if err := fromCurator(t.Context(), s.client, j.publish); !errors.Is(err, errBusy) {
-			t.Errorf("a lock that another host holds: %v, want %v", err, errBusy)
+		want := func(what string, wantDone bool, wantErr error) {
+			t.Helper()
+			if done, err := port.Run(t.Context(), j.work); done != wantDone || !errors.Is(err, wantErr) {
+				t.Errorf("%s: %v, %v, want %v, %v", what, done, err, wantDone, wantErr)
+			}
 		}
+		want("a free lock", true, nil)
+		s.hold(t, "/locks/report")
+		want("a lock that another host holds", false, nil)
 		s.server.Freeze()
 		<-time.After(time.Minute) // the client gives the connection up
-		if err := fromCurator(t.Context(), s.client, j.publish); !errors.Is(err, framework.ErrNotConnected) {
-			t.Errorf("a frozen server: %v, want %v", err, framework.ErrNotConnected)
-		}
+		want("a frozen server", false, framework.ErrNotConnected)
 		s.server.Thaw()
 		j.want(t, 1)
 	})
-}
-
-var errBusy = errors.New("busy")
-
-func fromCurator(ctx context.Context, client *framework.Client, writeReport function) error {
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		return err
-	}
-	err = lock.Do(ctx, mutex, writeReport, lock.WaitAtMost(5*time.Second)) // its ctx ends if the lock is lost
-	var busy *lock.WaitError
-	if errors.As(err, &busy) && !errors.Is(err, framework.ErrNotConnected) {
-		return errBusy
-	}
-	return err
 }
 
 func TestMigratingFromGoZooKeeperPage(t *testing.T) {
