@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,7 +31,7 @@ func newRun(app *cli.App, j *job) *run {
 	return &run{app: app, job: j, begin: time.Now(), revoked: make(chan struct{}, 1)}
 }
 
-// waited is the time from which docent talks about a wait.
+// talkAfter is the time after which docent talks about a wait.
 const talkAfter = time.Second
 
 // releaseLimit bounds the release at the end. The deletion goes on in the client until Close.
@@ -192,30 +193,35 @@ func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, erro
 	if r.job.nonblock {
 		return locker.TryLock(ctx)
 	}
-	stop := r.talk(ctx, first)
+	stop := r.talk(ctx, c, first)
 	defer stop()
 	return locker.Lock(ctx)
 }
 
 // talk says whom docent waits for, once it has waited for a second. stop waits for its goroutine.
-func (r *run) talk(ctx context.Context, first shown) (stop func()) {
+func (r *run) talk(ctx context.Context, c *framework.Client, first shown) (stop func()) {
+	if first == nil || r.app.Settings().Quiet {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var talking sync.WaitGroup
 	talking.Go(func() { // ends with ctx
-		after := talkAfter
+		pause := talkAfter
 		if r.app.Settings().Verbose {
-			after = 0
+			pause = talkAfter / 20
 		}
-		select {
-		case <-time.After(after):
-		case <-ctx.Done():
-			return
-		}
-		if first == nil {
-			return
-		}
-		if list, err := first.Participants(ctx); err == nil && len(list) > 1 {
-			r.say("waiting behind %s, %d ahead", describeHolder(list[0]), len(list)-1)
+		for ; ; pause = talkAfter {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			list, err := first.Participants(ctx)
+			ahead := slices.IndexFunc(list, func(p lease.Participant) bool { return p.Session == c.Session().ID })
+			if err == nil && ahead > 0 {
+				r.say("waiting behind %s, %d ahead", describeHolder(list[0]), ahead)
+				return
+			}
 		}
 	})
 	return func() { cancel(); talking.Wait() }
