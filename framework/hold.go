@@ -97,6 +97,12 @@ func (h *SessionHold) Lost() <-chan struct{} { return h.hold.Lost() }
 // block. It may call the client, but not Close, which waits for fn. There is one fn at a time.
 func (h *SessionHold) OnLost(fn func(cause error)) { h.hold.OnLost(fn) }
 
+// AfterLost registers fn, which is called when the hold is lost, after OnLost's functions of all
+// holds of the session. It is for what takes time: a client may have many thousand holds, and each
+// has to know of the loss before another client can be granted what it protects. All that is said of
+// OnLost's function also holds for fn.
+func (h *SessionHold) AfterLost(fn func()) { h.hold.AfterLost(fn) }
+
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded] or [ErrClosed]. If
 // the deadline has just passed, Err itself notices that.
 func (h *SessionHold) Err() error { return h.hold.Err() }

@@ -204,6 +204,34 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 	})
 }
 
+// All holders know of the loss before the first of them cleans up, however many there are.
+func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
+		const holds = 20
+		var told, cleaned int
+		for range holds {
+			h := mustHold(t, c)
+			h.OnLost(func(error) { told++ })
+			h.AfterLost(func() {
+				cleaned++
+				if told != holds {
+					t.Errorf("%d of %d were told when one cleaned up", told, holds)
+				}
+				if h.Err() == nil {
+					t.Error("it cleans up what is not lost")
+				}
+			})
+		}
+		mustHold(t, c).Release()
+		must.OK(t, c.Close())
+		if told != holds || cleaned != holds {
+			t.Errorf("%d of %d were told, and %d cleaned up", told, holds, cleaned)
+		}
+	})
+}
+
 // While the session ends and its holders are notified, a new hold is one of the next session.
 func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 	t.Parallel()

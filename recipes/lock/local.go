@@ -247,9 +247,12 @@ func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }
 // Err returns why the mutex's lease is over.
 func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }
 
-// OnLost registers fn for the loss of the mutex's lease.
-func (g *localGrant) OnLost(fn func(error)) {
-	lease.ShareOf(g.lease).OnLost(func(err error) { fn(lossCause(err)) })
+// OnLost registers tell and after for the loss of the mutex's lease.
+func (g *localGrant) OnLost(tell func(error), after func()) {
+	lease.ShareOf(g.lease).OnLost(func(err error) {
+		tell(lossCause(err))
+		after()
+	})
 }
 
 // lossCause returns the cause of a loss, or err itself if it is none.

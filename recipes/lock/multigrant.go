@@ -53,10 +53,13 @@ func (g *multiGrant) Err() error {
 	return nil
 }
 
-// OnLost registers fn for the loss of a member.
-func (g *multiGrant) OnLost(fn func(error)) {
+// OnLost registers tell and after for the loss of a member.
+func (g *multiGrant) OnLost(tell func(error), after func()) {
 	for _, l := range g.members {
-		lease.ShareOf(l).OnLost(fn)
+		lease.ShareOf(l).OnLost(func(err error) {
+			tell(err)
+			after()
+		})
 	}
 }
 

@@ -148,7 +148,8 @@ func (o *owners) ended(e *entry, h *hold.Hold, lost error) {
 	o.lost[e.key] = h
 	if len(o.aged) > maxLost {
 		delete(o.lost, o.aged[0])
-		o.aged = slices.Delete(o.aged, 0, 1)
+		o.aged[0] = ownerKey{} // append moves the rest when it runs out of space
+		o.aged = o.aged[1:]
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // end ends the session for the first given cause, and returns that cause. Before anything else
-// happens, holds are lost and OnLost's functions return. If another goroutine is ending the
+// happens, holds are lost, and OnLost's functions return, and then AfterLost's. If another goroutine is ending the
 // session, end does not wait for it; finish does.
 func (s *Session) end(cause error) error {
 	s.mu.Lock()
@@ -24,7 +24,8 @@ func (s *Session) end(cause error) error {
 	s.err = cause
 	serving := s.linked
 	s.held = len(s.holds)
-	var told []func(error)
+	told := make([]func(error), 0, len(s.holds))
+	after := make([]func(), 0, len(s.holds))
 	for h := range s.holds {
 		h.err = cause
 		h.over.Store(true)
@@ -34,6 +35,9 @@ func (s *Session) end(cause error) error {
 		if h.onLost != nil {
 			told = append(told, h.onLost)
 		}
+		if h.afterLost != nil {
+			after = append(after, h.afterLost)
+		}
 	}
 	clear(s.holds)
 	s.secured = 0
@@ -41,6 +45,9 @@ func (s *Session) end(cause error) error {
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	for _, tell := range told {
 		usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { tell(cause) })
+	}
+	for _, fn := range after {
+		usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn)
 	}
 	s.cancel(cause)
 	s.tap.End(cause)

@@ -15,11 +15,12 @@ type Hold struct {
 	over    atomic.Bool // err is set; written with Session.mu held
 
 	// guarded by Session.mu
-	lost     chan struct{} // closed once, after err is set; nil until Lost is called
-	secured  bool
-	released bool
-	err      error
-	onLost   func(cause error) // may be nil
+	lost      chan struct{} // closed once, after err is set; nil until Lost is called
+	secured   bool
+	released  bool
+	err       error
+	onLost    func(cause error) // may be nil, as afterLost
+	afterLost func()
 }
 
 // Take takes the hold h, and returns false if the session is over.
@@ -104,6 +105,14 @@ func (h *Hold) OnLost(fn func(cause error)) {
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()
 	h.onLost = fn
+}
+
+// AfterLost registers fn, which is called when h is lost and OnLost's functions of all the session's
+// holds have returned. The session's end waits for fn.
+func (h *Hold) AfterLost(fn func()) {
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
+	h.afterLost = fn
 }
 
 // Err returns why h was lost, or nil. If the deadline has just passed, Err ends the session.

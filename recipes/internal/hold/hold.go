@@ -40,6 +40,13 @@ type Hold struct {
 	leased bool       // it has had a share
 	lost   chan struct{}
 	err    error // set once, before lost is closed
+	told   *loss // what clean has to do; nil before the loss, and after clean
+}
+
+// A loss is what is left to do for a hold that is lost and whose users know.
+type loss struct {
+	at   time.Time
+	ends bool // the hooks are still to be told
 }
 
 // New returns the hold with its first share. If the grant is over already, the hold is lost.
@@ -51,7 +58,7 @@ func New(o Options, first *Share) *Hold {
 			h.monitors = append(h.monitors, newMonitor(h, z))
 		}
 	}
-	o.Grant.OnLost(h.lose)
+	o.Grant.OnLost(h.tell, h.clean)
 	for _, m := range h.monitors {
 		m.start()
 	}
@@ -107,6 +114,13 @@ func (h *Hold) Untouched() bool {
 // lose ends the hold for the first cause: its shares, their contexts, and, in the background, the
 // grant.
 func (h *Hold) lose(cause error) {
+	h.tell(cause)
+	h.clean()
+}
+
+// tell ends the shares and their contexts for the first cause. It is short, because a session that
+// ends tells all its holds, one after another. The rest is left to clean.
+func (h *Hold) tell(cause error) {
 	h.mu.Lock()
 	if h.err != nil || len(h.shares) == 0 {
 		h.mu.Unlock()
@@ -118,16 +132,25 @@ func (h *Hold) lose(cause error) {
 		close(h.lost)
 	}
 	shares := slices.Clone(h.shares)
+	h.told = &loss{time.Now(), h.Hooks.Ends()}
 	h.mu.Unlock()
 	for _, s := range shares {
 		s.endContexts(err)
-	}
-	if h.Hooks.Ends() {
-		at := time.Now()
-		h.report(func() { h.Hooks.Lost(err, at) })
-	}
-	for _, s := range shares {
 		s.passLossOn(err)
+	}
+}
+
+// clean does, once, what is left after tell: telemetry, monitors, and the end of the grant.
+func (h *Hold) clean() {
+	h.mu.Lock()
+	told, err := h.told, h.err
+	h.told = nil
+	h.mu.Unlock()
+	if told == nil {
+		return
+	}
+	if told.ends {
+		h.report(func() { h.Hooks.Lost(err, told.at) })
 	}
 	h.stopMonitors()
 	h.Grant.Discard()

@@ -17,16 +17,23 @@ var errOver = errors.New("session ended")
 // A fakeGrant is a grant without a client. It is not for concurrent use, but for lose.
 type fakeGrant struct {
 	err                 error
-	onLost              func(error)
+	onLost              func(error) // tell, and after it after
+	tell                func(error)
 	released, discarded int
 }
 
-func (g *fakeGrant) Node() string                  { return "/a" }
-func (g *fakeGrant) Fence() int64                  { return 5 }
-func (g *fakeGrant) Guards() []framework.TxnOp     { return nil }
-func (g *fakeGrant) Deadline() time.Time           { return time.Time{} }
-func (g *fakeGrant) Err() error                    { return g.err }
-func (g *fakeGrant) OnLost(fn func(error))         { g.onLost = fn }
+func (g *fakeGrant) Node() string              { return "/a" }
+func (g *fakeGrant) Fence() int64              { return 5 }
+func (g *fakeGrant) Guards() []framework.TxnOp { return nil }
+func (g *fakeGrant) Deadline() time.Time       { return time.Time{} }
+func (g *fakeGrant) Err() error                { return g.err }
+func (g *fakeGrant) OnLost(tell func(error), after func()) {
+	g.tell = tell
+	g.onLost = func(err error) {
+		tell(err)
+		after()
+	}
+}
 func (g *fakeGrant) Discard()                      { g.discarded++ }
 func (g *fakeGrant) Release(context.Context) error { g.released++; return nil }
 
@@ -91,6 +98,21 @@ func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
 		t.Errorf("a release that a loss followed: %v", err)
 	}
 	f.mustHaveEnded(t, nil, 1, 0)
+}
+
+// Its users know of a loss before it cleans up.
+func TestALossIsToldFirst(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	ctx, cancel := f.first.Context(t.Context())
+	defer cancel()
+	f.grant.tell(errOver)
+	if !errors.Is(context.Cause(ctx), errOver) || !errors.Is(f.first.Err(), errOver) || f.grant.discarded != 0 || f.ended != nil {
+		t.Errorf("told: context %v, share %v, discarded %d times, ended %v", context.Cause(ctx), f.first.Err(), f.grant.discarded, f.ended)
+	}
+	f.grant.onLost(errOver)
+	f.grant.onLost(errOver)
+	f.mustHaveEnded(t, errOver, 0, 1)
 }
 
 func TestHoldIsLostOnce(t *testing.T) {

@@ -34,5 +34,8 @@ func (z *Znode) Deadline() time.Time { return z.Session.Deadline() }
 // Err returns why the session is over, or nil.
 func (z *Znode) Err() error { return z.Session.Err() }
 
-// OnLost registers fn for the session's end.
-func (z *Znode) OnLost(fn func(error)) { z.Session.OnLost(fn) }
+// OnLost registers tell and after for the session's end.
+func (z *Znode) OnLost(tell func(error), after func()) {
+	z.Session.AfterLost(after) // first: the session may end in between
+	z.Session.OnLost(tell)
+}
