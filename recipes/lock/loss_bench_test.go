@@ -31,8 +31,8 @@ func BenchmarkLossOfManyLeases(b *testing.B) {
 	}
 }
 
-// loseAll returns how long after the deadline the last of n leases is lost, and how long after that
-// the lock of the first one is granted to another client.
+// loseAll returns how long after the deadline the last of n leases is lost. ahead is how long after
+// that another client is granted the first lock.
 func loseAll(b *testing.B, n int) (late, ahead time.Duration) {
 	b.Helper()
 	server := must.Get(zkserver.Start())(b)
