@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -48,7 +49,7 @@ func TestBarrier(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := receive(t, done, "the end of Wait"); err != nil || setter.Path() != path {
+		if err := must.Receive(t, done, "the end of Wait"); err != nil || setter.Path() != path {
 			t.Errorf("Wait: %v", err)
 		}
 		if err := waiter.Wait(t.Context()); err != nil {
@@ -80,7 +81,7 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 		if err := setter.Remove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := receive(t, done, "the end of Wait"); err != nil {
+		if err := must.Receive(t, done, "the end of Wait"); err != nil {
 			t.Fatal(err)
 		}
 		if got := ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
@@ -107,7 +108,7 @@ func TestWaitObeysItsContext(t *testing.T) {
 			go func() { done <- b.Wait(ctx) }()
 			env.Quiesce()
 			cancel(errStop)
-			if err := receive(t, done, "the end of Wait"); !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
+			if err := must.Receive(t, done, "the end of Wait"); !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
 				t.Errorf("Wait: %v, want Canceled and its cause", err)
 			}
 		}

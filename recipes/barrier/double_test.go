@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -93,7 +94,7 @@ func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 		awaitChildren(t, c, path, 1)
 		cancel()
 		var wait *lease.WaitError
-		if got := receive(t, impatient, "the end of Enter"); !errors.Is(got.err, context.Canceled) || !errors.As(got.err, &wait) {
+		if got := must.Receive(t, impatient, "the end of Enter"); !errors.Is(got.err, context.Canceled) || !errors.As(got.err, &wait) {
 			t.Errorf("Enter: %v, want a WaitError with Canceled", got.err)
 		}
 		awaitChildren(t, c, path, 0)
@@ -149,7 +150,7 @@ func TestALostMemberKeepsNobodyIn(t *testing.T) {
 			t.Error("a member was let out before all had left")
 		}
 		route.Expire(t)
-		receive(t, theirs.Lost(), "the loss")
+		must.Receive(t, theirs.Lost(), "the loss")
 		left(t, leaving[0])
 		left(t, leaving[1])
 		if err := dying.Leave(t.Context(), theirs); !errors.Is(err, lease.ErrLost) {
@@ -191,7 +192,7 @@ func TestLeaveObeysItsContext(t *testing.T) {
 			leaving := leaveLater(ctx, d, l)
 			env.Quiesce()
 			cancel()
-			if err := receive(t, leaving, "the end of Leave"); !errors.Is(err, context.Canceled) {
+			if err := must.Receive(t, leaving, "the end of Leave"); !errors.Is(err, context.Canceled) {
 				t.Errorf("Leave: %v, want Canceled", err)
 			}
 			if err := l.Err(); !errors.Is(err, lease.ErrReleased) {

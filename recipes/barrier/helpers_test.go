@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
@@ -53,7 +54,7 @@ func enterLater(ctx context.Context, d *barrier.Double) <-chan result {
 // entered waits for the lease of enterLater.
 func entered(t testing.TB, done <-chan result) *lease.Lease {
 	t.Helper()
-	got := receive(t, done, "the entry")
+	got := must.Receive(t, done, "the entry")
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -70,7 +71,7 @@ func leaveLater(ctx context.Context, d *barrier.Double, l *lease.Lease) <-chan e
 // left waits for the end of leaveLater.
 func left(t testing.TB, done <-chan error) {
 	t.Helper()
-	if err := receive(t, done, "the end of Leave"); err != nil {
+	if err := must.Receive(t, done, "the end of Leave"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,16 +98,4 @@ func ops(route *zkenv.Route, path string) []fault.Op {
 		}
 	}
 	return all
-}
-
-// receive waits for a value of ch, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
-	}
 }

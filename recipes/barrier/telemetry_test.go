@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -33,7 +34,7 @@ func TestTelemetryOfAPlace(t *testing.T) {
 		withdrawing := enterLater(withdrawn, d)
 		awaitChildren(t, c, path, 1)
 		cancel()
-		if got := receive(t, withdrawing, "the end of Enter"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(t, withdrawing, "the end of Enter"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Enter: %v, want Canceled", got.err)
 		}
 		awaitChildren(t, c, path, 0)

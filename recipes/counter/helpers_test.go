@@ -55,15 +55,3 @@ func mustBe(t testing.TB, n *counter.Counter, want int64) {
 		t.Errorf("number %d, %v; want %d", v, err, want)
 	}
 }
-
-// receive waits for a value of ch, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -100,7 +101,7 @@ func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
 			wg.Go(func() { results <- mustAdd(t, n, 1) })
 		}
 		add(n)
-		receive(t, held.Hit(), "the first write")
+		must.Receive(t, held.Hit(), "the first write")
 		for range calls / 2 {
 			add(n)
 			add(same)
@@ -227,18 +228,18 @@ func TestACallThatEndsLeavesTheOthers(t *testing.T) {
 			_, err := n.Add(first, 10)
 			errs <- err
 		}()
-		receive(t, held.Hit(), "the first write")
+		must.Receive(t, held.Hit(), "the first write")
 		go func() {
 			_, err := n.Add(waiting, 100)
 			errs <- err
 		}()
 		env.Quiesce()
 		cancelWaiting()
-		if err := receive(t, errs, "the end of the waiting call"); !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrUnknownOutcome) {
+		if err := must.Receive(t, errs, "the end of the waiting call"); !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("call that was not sent: %v, want Canceled alone", err)
 		}
 		cancelFirst()
-		if err := receive(t, errs, "the end of the first call"); !errors.Is(err, context.Canceled) || !errors.Is(err, framework.ErrUnknownOutcome) {
+		if err := must.Receive(t, errs, "the end of the first call"); !errors.Is(err, context.Canceled) || !errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("call that was sent: %v, want Canceled and ErrUnknownOutcome", err)
 		}
 		held.Release()

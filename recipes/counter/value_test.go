@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -126,19 +127,19 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 				seen <- shown{value, err}
 			}
 		}()
-		if got := receive(t, seen, "the missing znode"); !errors.Is(got.err, framework.ErrNoNode) {
+		if got := must.Receive(t, seen, "the missing znode"); !errors.Is(got.err, framework.ErrNoNode) {
 			t.Errorf("%q, %v; want ErrNoNode", got.value, got.err)
 		}
 		if err := source.Set(t.Context(), []string{"a"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := receive(t, seen, "the first value"); got.err != nil || !slices.Equal(got.value, []string{"a"}) {
+		if got := must.Receive(t, seen, "the first value"); got.err != nil || !slices.Equal(got.value, []string{"a"}) {
 			t.Errorf("%q, %v; want a", got.value, got.err)
 		}
 		if _, err := writer.Set(t.Context(), path, []byte("?"), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		if got := receive(t, seen, "other data"); got.err == nil {
+		if got := must.Receive(t, seen, "other data"); got.err == nil {
 			t.Errorf("%q for other data, want an error", got.value)
 		}
 		route.Refuse()
@@ -149,11 +150,11 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 			}
 		}
 		route.Heal()
-		if got := receive(t, seen, "the value after the outage"); got.err != nil || !slices.Equal(got.value, []string{"c"}) {
+		if got := must.Receive(t, seen, "the value after the outage"); got.err != nil || !slices.Equal(got.value, []string{"c"}) {
 			t.Errorf("%q, %v after the outage; want c alone", got.value, got.err)
 		}
 		cancel()
-		receive(t, over, "the end of the loop")
+		must.Receive(t, over, "the end of the loop")
 		if len(seen) > 0 {
 			t.Errorf("also shown: %v", <-seen)
 		}

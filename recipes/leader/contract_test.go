@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
@@ -46,8 +47,8 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 		done := campaignLater(t.Context(), newElection(t, c, path))
 		awaitCandidates(t, c, path, 2)
 		follower.Isolate(t)
-		at := receive(t, lost, "the loss of the term")
-		next := receive(t, done, "the next term")
+		at := must.Receive(t, lost, "the loss of the term")
+		next := must.Receive(t, done, "the next term")
 		if next.err != nil {
 			t.Fatal(next.err)
 		}
@@ -82,7 +83,7 @@ func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 			t.Errorf("candidates %v after the outages, %v before", after, before)
 		}
 		mustResign(t, term)
-		next := receive(t, behind, "the next term")
+		next := must.Receive(t, behind, "the next term")
 		if next.err != nil {
 			t.Fatal(next.err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -49,7 +50,7 @@ func TestRequestsOfAnElection(t *testing.T) {
 		zktest.Eventually(t, generous, "it waits", func() bool { return len(ops(way, path)) >= 4 })
 		expect("Campaign behind one candidate", fault.Create, fault.GetChildren, fault.GetData, fault.GetData)
 		mustResign(t, term)
-		term = receive(t, done, "the hand-off").term
+		term = must.Receive(t, done, "the hand-off").term
 		expect("hand-off, from the event")
 		mustResign(t, term)
 		way.ResetRequests()
@@ -66,6 +67,6 @@ func TestRequestsOfAnElection(t *testing.T) {
 		}
 		expect("Leader", fault.GetChildren, fault.GetData)
 		mustResign(t, term)
-		mustResign(t, receive(t, behind, "the next term").term)
+		mustResign(t, must.Receive(t, behind, "the next term").term)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -33,10 +34,10 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 				t.Fatal(got.err)
 			}
 			mustResign(t, got.term)
-			receive(t, r.terms, "the term of Run")
+			must.Receive(t, r.terms, "the term of Run")
 		case <-r.terms:
 			r.resign <- nil
-			mustResign(t, receive(t, done, "the other term").term)
+			mustResign(t, must.Receive(t, done, "the other term").term)
 		}
 		r.stop(t)
 	})
@@ -51,7 +52,7 @@ func TestLossPolicyOfATerm(t *testing.T) {
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
 		hasty := mustLead(t, newElection(t, c, path, leader.WithLossPolicy(lease.OnSuspend)))
 		way.Cut()
-		receive(t, hasty.Lost(), "the loss by suspension")
+		must.Receive(t, hasty.Lost(), "the loss by suspension")
 		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
 			t.Errorf("term that an outage ended: %v, want ErrSuspended", err)
 		}
@@ -80,7 +81,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
 			t.Fatal(err)
 		}
-		receive(t, term.Lost(), "the loss of the term")
+		must.Receive(t, term.Lost(), "the loss of the term")
 		for led := map[*runner]bool{}; len(led) < 2; {
 			select {
 			case <-first.terms:
@@ -94,7 +95,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 		first.cancel()
 		second.cancel()
 		for _, r := range []*runner{first, second} {
-			if err := receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
+			if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
 				t.Errorf("Run: %v, want context.Canceled", err)
 			}
 		}

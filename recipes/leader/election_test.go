@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -123,7 +124,7 @@ func TestLeaderAndParticipants(t *testing.T) {
 		}
 		mustResign(t, term)
 		for _, done := range behind {
-			mustResign(t, receive(t, done, "the next term").term)
+			mustResign(t, must.Receive(t, done, "the next term").term)
 		}
 	})
 }
@@ -148,11 +149,11 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 			p, ok, err := asking.Leader(t.Context())
 			answers <- answer{p, ok, err}
 		}()
-		receive(t, read.Hit(), "the read of the leader's znode")
+		must.Receive(t, read.Hit(), "the read of the leader's znode")
 		mustResign(t, term)
-		next := receive(t, done, "the next term").term
+		next := must.Receive(t, done, "the next term").term
 		read.Release()
-		if a := receive(t, answers, "the answer"); a.err != nil || !a.ok || a.p.Path != next.Node() {
+		if a := must.Receive(t, answers, "the answer"); a.err != nil || !a.ok || a.p.Path != next.Node() {
 			t.Errorf("leader %+v, %v, %v; want %s", a.p, a.ok, a.err, next.Node())
 		}
 		mustResign(t, next)
@@ -205,7 +206,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 		if err := held.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustResign(t, receive(t, done, "the term behind the mutex").term)
+		mustResign(t, must.Receive(t, done, "the term behind the mutex").term)
 	})
 }
 
@@ -225,7 +226,7 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 		revoke(t, c, term.Node()) // its successor lists again
 		w.Quiesce()
 		mustResign(t, term)
-		next := receive(t, done, "the next term")
+		next := must.Receive(t, done, "the next term")
 		if next.err != nil {
 			t.Fatalf("Campaign of a candidate that was there before: %v", next.err)
 		}
@@ -244,7 +245,7 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 		e := newElection(t, w.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
 		term := mustLead(t, e)
 		revoke(t, c, term.Node())
-		if l := receive(t, asked, "the request"); l != term {
+		if l := must.Receive(t, asked, "the request"); l != term {
 			t.Error("asked with another lease than the term's")
 		}
 		if p, _, err := e.Leader(t.Context()); err != nil || !p.Revoked {
@@ -266,7 +267,7 @@ func TestCampaignsWaitError(t *testing.T) {
 		w.Quiesce()
 		cancel()
 		var wait *lease.WaitError
-		err := receive(t, done, "the end of Campaign").err
+		err := must.Receive(t, done, "the end of Campaign").err
 		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrNotConnected) {
 			t.Fatalf("Campaign: %v, want a WaitError that wraps context.Canceled alone", err)
 		}

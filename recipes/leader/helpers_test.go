@@ -99,15 +99,3 @@ func awaitCandidates(t testing.TB, c *framework.Client, path string, n int) {
 	t.Helper()
 	zktest.Eventually(t, generous, fmt.Sprintf("%d candidates", n), func() bool { return len(candidates(t, c, path)) == n })
 }
-
-// receive waits for what ch delivers, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
-	}
-}

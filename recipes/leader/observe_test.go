@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
@@ -32,7 +33,7 @@ func observe(t testing.TB, e *leader.Election) <-chan sight {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		receive(t, done, "the end of Observe with its context")
+		must.Receive(t, done, "the end of Observe with its context")
 	})
 	return sights
 }
@@ -125,7 +126,7 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 		observing := newElection(t, way.Client(t), path)
 		watch := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
 		sights := observe(t, observing)
-		receive(t, watch.Hit(), "the watch for the first candidate")
+		must.Receive(t, watch.Hit(), "the watch for the first candidate")
 		term := mustLead(t, newElection(t, c, path))
 		released := time.Now()
 		watch.Release()
@@ -156,14 +157,14 @@ func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 			t.Errorf("%d requests of the observer when candidates joined, want none", n)
 		}
 		mustResign(t, term)
-		next := receive(t, behind[0], "the next term").term
+		next := must.Receive(t, behind[0], "the next term").term
 		awaitSight(t, sights, next.Node())
 		if lists, reads := way.Count(fault.GetChildren), way.Count(fault.GetData, fault.Exists); lists != 1 || reads != 1 {
 			t.Errorf("%d listings and %d reads for a change, want 1 and 1", lists, reads)
 		}
 		mustResign(t, next)
 		for _, done := range behind[1:] {
-			mustResign(t, receive(t, done, "the next term").term)
+			mustResign(t, must.Receive(t, done, "the next term").term)
 		}
 	})
 }
@@ -206,11 +207,11 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 				shown <- struct{}{}
 			}
 		}()
-		receive(t, shown, "the first sight")
+		must.Receive(t, shown, "the first sight")
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		receive(t, done, "the end of Observe")
+		must.Receive(t, done, "the end of Observe")
 	})
 }
 

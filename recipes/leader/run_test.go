@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -56,7 +57,7 @@ func run(t testing.TB, e *leader.Election) *runner {
 func (r *runner) stop(t testing.TB) {
 	t.Helper()
 	r.cancel()
-	if err := receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
+	if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run: %v, want context.Canceled", err)
 	}
 }
@@ -87,7 +88,7 @@ var calamities = map[string]func(t *testing.T, w *zkenv.Env, way *zkenv.Route, t
 	"outage lasts beyond the deadline": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, term *lease.Lease) {
 		way.Refuse()
 		way.Cut()
-		receive(t, term.Lost(), "the loss of the term")
+		must.Receive(t, term.Lost(), "the loss of the term")
 		way.Heal()
 	},
 }
@@ -104,9 +105,9 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 				r := run(t, newElection(t, c, path, leader.WithRevocation(func(term *lease.Lease) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
 				})))
-				first := receive(t, r.terms, "the first term")
+				first := must.Receive(t, r.terms, "the first term")
 				strike(t, w, way, first)
-				second := receive(t, r.terms, "the second term")
+				second := must.Receive(t, r.terms, "the second term")
 				if first.Err() == nil || second.Fence() <= first.Fence() {
 					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
 				}
@@ -135,7 +136,7 @@ func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 		r := run(t, newElection(t, c, path))
 		before := int64(0)
 		for range 2 {
-			term := receive(t, r.terms, "a term")
+			term := must.Receive(t, r.terms, "a term")
 			if term.Fence() <= before {
 				t.Errorf("%v of request %d: term %d after term %d", action, n, term.Fence(), before)
 			}
@@ -161,17 +162,17 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, path := w.Client(t), pathOf(t)
 		r := run(t, newElection(t, c, path))
-		receive(t, r.terms, "the first term")
+		must.Receive(t, r.terms, "the first term")
 		r.resign <- nil
-		receive(t, r.terms, "the second term: lead returned nil")
+		must.Receive(t, r.terms, "the second term: lead returned nil")
 		r.resign <- wrong
-		if err := receive(t, r.done, "the end of Run"); !errors.Is(err, wrong) || err.Error() != wrong.Error() {
+		if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, wrong) || err.Error() != wrong.Error() {
 			t.Errorf("Run: %v, want lead's error as it is", err)
 		}
 		awaitCandidates(t, c, path, 0)
 
 		r = run(t, newElection(t, c, path))
-		receive(t, r.terms, "a term")
+		must.Receive(t, r.terms, "a term")
 		r.stop(t)
 		awaitCandidates(t, c, path, 0)
 
@@ -184,11 +185,11 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 
 		closing := w.Client(t)
 		r = run(t, newElection(t, closing, path))
-		receive(t, r.terms, "a term")
+		must.Receive(t, r.terms, "a term")
 		if err := closing.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := receive(t, r.done, "the end of Run"); !errors.Is(err, framework.ErrClosed) {
+		if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("Run whose client was closed: %v, want ErrClosed", err)
 		}
 	})
@@ -253,7 +254,7 @@ func TestRunStepsBehindAllOthers(t *testing.T) {
 		}
 		for range 2 {
 			for i, r := range runners {
-				term := receive(t, r.terms, "the next term")
+				term := must.Receive(t, r.terms, "the next term")
 				for j, other := range runners {
 					select {
 					case second := <-other.terms:
@@ -272,7 +273,7 @@ func TestRunStepsBehindAllOthers(t *testing.T) {
 			r.cancel()
 		}
 		for _, r := range runners {
-			receive(t, r.done, "the end of Run")
+			must.Receive(t, r.done, "the end of Run")
 		}
 	})
 }
@@ -293,7 +294,7 @@ func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 			t.Errorf("%d campaigns in %v, want from 10 to 200", n, outage)
 		}
 		way.Rules().Clear()
-		receive(t, r.terms, "a term once the outage is over")
+		must.Receive(t, r.terms, "a term once the outage is over")
 		r.stop(t)
 	}, zkenv.Only("time is virtual", zkenv.Embedded))
 }
@@ -313,13 +314,13 @@ func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
 				return nil
 			})
 		}()
-		receive(t, leads, "the term")
+		must.Receive(t, leads, "the term")
 		cancel()
 		warnings := func() int { return logs.FilterMessageSnippet("the function has not returned").Len() }
 		zktest.Never(t, 9*time.Second, "a warning", func() bool { return warnings() > 0 })
 		zktest.Eventually(t, generous, "a warning", func() bool { return warnings() == 1 })
 		close(linger)
-		if err := receive(t, done, "the end of Run"); !errors.Is(err, context.Canceled) || warnings() != 1 {
+		if err := must.Receive(t, done, "the end of Run"); !errors.Is(err, context.Canceled) || warnings() != 1 {
 			t.Errorf("Run: %v, %d warnings; want context.Canceled and one", err, warnings())
 		}
 	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))

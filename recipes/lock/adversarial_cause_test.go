@@ -47,7 +47,7 @@ func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
 					t.Fatalf("%d contenders, want 2", n)
 				}
 				cancel(cause)
-				got := receive(t, done, "Lock's return")
+				got := must.Receive(t, done, "Lock's return")
 				if !errors.Is(got.err, context.Canceled) || cause != nil && !errors.Is(got.err, cause) {
 					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.err)
 				}
@@ -196,7 +196,7 @@ func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
 		syncing.Release()
 		<-listing.Hit()
 		cancel(framework.ErrNoNode)
-		if got := receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
 		}
 		listing.Release()

@@ -77,7 +77,7 @@ func TestWipedServer_is_listed(t *testing.T) {
 				mustRelease(t, got.lease)
 			default:
 				mustRelease(t, held)
-				mustRelease(t, receive(t, done, "the grant").lease)
+				mustRelease(t, must.Receive(t, done, "the grant").lease)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestCuratorWriterIsKilled(t *testing.T) {
 		reading := lockLater(t.Context(), newReadWrite(t, other, path).Read())
 		awaitContenders(t, other, path, 2)
 		way.Expire(t)
-		receive(t, writing.Lost(), "the writer's loss")
+		must.Receive(t, writing.Lost(), "the writer's loss")
 		lease := granted(t, reading, "the other's grant")
 		if _, ok, err := other.Exists(t.Context(), writing.Node()); err != nil || ok {
 			t.Errorf("the writer's znode exists: %v, %v", ok, err)
@@ -109,7 +109,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
 		}
-		receive(t, failing.Hit(), "the failure to delete")
+		must.Receive(t, failing.Hit(), "the failure to delete")
 		await(time.Minute)
 		if left := znodesBelow(srv, path); len(left) != 0 {
 			t.Errorf("left behind: %q", left)
@@ -131,7 +131,7 @@ func TestCuratorEnsembleIsReplaced(t *testing.T) {
 		lease := mustLock(t, m)
 		servers[former].Refuse()
 		servers[former].Cut()
-		receive(t, lease.Lost(), "the loss of the lease")
+		must.Receive(t, lease.Lost(), "the loss of the lease")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
@@ -213,7 +213,7 @@ func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 		if err := middle.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := receive(t, leaving, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+		if got := must.Receive(t, leaving, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("the one that left: %v, %v; want ErrClosed", got.lease, got.err)
 		}
 		mustWait(t, "the last", last)
@@ -244,7 +244,7 @@ func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
 		if err := clients[0].Close(); err != nil {
 			t.Error(err)
 		}
-		if got := receive(t, waiting[0], "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+		if got := must.Receive(t, waiting[0], "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("Lock of the closed client: %v, %v; want ErrClosed", got.lease, got.err)
 		}
 		srv.Accept()

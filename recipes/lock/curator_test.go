@@ -32,12 +32,12 @@ func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 		done := lockLater(waiter, m)
 		awaitContenders(t, c, path, 2)
 		way.Expire(t)
-		receive(t, held.Lost(), "the holder's loss")
+		must.Receive(t, held.Lost(), "the holder's loss")
 		var lost *lock.LostError
 		if !errors.As(held.Err(), &lost) || !errors.Is(lost, framework.ErrSessionEnded) {
 			t.Errorf("the holder's lease: %v, want a LostError that wraps ErrSessionEnded", held.Err())
 		}
-		got := receive(t, done, "the waiter's grant in the next session")
+		got := must.Receive(t, done, "the waiter's grant in the next session")
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
@@ -119,7 +119,7 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 		if lease != nil || !errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("Lock: %v, %v, want ErrUnknownOutcome", lease, err)
 		}
-		receive(t, lost.Hit(), "the loss of the reply")
+		must.Receive(t, lost.Hit(), "the loss of the reply")
 		observer := w.Client(t)
 		awaitContenders(t, observer, path, 0)
 		mustRelease(t, mustLock(t, newMutex(t, observer, path)))

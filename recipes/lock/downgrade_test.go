@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
@@ -187,7 +188,7 @@ func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
 		zktest.Never(t, 20*time.Millisecond, "the end of an attempt", func() bool { return len(reader) > 0 })
 		giveUp()
 		for _, done := range writers {
-			if got := receive(t, done, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
+			if got := must.Receive(t, done, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
 				t.Errorf("Lock: %v, want an error that matches Canceled", got.err)
 			}
 		}

@@ -54,10 +54,10 @@ func TestAWaiterIsToldOfItsPredecessorsGrant(t *testing.T) {
 		synctest.Wait()
 		lists := countListings(srv, path)
 		mustRelease(t, held)
-		lease := receive(t, first, "the first waiter's grant").lease
+		lease := must.Receive(t, first, "the first waiter's grant").lease
 		synctest.Wait()
 		mustRelease(t, lease)
-		mustRelease(t, receive(t, last, "the last waiter's grant").lease)
+		mustRelease(t, must.Receive(t, last, "the last waiter's grant").lease)
 		if got, want := fmt.Sprint(positions), "[2 1 0]"; got != want {
 			t.Errorf("positions %v, want %v", got, want)
 		}
@@ -81,7 +81,7 @@ func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
 		last := lockLater(t.Context(), newMutex(t, c, path))
 		synctest.Wait()
 		cancel()
-		if r := receive(t, first, "the end of the first wait"); r.err == nil {
+		if r := must.Receive(t, first, "the end of the first wait"); r.err == nil {
 			t.Fatal("a wait whose context ended was granted")
 		}
 		synctest.Wait()
@@ -91,7 +91,7 @@ func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
 		default:
 		}
 		mustRelease(t, held)
-		mustRelease(t, receive(t, last, "the grant").lease)
+		mustRelease(t, must.Receive(t, last, "the grant").lease)
 	})
 }
 
@@ -123,7 +123,7 @@ func TestAnOperatorDeletesThePredecessor(t *testing.T) {
 			}
 		}
 		mustRelease(t, held)
-		mustRelease(t, receive(t, last, "the last one's grant").lease)
-		mustRelease(t, receive(t, first, "the grant of who queued again").lease)
+		mustRelease(t, must.Receive(t, last, "the last one's grant").lease)
+		mustRelease(t, must.Receive(t, first, "the grant of who queued again").lease)
 	})
 }

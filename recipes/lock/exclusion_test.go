@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -147,7 +148,7 @@ func TestOrder(t *testing.T) {
 		}
 		mustRelease(t, held)
 		for want := range waiters {
-			if got := receive(t, grants, "the next grant"); got != want {
+			if got := must.Receive(t, grants, "the next grant"); got != want {
 				t.Fatalf("grant %d went to waiter %d", want, got)
 			}
 		}

@@ -59,7 +59,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 				awaitContenders(t, operator, path, 2)
 				mustWaitOn(t, done)
 				mustRelease(t, held)
-				mustRelease(t, receive(t, done, "the grant").lease)
+				mustRelease(t, must.Receive(t, done, "the grant").lease)
 			})
 		})
 	}
@@ -77,7 +77,7 @@ func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
 		mustWaitOn(t, done)
 		closeTo(t, operator, held.Node())
 		mustRelease(t, held)
-		mustRelease(t, receive(t, done, "the grant").lease)
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
 	})
 }
 
@@ -95,7 +95,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 				awaitWaiter(t, done, operator, path)
 				closeTo(t, operator, held.Node())
 				mustRelease(t, held)
-				mustRelease(t, receive(t, done, "the grant").lease)
+				mustRelease(t, must.Receive(t, done, "the grant").lease)
 			})
 		})
 	}
@@ -111,7 +111,7 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 		done := lockLater(t.Context(), newMutex(t, client, path))
 		awaitWaiter(t, done, operator, path)
 		closeTo(t, operator, held.Node())
-		got := receive(t, done, "the waiter's end")
+		got := must.Receive(t, done, "the waiter's end")
 		if !errors.Is(got.err, framework.ErrNoAuth) || !strings.Contains(got.err.Error(), held.Node()) {
 			t.Errorf("%v, want ErrNoAuth with %s", got.err, held.Node())
 		}
@@ -135,7 +135,7 @@ func TestChangeOfTheLeasesUnseen(t *testing.T) {
 		defer cancel()
 		must.OK(t, held.Release(ctx))
 		must.Get(operator.SetACL(t.Context(), path+"/leases", acl.Open(), framework.AnyVersion))(t)
-		mustRelease(t, receive(t, done, "the grant").lease)
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
 	})
 }
 

@@ -154,7 +154,7 @@ func TestHandOffWhenTheEventComesLate(t *testing.T) {
 				rule.Session = c.Session().ID
 				srv.Rules().Add(rule)
 				mustRelease(t, held)
-				got := receive(t, done, "the grant")
+				got := must.Receive(t, done, "the grant")
 				if got.err != nil {
 					t.Fatal(got.err)
 				}
@@ -262,7 +262,7 @@ func TestHandOffWhereTheCounterWraps(t *testing.T) {
 		}
 		for i, next := range queued {
 			mustRelease(t, held)
-			got := receive(t, next, fmt.Sprint("the grant to ", i))
+			got := must.Receive(t, next, fmt.Sprint("the grant to ", i))
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -298,7 +298,7 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		synctest.Wait()
 		reading := create("__READ__" + digits(writing))
 		must.OK(t, curator.Delete(t.Context(), writing))
-		mustRelease(t, receive(t, reader, "the reader behind").lease)
+		mustRelease(t, must.Receive(t, reader, "the reader behind").lease)
 		synctest.Wait()
 		select {
 		case got := <-writer:
@@ -306,7 +306,7 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		default:
 		}
 		must.OK(t, curator.Delete(t.Context(), reading))
-		mustRelease(t, receive(t, writer, "the writer").lease)
-		mustRelease(t, receive(t, first, "the next writer").lease)
+		mustRelease(t, must.Receive(t, writer, "the writer").lease)
+		mustRelease(t, must.Receive(t, first, "the next writer").lease)
 	})
 }

@@ -107,18 +107,6 @@ func lockLater(ctx context.Context, l lock.Locker) <-chan result {
 	return done
 }
 
-// receive waits for what ch delivers, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
-	}
-}
-
 func newLocal(t testing.TB, m *lock.Mutex, max int) *lock.Local {
 	t.Helper()
 	l := must.Get(lock.NewLocal(m, max))(t)

@@ -70,7 +70,7 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 					t.Errorf("%d requests in an hour of %d session timeouts in which nothing happened", n, timeouts)
 				}
 				mustRelease(t, held)
-				got := receive(t, waiter, "the lock")
+				got := must.Receive(t, waiter, "the lock")
 				if got.err != nil {
 					t.Fatal(got.err)
 				}
@@ -96,7 +96,7 @@ func TestAHolderLooksAtAWriteOnce(t *testing.T) {
 		waiter := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), "/quiet/a"))
 		<-time.After(time.Second)
 		mustRelease(t, held)
-		lease := receive(t, waiter, "the lock").lease
+		lease := must.Receive(t, waiter, "the lock").lease
 		for range 3 {
 			count := asked(srv)
 			must.Get(operator.Set(t.Context(), lease.Node(), []byte("something"), framework.AnyVersion))(t)
@@ -135,7 +135,7 @@ func TestUnrecordedWaitReadsNoZnode(t *testing.T) {
 					t.Errorf("%d reads of znodes among the leases, want %d", n, tc.want)
 				}
 				mustRelease(t, held)
-				mustRelease(t, receive(t, waiter, "the lock").lease)
+				mustRelease(t, must.Receive(t, waiter, "the lock").lease)
 			})
 		})
 	}

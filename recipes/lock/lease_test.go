@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -48,7 +49,7 @@ func TestParticipants(t *testing.T) {
 			t.Errorf("waiter's metadata %+v, data %q; want Curator's bytes", next.Metadata, next.Data)
 		}
 		cancel()
-		receive(t, done, "the waiter")
+		must.Receive(t, done, "the waiter")
 		mustRelease(t, lease)
 	})
 }

@@ -39,7 +39,7 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 			t.Error("the listing waits for the answer to the creation")
 		}
 		held.Release()
-		mustRelease(t, receive(t, done, "the grant").lease)
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
 	})
 }
 
@@ -166,7 +166,7 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 		for range attempts {
 			done := lockLater(t.Context(), m)
 			defer func() {
-				if got := receive(t, done, "the error"); !errors.Is(got.err, framework.ErrNoAuth) {
+				if got := must.Receive(t, done, "the error"); !errors.Is(got.err, framework.ErrNoAuth) {
 					t.Errorf("%v, want ErrNoAuth", got.err)
 				}
 			}()
@@ -187,7 +187,7 @@ func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
 		waiter := lockLater(ctx, m)
 		synctest.Wait()
 		cancel()
-		receive(t, waiter, "the waiter's end")
+		must.Receive(t, waiter, "the waiter's end")
 		mustRelease(t, holder)
 		synctest.Wait()
 		mustRelease(t, mustTry(t, m))

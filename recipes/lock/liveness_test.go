@@ -66,10 +66,10 @@ func TestCloseEndsHoldsAndWaits(t *testing.T) {
 		if err := c.Close(); err != nil { // again at the end of the test
 			t.Error(err)
 		}
-		if got := receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+		if got := must.Receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("waiting Lock: %v, %v; want ErrClosed", got.lease, got.err)
 		}
-		receive(t, lease.Lost(), "the loss")
+		must.Receive(t, lease.Lost(), "the loss")
 		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
 			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
 		}
@@ -169,7 +169,7 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 				}
 				deleteNode(t, operator, firstOf(lease).Node())
 				if noticed {
-					receive(t, lease.Lost(), "the loss")
+					must.Receive(t, lease.Lost(), "the loss")
 				}
 				if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
 					t.Errorf("release (waited %v, noticed %v): %v, want ErrLost and ErrNodeDeleted", waited, noticed, err)

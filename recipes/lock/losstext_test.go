@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 )
@@ -91,7 +92,7 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 		done := lockLater(held, newMutex(t, s.client, "/busy"))
 		synctest.Wait()
 		deleteNode(t, operator, outer.Node())
-		if err := receive(t, done, "the end of the wait").err; !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
+		if err := must.Receive(t, done, "the end of the wait").err; !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Lock: %v, want Canceled and the loss", err)
 		}
 		acquire, wait := spansNamed(s, "lock.acquire"), spansNamed(s, "lock.wait")

@@ -38,11 +38,11 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 				context.AfterFunc(ended, func() { told = time.Now() })
 
 				proxy.Blackhole(zkproxy.Both)
-				receive(t, lease.Lost(), "the loss")
+				must.Receive(t, lease.Lost(), "the loss")
 				synctest.Wait()
 				proxy.Heal()
 				healed := time.Now()
-				got := receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
+				got := must.Receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
 				if got.err != nil {
 					t.Fatal(got.err)
 				}
@@ -90,7 +90,7 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 				}
 				must.OK(t, srv.Expire(c.Session().ID))
 				for _, lease := range held {
-					receive(t, lease.Lost(), "the loss")
+					must.Receive(t, lease.Lost(), "the loss")
 				}
 				synctest.Wait()
 				want := 0

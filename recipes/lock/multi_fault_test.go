@@ -58,8 +58,8 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 		ctx, cancel := lease.Context(t.Context())
 		defer cancel()
 		deleteNode(t, operator, lease.Members()[1].Node())
-		receive(t, lease.Lost(), "the loss")
-		receive(t, ctx.Done(), "the end of the lease's context")
+		must.Receive(t, lease.Lost(), "the loss")
+		must.Receive(t, ctx.Done(), "the end of the lease's context")
 		for what, err := range map[string]error{"Err": lease.Err(), "cause": context.Cause(ctx), "Release": lease.Release(t.Context())} {
 			var all, one *lock.LostError
 			if !errors.As(err, &all) || all.Path != m.Path() || !errors.As(all.Cause, &one) || one.Path != paths[1] || !errors.Is(err, lock.ErrNodeDeleted) {
@@ -200,7 +200,7 @@ func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 		way.Refuse()
 		way.Cut()
 		cancel()
-		got := receive(t, done, "Lock's return")
+		got := must.Receive(t, done, "Lock's return")
 		if got.lease != nil || !errors.Is(got.err, context.Canceled) {
 			t.Errorf("%v, %v; want no lease and context.Canceled", got.lease, got.err)
 		}

@@ -119,7 +119,7 @@ func TestMultiFencesAndGuards(t *testing.T) {
 		if _, err := c.Txn(t.Context(), guards...); !errors.Is(err, framework.ErrNoNode) {
 			t.Errorf("guards of a lease with a znode deleted: %v, want ErrNoNode", err)
 		}
-		receive(t, lease.Lost(), "the loss")
+		must.Receive(t, lease.Lost(), "the loss")
 		_ = lease.Release(t.Context())
 		alone := mustLock(t, newMutex(t, c, paths[0]))
 		if got := len(alone.Guards()); got != 1 || alone.Members() != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -32,7 +33,7 @@ func TestNonReentrantLocks(t *testing.T) {
 		mustHold(t, c, held)
 		released := make(chan error, 1)
 		go func() { released <- held.Release(t.Context()) }() // any goroutine may
-		if err := receive(t, released, "the release"); err != nil {
+		if err := must.Receive(t, released, "the release"); err != nil {
 			t.Error(err)
 		}
 		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
@@ -89,7 +90,7 @@ func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 			c, way := onRoute(t, w)
 			stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.HoldRequest, Skip: n})
 			done := lockLater(t.Context(), k.lock(t, c, path))
-			receive(t, stuck.Hit(), "the create")
+			must.Receive(t, stuck.Hit(), "the create")
 			deleteEmpty(t, operator, dirs...)
 			stuck.Release()
 			lease := granted(t, done, "the lock")

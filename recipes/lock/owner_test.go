@@ -158,14 +158,14 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		}
 		w.Quiesce() // the rest have joined
 		giveUp()
-		if got := receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the one that gave up: %v, want Canceled", got.err)
 		}
 		behind := lockLater(t.Context(), newMutex(t, holder, path))
 		awaitContenders(t, holder, path, 3)
 		mustRelease(t, held)
 		for _, done := range rest {
-			got := receive(t, done, "a joined grant")
+			got := must.Receive(t, done, "a joined grant")
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -186,7 +186,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 			t.Errorf("held %d times, want 4", n)
 		}
 		t.Cleanup(func() {
-			if got := receive(t, behind, "the lock behind"); got.err == nil {
+			if got := must.Receive(t, behind, "the lock behind"); got.err == nil {
 				_ = got.lease.Release(context.Background())
 			}
 		})
@@ -207,7 +207,7 @@ func TestAllJoinersGiveUp(t *testing.T) {
 			done = append(done, lockLater(ctx, m))
 		}
 		for _, d := range done {
-			if got := receive(t, d, "the timeout"); !errors.Is(got.err, context.DeadlineExceeded) {
+			if got := must.Receive(t, d, "the timeout"); !errors.Is(got.err, context.DeadlineExceeded) {
 				t.Errorf("%v, want DeadlineExceeded", got.err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -20,7 +21,7 @@ func TestPeerSessionIsSubstituted(t *testing.T) {
 		lease := mustLock(p, p.locker(c))
 		proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		proxy.Cut()
-		receive(p, lease.Lost(), "the loss by another session")
+		must.Receive(p, lease.Lost(), "the loss by another session")
 		if err := lease.Err(); !errors.Is(err, framework.ErrSessionReplaced) {
 			p.Errorf("lease: %v, want ErrSessionReplaced", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
@@ -160,7 +161,7 @@ func TestPeerNoWakeUpIsLost(t *testing.T) {
 			pause := time.NewTimer(time.Duration(random.IntN(1500)) * time.Microsecond)
 			<-pause.C
 			mustRelease(p, held)
-			got := receive(p, done, "the lock after the release")
+			got := must.Receive(p, done, "the lock after the release")
 			if got.err != nil {
 				p.Fatal(got.err)
 			}
@@ -181,7 +182,7 @@ func TestPeerAbandonedWaitsLeaveNoWatches(t *testing.T) {
 			done := lockLater(ctx, l)
 			zktest.Eventually(p, generous, "it reads the holder's znode", func() bool { return proxy.Count(fault.GetData) > 0 })
 			cancel()
-			if got := receive(p, done, "the end of the wait"); got.err == nil {
+			if got := must.Receive(p, done, "the end of the wait"); got.err == nil {
 				p.Error("granted beside the holder")
 			}
 		}
@@ -212,9 +213,9 @@ func TestPeerCallsFromAStateListener(t *testing.T) {
 		})
 		defer remove()
 		var got []error
-		got = append(got, receive(p, results, "the lock in the first call"))
+		got = append(got, must.Receive(p, results, "the lock in the first call"))
 		proxy.Cut()
-		got = append(got, receive(p, results, "the lock in the second call"))
+		got = append(got, must.Receive(p, results, "the lock in the second call"))
 		if i := slices.IndexFunc(got, func(err error) bool { return err != nil }); i >= 0 {
 			p.Errorf("call %d: %v", i, got[i])
 		}

@@ -54,7 +54,7 @@ func queueUp(ctx context.Context, t testing.TB, l lock.Locker, observer *framewo
 // granted waits for the lease that a Lock on another goroutine gets.
 func granted(t testing.TB, done <-chan result, what string) *lock.Lease {
 	t.Helper()
-	got := receive(t, done, what)
+	got := must.Receive(t, done, what)
 	if got.err != nil {
 		t.Fatalf("%s: %v", what, got.err)
 	}

@@ -21,7 +21,7 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 	writing, reading := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
 	expire(t, server, proxy, c)
 	for side, lease := range map[*lock.Side]*lock.Lease{rw.Write(): writing, rw.Read(): reading} {
-		receive(t, lease.Lost(), "the loss of the lease")
+		must.Receive(t, lease.Lost(), "the loss of the lease")
 		if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, framework.ErrSessionEnded) {
 			t.Errorf("lease: %v, want an error that matches ErrLost and ErrSessionEnded", err)
 		}
@@ -63,7 +63,7 @@ func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {
 			}
 			writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 3)
 			deleteNode(t, operator, lost.Node())
-			receive(t, lost.Lost(), "the loss of the lease")
+			must.Receive(t, lost.Lost(), "the loss of the lease")
 			if err := lost.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
 				t.Errorf("lost lease: %v, want an error that matches ErrNodeDeleted", err)
 			}
@@ -94,7 +94,7 @@ func TestADowngradeNeedsTheWriteNode(t *testing.T) {
 	writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 2)
 	deleteNode(t, operator, writing.Node())
 	lease := granted(t, writer, "the writer behind")
-	receive(t, unnoticed.Hit(), "the lost event")
+	must.Receive(t, unnoticed.Hit(), "the lost event")
 	if err := writing.Err(); err != nil {
 		t.Fatalf("write lease: %v; it was to notice nothing", err)
 	}
@@ -135,7 +135,7 @@ func TestADowngradeInTheNextSessionQueuesAsOthersDo(t *testing.T) {
 	proxy.ResetRequests()
 	proxy.Heal()
 	reading := granted(t, reader, "the read side in the next session")
-	receive(t, writing.Lost(), "the loss of the write lease")
+	must.Receive(t, writing.Lost(), "the loss of the write lease")
 	if n := proxy.Count(fault.Create); n != 1 {
 		t.Errorf("%d creates, want 1: the number of a lost node is of no use", n)
 	}

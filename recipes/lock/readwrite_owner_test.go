@@ -117,7 +117,7 @@ func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 	if err := dying.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := receive(t, dead, "the end of the dead one's Lock"); !errors.Is(got.err, framework.ErrClosed) {
+	if got := must.Receive(t, dead, "the end of the dead one's Lock"); !errors.Is(got.err, framework.ErrClosed) {
 		t.Errorf("Lock: %v, want an error that matches ErrClosed", got.err)
 	}
 }

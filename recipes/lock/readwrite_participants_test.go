@@ -120,7 +120,7 @@ func TestQueuePosition(t *testing.T) {
 	done := queueUp(asOwner(t, "third"), t, rw.Read(), c, path, 3)
 	expect := func(want int) {
 		t.Helper()
-		if got := receive(t, positions, "the position in the queue"); got != want {
+		if got := must.Receive(t, positions, "the position in the queue"); got != want {
 			t.Errorf("position %d, want %d", got, want)
 		}
 	}
@@ -128,9 +128,9 @@ func TestQueuePosition(t *testing.T) {
 	mustRelease(t, first)
 	lease := granted(t, second, "the second")
 	mustRelease(t, lease)
-	got := receive(t, positions, "the position in the queue")
+	got := must.Receive(t, positions, "the position in the queue")
 	if got == 1 { // it had seen the first go
-		got = receive(t, positions, "the position in the queue")
+		got = must.Receive(t, positions, "the position in the queue")
 	}
 	if got != 0 {
 		t.Errorf("position %d, want 0", got)

@@ -58,7 +58,7 @@ func TestAnyClientCanRevoke(t *testing.T) {
 		l, other := k.lock(t, c, path+"/"+k.name, option), k.lock(t, stranger, path+"/"+k.name)
 		lease := mustLockAs(asOwner(t, "holder"), t, l)
 		mustRevoke(t, stranger, participantsOf(t, other)[0].Path)
-		if err := receive(t, released, "the call of the function"); err != nil {
+		if err := must.Receive(t, released, "the call of the function"); err != nil {
 			t.Errorf("%s: release by the function: %v", k.name, err)
 		}
 		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
@@ -78,7 +78,7 @@ func TestRevokeWritesCuratorsRequest(t *testing.T) {
 	asked := must.Get(curator.Watch(t.Context(), node, framework.WatchData))(t)
 	defer asked.Close()
 	mustRevoke(t, c, node)
-	receive(t, asked.Fired(), "the watch of Curator's holder")
+	must.Receive(t, asked.Fired(), "the watch of Curator's holder")
 	if data, st, err := curator.Get(t.Context(), node); err != nil || string(data) != "__REVOKE__" || st.Version != 1 {
 		t.Errorf("data %q of version %d (%v), want __REVOKE__ of version 1", data, st.Version, err)
 	}
@@ -106,7 +106,7 @@ func TestCuratorsRequestsAreHeeded(t *testing.T) {
 	for name, data := range map[string][]byte{"plain": []byte("__REVOKE__"), "compressed": compressed.Bytes()} {
 		lease := mustLock(t, m)
 		setData(t, curator, lease.Node(), data)
-		if got := receive(t, calls, "the call for the request, "+name); got != lease {
+		if got := must.Receive(t, calls, "the call for the request, "+name); got != lease {
 			t.Errorf("%s: called with %v, want the lease %v", name, got, lease)
 		}
 		if err := lease.Err(); err != nil {
@@ -132,7 +132,7 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 	}
 	mustNotCall(t, calls, "the data is none")
 	mustRevoke(t, other, lease.Node())
-	receive(t, calls, "the call for a request after all that")
+	must.Receive(t, calls, "the call for a request after all that")
 	mustRelease(t, lease)
 }
 
@@ -148,13 +148,13 @@ func TestEachRequestIsReportedOnce(t *testing.T) {
 	for range 2 {
 		lease := mustLock(t, m)
 		mustRevoke(t, other, lease.Node())
-		receive(t, calls, "the call for the first request")
+		must.Receive(t, calls, "the call for the first request")
 		proxy.Cut()
 		zktest.Eventually(t, generous, "the reconnection", func() bool { return len(proxy.Sessions()) == 1 })
 		must.OK(t, c.Sync(t.Context(), "/"))
 		mustNotCall(t, calls, "nobody has asked again")
 		mustRevoke(t, other, lease.Node())
-		receive(t, calls, "the call for the second request")
+		must.Receive(t, calls, "the call for the second request")
 		mustRelease(t, lease)
 	}
 }
@@ -167,12 +167,12 @@ func TestAnOwnersOldestLeaseIsTold(t *testing.T) {
 	m := newMutex(t, c, "/revoke/oldest", option)
 	outer, inner := mustLock(t, m), mustLock(t, m)
 	mustRevoke(t, c, outer.Node())
-	if got := receive(t, calls, "the call"); got != outer {
+	if got := must.Receive(t, calls, "the call"); got != outer {
 		t.Error("called with another lease than the oldest")
 	}
 	mustRelease(t, outer)
 	mustRevoke(t, c, inner.Node())
-	if got := receive(t, calls, "the call"); got != inner {
+	if got := must.Receive(t, calls, "the call"); got != inner {
 		t.Error("called with another lease than the one that is left")
 	}
 	mustRelease(t, inner)
@@ -195,17 +195,17 @@ func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
 	}))
 	lease := mustLock(t, m)
 	mustRevoke(t, c, lease.Node())
-	receive(t, called, "the call")
+	must.Receive(t, called, "the call")
 	mustRelease(t, lease)
 	closed := make(chan error, 1)
 	go func() { closed <- c.Close() }()
 	zktest.Eventually(t, generous, "the client to be closed", func() bool { return c.State() == framework.Closed })
 	zktest.Never(t, 100*time.Millisecond, "the end of Close", func() bool { return len(closed) > 0 })
 	close(released)
-	if err := receive(t, closed, "the end of Close"); err != nil {
+	if err := must.Receive(t, closed, "the end of Close"); err != nil {
 		t.Error(err)
 	}
-	receive(t, returned, "the function's end before Close's")
+	must.Receive(t, returned, "the function's end before Close's")
 }
 
 func TestALostLeaseIsNotRevoked(t *testing.T) {
@@ -216,7 +216,7 @@ func TestALostLeaseIsNotRevoked(t *testing.T) {
 	m := newMutex(t, c, "/revoke/lost", option)
 	lease := mustLock(t, m)
 	expire(t, server, proxy, c)
-	receive(t, lease.Lost(), "the loss of the lease")
+	must.Receive(t, lease.Lost(), "the loss of the lease")
 	mustRevoke(t, c, lease.Node())
 	mustNotCall(t, calls, "the lease is lost")
 	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
@@ -224,7 +224,7 @@ func TestALostLeaseIsNotRevoked(t *testing.T) {
 	}
 	again := mustLock(t, m)
 	mustRevoke(t, c, again.Node())
-	receive(t, calls, "the call for the next holder")
+	must.Receive(t, calls, "the call for the next holder")
 	mustRelease(t, again)
 }
 

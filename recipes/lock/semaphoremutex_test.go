@@ -97,7 +97,7 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 			}
 		}
 		mustRelease(t, held)
-		mustRelease(t, receive(t, waiter, "the lock").lease)
+		mustRelease(t, must.Receive(t, waiter, "the lock").lease)
 	})
 }
 
@@ -130,7 +130,7 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 		release()
 		mustRefuse(t, m) // Curator's waiter comes next
 		leave()
-		got := receive(t, done, "the lock")
+		got := must.Receive(t, done, "the lock")
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
@@ -208,7 +208,7 @@ func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
 		patient := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
 		awaitQueued(t, c, path, 2)
 		cancel()
-		if got := receive(t, impatient, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(t, impatient, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
 		awaitQueued(t, c, path, 1)
@@ -230,7 +230,7 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 		m := newSemaphoreMutex(t, c, path)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
 		lease := mustLock(t, m) // it does not wait for the deletion
-		receive(t, stuck.Hit(), "the deletion")
+		must.Receive(t, stuck.Hit(), "the deletion")
 		next := newSemaphoreMutex(t, w.Client(t), path)
 		mustRefuse(t, next)
 		done := lockLater(t.Context(), next)
@@ -256,18 +256,18 @@ func TestSemaphoreMutexQueuePosition(t *testing.T) {
 		awaitContenders(t, c, path+"/leases", 2)
 		places := make(chan int, 16)
 		third := lockLater(t.Context(), newSemaphoreMutex(t, c, path, lock.WithQueuePosition(func(n int) { places <- n })))
-		if n := receive(t, places, "its place"); n != 2 {
+		if n := must.Receive(t, places, "its place"); n != 2 {
 			t.Errorf("place %d, want 2: the holder and the next are ahead", n)
 		}
 		mustRelease(t, held)
-		got := receive(t, second, "the lock for the second")
-		if n := receive(t, places, "its next place"); n != 1 {
+		got := must.Receive(t, second, "the lock for the second")
+		if n := must.Receive(t, places, "its next place"); n != 1 {
 			t.Errorf("place %d, want 1: the holder is ahead", n)
 		}
 		mustRelease(t, got.lease)
-		if n := receive(t, places, "its last place"); n != 0 {
+		if n := must.Receive(t, places, "its last place"); n != 0 {
 			t.Errorf("place %d, want 0 at the grant", n)
 		}
-		mustRelease(t, receive(t, third, "the lock for the third").lease)
+		mustRelease(t, must.Receive(t, third, "the lock for the third").lease)
 	})
 }

@@ -23,7 +23,7 @@ func TestOwnSessionOnly(t *testing.T) {
 		before := c.Session().ID
 		lost := way.Rules().Add(fault.Rule{Op: k.create, Path: path + "/**", Action: fault.HoldReply})
 		done := lockLater(t.Context(), l)
-		receive(t, lost.Hit(), "the create's reply")
+		must.Receive(t, lost.Hit(), "the create's reply")
 		way.Expire(t)
 		lease := granted(t, done, "the lock in the next session")
 		now := c.Session().ID
@@ -48,8 +48,8 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 		cut := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
 		hang := way.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
 		done := lockLater(t.Context(), newMutex(t, c, path))
-		receive(t, cut.Hit(), "the create")
-		receive(t, hang.Hit(), "the search for its node")
+		must.Receive(t, cut.Hit(), "the create")
+		must.Receive(t, hang.Hit(), "the search for its node")
 		name := createdName(t, way.Proxy)
 		must.Get(other.Create(t.Context(), name+"0000000000", nil, framework.Ephemeral(), framework.WithParents()))(t)
 		hang.Release()
@@ -63,7 +63,7 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 		default:
 		}
 		must.OK(t, other.Delete(t.Context(), name+"0000000000"))
-		got := receive(t, done, "the lock once the other node is gone")
+		got := must.Receive(t, done, "the lock once the other node is gone")
 		if got.err != nil {
 			t.Fatal(got.err)
 		}

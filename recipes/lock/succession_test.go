@@ -38,11 +38,11 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 	done := lockLater(ctx, newMutex(t, next, path))
 	awaitContenders(t, next, path, 2)
 	cutOff()
-	lost = receive(t, observed, "the loss of the lease")
+	lost = must.Receive(t, observed, "the loss of the lease")
 	if lease.Err() == nil {
 		t.Error("Lost is closed and Err is nil")
 	}
-	got := receive(t, done, "the grant to the next")
+	got := must.Receive(t, done, "the grant to the next")
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -166,7 +166,7 @@ func TestOnSuspend(t *testing.T) {
 		done := lockLater(t.Context(), k.rivalOf(t, next, path))
 		w.Quiesce()
 		way.Cut()
-		receive(t, lease.Lost(), "the loss by suspension")
+		must.Receive(t, lease.Lost(), "the loss by suspension")
 		if err := lease.Err(); !errors.Is(err, errSuspended) {
 			t.Errorf("lease: %v, want ErrSuspended", err)
 		}
@@ -232,7 +232,7 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 			<-time.After(timeout) // heartbeats keep their pace by then
 			read := way.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldRequest})
 			defer read.Release()
-			receive(t, read.Hit(), "the read ahead of a heartbeat")
+			must.Receive(t, read.Hit(), "the read ahead of a heartbeat")
 			before := way.Count(fault.Multi)
 			<-time.After(stall)
 			synctest.Wait()

@@ -110,7 +110,7 @@ func (s *service) shareParty(t *testing.T, w *zkenv.Env, other *service) {
 	second := lockLater(owner, m)
 	w.Quiesce()
 	mustRelease(t, theirs)
-	one, two := receive(t, first, "the lock"), receive(t, second, "the lock")
+	one, two := must.Receive(t, first, "the lock"), must.Receive(t, second, "the lock")
 	mustRelease(t, one.lease)
 	mustRelease(t, two.lease)
 }

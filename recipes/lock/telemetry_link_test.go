@@ -85,7 +85,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
 			w.Quiesce()
 			mustRelease(t, theirs)
-			mustRelease(t, receive(t, waiting, "the lock").lease)
+			mustRelease(t, must.Receive(t, waiting, "the lock").lease)
 			request.End()
 			for _, s := range a.spans.GetSpans() {
 				if s.Name == "watch" || s.Name == "getData" { // what reads the holder's znode
@@ -168,7 +168,7 @@ func TestOneHoldSpanForAnOwner(t *testing.T) {
 		w.Quiesce()
 		mustRelease(t, theirs)
 		for _, done := range []<-chan result{first, second} {
-			got := receive(t, done, "the lock")
+			got := must.Receive(t, done, "the lock")
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -203,7 +203,7 @@ func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 		waiting := lockLater(t.Context(), e)
 		w.Quiesce()
 		mustRelease(t, lease)
-		mustRelease(t, receive(t, waiting, "the lock").lease)
+		mustRelease(t, must.Receive(t, waiting, "the lock").lease)
 		request.End()
 		waits := spansNamed(a, "lock.wait")
 		if len(waits) != 1 || len(waits[0].Links) != 1 ||

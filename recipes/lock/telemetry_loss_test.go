@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -45,7 +46,7 @@ func TestLossReasons(t *testing.T) {
 				s := newService("s", func(opts ...framework.Option) *framework.Client { return way.Client(t, opts...) })
 				lease := mustLock(t, newMutex(t, s.client, "/loss", c.opts...))
 				c.lose(t, way, s)
-				receive(t, lease.Lost(), "the loss")
+				must.Receive(t, lease.Lost(), "the loss")
 				w.Quiesce()
 				hold := spansNamed(s, "lock.hold")
 				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], zktel.AttrErrorType) != "lock_lost" {
@@ -97,7 +98,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 		}()
 		w.Quiesce()
 		mustRelease(t, theirs)
-		if got := receive(t, recovered, "the panic"); got != "the user's" {
+		if got := must.Receive(t, recovered, "the panic"); got != "the user's" {
 			t.Errorf("recovered %v, want the user's panic", got)
 		}
 		acquires := spansNamed(a, "lock.acquire")
@@ -141,7 +142,7 @@ func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 		}
 		way.Expire(t)
 		for _, lease := range leases {
-			receive(t, lease.Lost(), "the loss of "+lease.Path())
+			must.Receive(t, lease.Lost(), "the loss of "+lease.Path())
 		}
 	}, zkenv.Only("the order of things is the same in all worlds", zkenv.Embedded))
 }

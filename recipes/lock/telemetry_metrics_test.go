@@ -64,7 +64,7 @@ func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 		checkMetrics(t, "while it waits", wantCount(k, 0, 1), counts(measuredOf(t, a, k.name)))
 	}
 	mustRelease(t, theirs)
-	got := receive(t, waiting, "the lock")
+	got := must.Receive(t, waiting, "the lock")
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -74,7 +74,7 @@ func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	}
 	<-time.After(long)
 	must.OK(t, b.client.Delete(t.Context(), firstOf(got.lease).Node()))
-	receive(t, got.lease.Lost(), "the loss")
+	must.Receive(t, got.lease.Lost(), "the loss")
 	w.Quiesce()
 }
 

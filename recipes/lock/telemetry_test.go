@@ -114,7 +114,7 @@ func waitInVain(t *testing.T, w *zkenv.Env, k observedKind, a, b *service, end f
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
 	w.Quiesce()
 	stop()
-	if got := receive(t, waiting, "the end of the wait"); got.err == nil {
+	if got := must.Receive(t, waiting, "the end of the wait"); got.err == nil {
 		t.Error("got a lock that somebody else has")
 	}
 	request.End()
@@ -160,7 +160,7 @@ func lost(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	lease := must.Get(k.newLocker(t, a.client, named(k)).Lock(ctx))(t)
 	w.Quiesce() // the watch on the znode is set after a while
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
-	receive(t, lease.Lost(), "the loss")
+	must.Receive(t, lease.Lost(), "the loss")
 	w.Quiesce()
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
@@ -211,7 +211,7 @@ func revoked(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	lease := must.Get(l.Lock(ctx))(t)
 	w.Quiesce()
 	must.OK(t, lock.Revoke(t.Context(), b.client, firstOf(lease).Node()))
-	if err := receive(t, released, "the release"); err != nil {
+	if err := must.Receive(t, released, "the release"); err != nil {
 		t.Error(err)
 	}
 	request.End()

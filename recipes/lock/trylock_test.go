@@ -132,13 +132,13 @@ func TestTryLockThatComesSecond(t *testing.T) {
 					}
 					refused <- err
 				}()
-				receive(t, late.Hit(), "the create")
+				must.Receive(t, late.Hit(), "the create")
 				held := mustLock(t, newMutex(t, w.Client(t), path))
 				late.Release()
-				receive(t, gone.Hit(), "the delete of what came second")
+				must.Receive(t, gone.Hit(), "the delete of what came second")
 				meddle(t, w, way, path)
 				gone.Release()
-				err := receive(t, refused, "the refusal")
+				err := must.Receive(t, refused, "the refusal")
 				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
 				if err == nil || err.Error() != want {
 					t.Errorf("error %q, want %q", err, want)

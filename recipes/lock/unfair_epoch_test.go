@@ -39,7 +39,7 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 		for _, rule := range stuck {
 			rule.Release()
 		}
-		if err := receive(t, released, "the release"); !errors.Is(err, lock.ErrNodeDeleted) {
+		if err := must.Receive(t, released, "the release"); !errors.Is(err, lock.ErrNodeDeleted) {
 			t.Errorf("release: %v, want ErrNodeDeleted", err)
 		}
 		mustHold(t, other, next)
@@ -72,7 +72,7 @@ func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
 		}
 		cancel()
-		receive(t, done, "the end of Lock")
+		must.Receive(t, done, "the end of Lock")
 		for _, rule := range lost {
 			rule.Release()
 		}

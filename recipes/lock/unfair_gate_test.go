@@ -52,7 +52,7 @@ func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
 		for _, rule := range undeletable {
 			rule.Remove()
 		}
-		second := receive(t, again, "the lock")
+		second := must.Receive(t, again, "the lock")
 		if second.err != nil {
 			t.Fatal(second.err)
 		}
@@ -101,7 +101,7 @@ func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 		waiting := lockLater(t.Context(), e)
 		synctest.Wait()
 		must.OK(t, c.Close())
-		if got := receive(t, waiting, "the end of Lock"); !errors.Is(got.err, framework.ErrClosed) {
+		if got := must.Receive(t, waiting, "the end of Lock"); !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("Lock: %+v, want ErrClosed", got)
 		}
 	})

@@ -103,7 +103,7 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 			way.ResetRequests()
 		}
 		mustRelease(t, held)
-		lease := receive(t, grants, "the grant to one of them")
+		lease := must.Receive(t, grants, "the grant to one of them")
 		creates := 0
 		for _, way := range ways { // each looks once more: the winner finds it free, the others taken
 			zktest.Eventually(t, generous, "it has looked", func() bool { return waits(way, path) })
@@ -140,21 +140,21 @@ func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
 					defer cancel()
 					released <- lease.Release(ctx)
 				}()
-				receive(t, lost.Hit(), "the deletion")
+				must.Receive(t, lost.Hit(), "the deletion")
 				way.Refuse()
 				way.Cut()
 				successor := w.Client(t)
 				next := mustLock(t, newUnfairMutex(t, successor, path))
 				var err error
 				if patience < generous {
-					err = receive(t, released, "the release")
+					err = must.Receive(t, released, "the release")
 					way.Heal()
 					if !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("release: %v, want an error that matches DeadlineExceeded", err)
 					}
 				} else {
 					way.Heal()
-					if err = receive(t, released, "the release"); err != nil {
+					if err = must.Receive(t, released, "the release"); err != nil {
 						t.Errorf("release: %v, want nil: the znode is gone", err)
 					}
 				}
@@ -176,9 +176,9 @@ func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
-		receive(t, stuck.Hit(), "the create")
+		must.Receive(t, stuck.Hit(), "the create")
 		cancel()
-		if got := receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
 		other := w.Client(t)
@@ -206,14 +206,14 @@ func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
-				receive(t, stuck.Hit(), "the create")
+				must.Receive(t, stuck.Hit(), "the create")
 				cancel()
-				if got := receive(t, first, "the end of the first"); !errors.Is(got.err, context.Canceled) {
+				if got := must.Receive(t, first, "the end of the first"); !errors.Is(got.err, context.Canceled) {
 					t.Fatalf("first Lock: %v, %v; want Canceled", got.lease, got.err)
 				}
 				second := lockLater(t.Context(), e)
 				stuck.Release()
-				got := receive(t, second, "the lock")
+				got := must.Receive(t, second, "the lock")
 				if got.err != nil {
 					t.Fatal(got.err)
 				}
@@ -236,11 +236,11 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 		other := w.Client(t)
 		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
 		must.OK(t, other.Delete(t.Context(), path))
-		got := receive(t, waiting, "the lock")
+		got := must.Receive(t, waiting, "the lock")
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
-		receive(t, lease.Lost(), "the loss")
+		must.Receive(t, lease.Lost(), "the loss")
 		if err := lease.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
 			t.Errorf("lease: %v, want ErrNodeDeleted", err)
 		}
@@ -270,11 +270,11 @@ func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 			_, err := e.TryLock(t.Context())
 			tried <- err
 		}()
-		receive(t, cut.Hit(), "the create")
-		receive(t, hang.Hit(), "the search for its znode")
+		must.Receive(t, cut.Hit(), "the create")
+		must.Receive(t, hang.Hit(), "the search for its znode")
 		lease := mustTry(t, newUnfairMutex(t, other, path, same...))
 		hang.Release()
-		if err := receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
+		if err := must.Receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock: %v, want ErrHeld", err)
 		}
 		mustHold(t, other, lease)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
@@ -68,7 +69,7 @@ func TestUpgradeAfterTheReadSideIsLost(t *testing.T) {
 	rw := newReadWrite(t, c, path)
 	reading := mustLock(t, rw.Read())
 	expire(t, server, proxy, c)
-	receive(t, reading.Lost(), "the loss of the read lease")
+	must.Receive(t, reading.Lost(), "the loss of the read lease")
 	mustRelease(t, mustLock(t, rw.Write()))
 	if err := reading.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release of the lost lease: %v, want ErrLost", err)
@@ -87,7 +88,7 @@ func TestUpgradeIsRefused_to_a_reader(t *testing.T) {
 	mustWait(t, "both goroutines", reader, writer)
 	mustRelease(t, held)
 	lease := granted(t, reader, "the read side")
-	if got := receive(t, writer, "the refusal"); !errors.Is(got.err, lock.ErrUpgrade) {
+	if got := must.Receive(t, writer, "the refusal"); !errors.Is(got.err, lock.ErrUpgrade) {
 		t.Errorf("Lock: %v, %v; want ErrUpgrade", got.lease, got.err)
 	}
 	mustRelease(t, lease)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -147,7 +148,7 @@ func TestLossFreesPermits(t *testing.T) {
 		done := acquireLater(t.Context(), next, 3)
 		awaitChildren(t, env.Client(t), path+"/leases", 5)
 		route.Expire(t)
-		receive(t, l.Lost(), "the loss")
+		must.Receive(t, l.Lost(), "the loss")
 		if err := l.Release(t.Context()); !errors.Is(err, lease.ErrLost) {
 			t.Errorf("Release: %v, want ErrLost", err)
 		}
@@ -170,7 +171,7 @@ func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 			if err := operator.Delete(t.Context(), found[i].Path); err != nil {
 				t.Fatal(err)
 			}
-			receive(t, l.Lost(), "the loss")
+			must.Receive(t, l.Lost(), "the loss")
 			if err := l.Err(); !errors.Is(err, lease.ErrNodeDeleted) {
 				t.Errorf("lease without permit %d: %v, want ErrNodeDeleted", i, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -85,7 +86,7 @@ func acquireLater(ctx context.Context, s *semaphore.Semaphore, n int) <-chan out
 // granted waits for the lease of acquireLater.
 func granted(t testing.TB, done <-chan outcome) *lease.Lease {
 	t.Helper()
-	got := receive(t, done, "the permits")
+	got := must.Receive(t, done, "the permits")
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -117,17 +118,5 @@ func setNumber(t testing.TB, c *framework.Client, path string, n int32) {
 	data := binary.BigEndian.AppendUint32(nil, uint32(n))
 	if _, err := c.CreateOrSet(t.Context(), path, data, framework.WithParents()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// receive waits for a value of ch, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -165,12 +166,12 @@ func TestQueuePosition(t *testing.T) {
 		awaitChildren(t, c, path+"/locks", 0)
 		places := make(chan int, 8)
 		done := acquireLater(t.Context(), newSemaphore(t, c, path, 2, semaphore.WithQueuePosition(func(n int) { places <- n })), 1)
-		if n := receive(t, places, "its place"); n != 1 {
+		if n := must.Receive(t, places, "its place"); n != 1 {
 			t.Errorf("place %d, want 1: the holders are ahead", n)
 		}
 		mustRelease(t, held)
 		mustRelease(t, granted(t, done))
-		if n := receive(t, places, "its last place"); n != 0 {
+		if n := must.Receive(t, places, "its last place"); n != 0 {
 			t.Errorf("place %d, want 0 at the grant", n)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
@@ -185,7 +186,7 @@ func TestLossPolicy(t *testing.T) {
 		patient := mustAcquire(t, newSemaphore(t, c, path+"-patient", 2), 2)
 		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, semaphore.WithLossPolicy(lease.OnSuspend)), 2)
 		route.Cut()
-		receive(t, hasty.Lost(), "the loss by suspension")
+		must.Receive(t, hasty.Lost(), "the loss by suspension")
 		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
 			t.Errorf("lease that an outage ended: %v, want ErrSuspended", err)
 		}
