@@ -1,8 +1,6 @@
 package execute
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
 )
 
 // The variables that CMD gets. If there are several locks, DOCENT_LOCK, DOCENT_NODE and DOCENT_FENCE
@@ -94,12 +93,10 @@ func share(a, b []string) bool {
 	return slices.ContainsFunc(a, func(server string) bool { return slices.Contains(b, server) })
 }
 
-// partyOf returns the identity of nested execs: the outer exec's, or a new one.
-func partyOf(app *cli.App) string {
+// ownerOf returns the owner of the lock. Nested execs have one party.
+func ownerOf(app *cli.App, name string) (lock.Owner, error) {
 	if outer := app.Getenv(envParty); outer != "" {
-		return outer
+		return lock.NewOwnerOfParty(outer, name)
 	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return hex.EncodeToString(id[:])
+	return lock.NewOwner(name), nil
 }

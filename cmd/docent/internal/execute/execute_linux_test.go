@@ -195,3 +195,18 @@ func TestEnvironment_has_no_credentials(t *testing.T) {
 		}
 	}
 }
+
+// Nested execs are one party, so a deadlock of two scripts is found.
+func TestParty_is_the_outer_execs(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	inner := os.Args[0] + " exec --connect " + addr + ` /party/b -- sh -c 'echo $DOCENT_PARTY; echo "$DOCENT_HELD" | wc -l'`
+	p := run(t, addr, "/party/a", "--", "sh", "-c", "echo $DOCENT_PARTY; "+inner)
+	lines := strings.Fields(p.out.String())
+	if len(lines) != 3 || lines[0] == "" || lines[0] != lines[1] || lines[2] != "2" {
+		t.Errorf("parties and held locks %q\n%s", lines, p.err.String())
+	}
+	if out := runWith(t, []string{"DOCENT_PARTY=abc"}, addr, "/party/c", "--", "sh", "-c", "echo $DOCENT_PARTY"); strings.TrimSpace(out) != "abc" {
+		t.Errorf("party %q, want abc", out)
+	}
+}

@@ -23,6 +23,7 @@ type run struct {
 	job     *job
 	signals chan os.Signal
 	revoked chan struct{} // holds one request
+	owner   lock.Owner
 	begin   time.Time
 	status  Status
 }
@@ -59,6 +60,9 @@ func (r *run) run(ctx context.Context) (int, error) {
 	path, code, err := lookUp(r.job.command[0])
 	if err != nil {
 		return code, err
+	}
+	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
+		return codeFailed, fmt.Errorf("%s: %w", envParty, err)
 	}
 	status, err := openStatus(r.job.statusFile)
 	if err != nil {
@@ -189,7 +193,7 @@ func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, erro
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(r.job.owner))
+	ctx = lock.ContextWithOwner(ctx, r.owner)
 	if r.job.nonblock {
 		return locker.TryLock(ctx)
 	}
@@ -272,7 +276,7 @@ func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() 
 // work starts CMD, supervises it, and returns its exit code.
 func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
 	p.Guarded(b.Kill(l.Deadline()))
-	if err := p.start(r.job.environment(r.app, c, l, partyOf(r.app))); err != nil {
+	if err := p.start(r.job.environment(r.app, c, l, r.owner.Party())); err != nil {
 		p.finish()
 		return r.notStarted(err)
 	}
