@@ -46,10 +46,10 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 				t.Errorf("continuous integration does not run it:\n%s", ci)
 			}
 		},
-		"go get " + module: func(t *testing.T) {
+		"go get " + module + "/recipes/lock": func(t *testing.T) {
 			t.Helper()
-			if mod, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil || !strings.HasPrefix(string(mod), "module "+module+"\n") {
-				t.Errorf("go.mod (%v) is that of another module:\n%s", err, mod)
+			if script := must.Get(os.ReadFile(filepath.Join(root, "scripts", "install-check")))(t); !strings.Contains(string(script), "for page in README.md ") {
+				t.Error("scripts/install-check does not run it")
 			}
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
@@ -13,11 +14,14 @@ import (
 // A dashboard is what is checked of one.
 type dashboard struct {
 	Panels []struct {
-		ID      int    `json:"id"`
-		Type    string `json:"type"`
-		Title   string `json:"title"`
-		Targets []struct {
-			Expr string `json:"expr"`
+		ID         int       `json:"id"`
+		Type       string    `json:"type"`
+		Title      string    `json:"title"`
+		Datasource source    `json:"datasource"`
+		GridPos    rectangle `json:"gridPos"`
+		Targets    []struct {
+			RefID string `json:"refId"`
+			Expr  string `json:"expr"`
 		} `json:"targets"`
 	} `json:"panels"`
 	Templating struct {
@@ -27,6 +31,61 @@ type dashboard struct {
 			Query string `json:"query"`
 		} `json:"list"`
 	} `json:"templating"`
+}
+
+// A source is where a panel has its data from.
+type source struct {
+	Type string `json:"type"`
+	UID  string `json:"uid"`
+}
+
+// A rectangle is a place on the dashboard, which is 24 units wide.
+type rectangle struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+	W int `json:"w"`
+	H int `json:"h"`
+}
+
+func (r rectangle) overlaps(o rectangle) bool {
+	return r.X < o.X+o.W && o.X < r.X+r.W && r.Y < o.Y+o.H && o.Y < r.Y+r.H
+}
+
+// TestTheDashboardCanBeShown checks what Grafana needs of each panel.
+func TestTheDashboardCanBeShown(t *testing.T) {
+	t.Parallel()
+	var d dashboard
+	must.OK(t, json.Unmarshal(must.Get(os.ReadFile("dashboard.json"))(t), &d))
+	for i, p := range d.Panels {
+		place := p.GridPos
+		if place.W < 1 || place.H < 1 || place.X < 0 || place.Y < 0 || place.X+place.W > 24 {
+			t.Errorf("panel %s is at %+v, outside the grid", p.Title, place)
+		}
+		for _, other := range d.Panels[:i] {
+			if place.overlaps(other.GridPos) {
+				t.Errorf("panel %s is at %+v, over panel %s at %+v", p.Title, place, other.Title, other.GridPos)
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if want := (source{"prometheus", "${datasource}"}); p.Datasource != want {
+			t.Errorf("panel %s has the source %+v, want the variable's: %+v", p.Title, p.Datasource, want)
+		}
+		if !slices.Contains([]string{"timeseries", "stat", "table", "heatmap", "state-timeline", "bargauge"}, p.Type) {
+			t.Errorf("panel %s has the type %q, which Grafana lacks", p.Title, p.Type)
+		}
+		refs := make(map[string]bool)
+		for _, target := range p.Targets {
+			if target.RefID == "" || refs[target.RefID] {
+				t.Errorf("panel %s: query %q wants a refId of its own", p.Title, target.Expr)
+			}
+			refs[target.RefID] = true
+		}
+	}
+	if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
+		t.Errorf("the variables are %+v, want the data source first", d.Templating.List)
+	}
 }
 
 var values = regexp.MustCompile(`^label_values\(([a-z_]+), ([a-z_]+)\)$`)
