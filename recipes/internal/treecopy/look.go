@@ -56,7 +56,7 @@ func isUnseen(change framework.Change) bool { return change.Kind == framework.Ev
 func (l *Loop) read(ctx context.Context, taken []*readlist.Mark) ([]*sight, error) {
 	wants := make([]treesource.Want, len(taken))
 	for i, k := range taken {
-		wants[i] = treesource.Want{Path: k.Path, List: l.opts.Extent.Deepens(k.Path)}
+		wants[i] = treesource.Want{Path: k.Path, List: l.opts.Extent.Deepens(k.Path), Known: treesource.Unknown}
 		if old := l.tree.Get(k.Path); old != nil && k.Scope == readlist.JustData {
 			wants[i].Known = old.Stat.Czxid
 		}

@@ -11,8 +11,11 @@ import (
 type Want struct {
 	Path  string
 	List  bool  // its children, too, if the Source says that they have to be listed
-	Known int64 // the Czxid of a znode whose children need no listing; 0 for none
+	Known int64 // the Czxid of a znode whose children need no listing; Unknown for none
 }
+
+// Unknown is no znode's Czxid. That of "/" is 0.
+const Unknown = -1
 
 // A Sight is what was found of a znode.
 type Sight struct {

@@ -1,0 +1,39 @@
+package cache_test
+
+import (
+	"maps"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// No transaction created the root: its Czxid is 0. A cache of it has what was there nevertheless.
+func TestCacheOfTheRoot(t *testing.T) {
+	t.Parallel()
+	for name, make := range makers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				c := newClient(t, srv, srv.Dial)
+				if _, err := c.Create(t.Context(), "/a/b", []byte("data"), framework.WithParents()); err != nil {
+					t.Fatal(err)
+				}
+				made, err := make(c, "/", cache.WithFilter(func(path string) bool { return path != "/zookeeper" }))
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustReady(t, made)
+				if got, want := contents(made.Snapshot()), map[string]string{"/": "", "/a": "", "/a/b": "data"}; !maps.Equal(got, want) {
+					t.Errorf("the cache has %v, want %v", got, want)
+				}
+				if err := made.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
