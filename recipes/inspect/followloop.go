@@ -1,0 +1,113 @@
+package inspect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+)
+
+// A followLoop has the locks of a copied tree, and brings them up to date. One goroutine uses it.
+type followLoop struct {
+	root  string
+	locks map[string]Lock // by path
+}
+
+func newFollowLoop(root string) followLoop {
+	return followLoop{root: root, locks: make(map[string]Lock)}
+}
+
+// snapshot returns the locks of the tree, after changes of the znodes at the paths.
+func (f *followLoop) snapshot(tree *cache.Snapshot, dirty map[string]struct{}) Snapshot {
+	at := time.Now()
+	for _, path := range slices.Sorted(maps.Keys(directories(dirty))) { // parents first
+		f.renew(tree, path)
+	}
+	found := Snapshot{At: at, Locks: make([]Lock, 0, len(f.locks))}
+	for _, path := range slices.Sorted(maps.Keys(f.locks)) {
+		found.Locks = append(found.Locks, f.locks[path])
+	}
+	return found
+}
+
+// directories returns the paths, with the directory of a semaphore instead of the two below it.
+func directories(paths map[string]struct{}) map[string]struct{} {
+	found := make(map[string]struct{}, len(paths))
+	for path := range paths {
+		dir, name := framework.SplitPath(path)
+		if name == leasesDir || name == turnsDirectory {
+			path = dir
+		}
+		found[path] = struct{}{}
+	}
+	return found
+}
+
+// renew makes the lock at path anew, and those of the two directories that a semaphore would have.
+func (f *followLoop) renew(tree *cache.Snapshot, path string) {
+	l, ok := f.lockAt(tree, path)
+	f.set(path, l, ok)
+	for _, name := range []string{leasesDir, turnsDirectory} {
+		below := framework.JoinPath(path, name)
+		if ok && l.Kind == Semaphore {
+			delete(f.locks, below)
+			continue
+		}
+		l, ok := f.lockAt(tree, below)
+		f.set(below, l, ok)
+	}
+}
+
+func (f *followLoop) set(path string, l Lock, ok bool) {
+	if ok {
+		f.locks[path] = l
+		return
+	}
+	delete(f.locks, path)
+}
+
+// lockAt returns the lock at path; false if there is none.
+func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
+	node, ok := tree.Get(path)
+	if !ok || f.isContender(path) {
+		return Lock{}, false
+	}
+	z := znodeOf(tree, node, true)
+	if l, ok := Of(z); ok {
+		return l, true
+	}
+	// An unfair mutex whose metadata were replaced: its epoch shows it.
+	if _, ok := tree.Get(framework.EpochOf(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
+		return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), true
+	}
+	return Lock{}, false
+}
+
+// isContender reports whether the znode at path is a contender's, of a lock that is known.
+func (f *followLoop) isContender(path string) bool {
+	dir, name := framework.SplitPath(path)
+	if l, ok := f.locks[dir]; ok && isPartOf(l, Znode{Path: path}) {
+		return true
+	}
+	above, part := framework.SplitPath(dir)
+	if part != leasesDir && part != turnsDirectory {
+		return false
+	}
+	l, ok := f.locks[above]
+	return ok && l.Kind == Semaphore && strings.Contains(name, "-")
+}
+
+// znodeOf returns a copied znode with its children, and with those of a semaphore's two directories.
+func znodeOf(tree *cache.Snapshot, node cache.Node, below bool) Znode {
+	z := Znode{Path: node.Path, Data: node.Data, Stat: node.Stat}
+	if !below {
+		return z
+	}
+	for name, child := range tree.Children(node.Path) {
+		z.Children = append(z.Children, znodeOf(tree, child, name == leasesDir || name == turnsDirectory))
+	}
+	return z
+}

@@ -1,0 +1,176 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/contender"
+)
+
+const (
+	viewPause  = 250 * time.Millisecond // between two views, at least
+	secondLook = 2 * time.Second        // after a change, if no other follows
+	retryPause = time.Second            // between questions to a cache that is not ready
+)
+
+// A Live follows the locks at a path and below it. It keeps a [cache.Cache] of the path, so while nothing
+// changes it sends no request. Its methods may be called concurrently.
+type Live struct {
+	client *framework.Client
+	cache  *cache.Cache
+	marks  marks
+	loop   followLoop
+	ctx    context.Context // ends at Close, or with the client
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup // the goroutine of run
+	closed func() error
+
+	mu      sync.Mutex // guards following; never held across a request or a callback
+	view    View
+	changed chan struct{} // closed and replaced when view changes
+}
+
+// Follow begins to follow the locks at root and below it, and returns at once. It reads all znodes
+// there, data included. So choose a root that has locks alone. Close ends it. Faulty arguments are
+// returned joined.
+func Follow(c *framework.Client, root string) (*Live, error) {
+	if err := contender.ClientFault(c); err != nil {
+		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
+	}
+	copied, err := cache.New(c, root, cache.WithFilter(func(path string) bool { return path != system }))
+	if err != nil {
+		return nil, recipe.Error("follow", root, errors.Unwrap(err))
+	}
+	l := &Live{
+		client: c, cache: copied, loop: newFollowLoop(root), marks: newMarks(),
+		view: View{State: Connecting, Since: time.Now()}, changed: make(chan struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the follower's own life
+	unlisten, unstate := copied.OnEvent(l.marks.add), c.OnState(func(framework.StateChange) { l.marks.wake() })
+	l.wg.Go(l.run)
+	l.closed = sync.OnceValue(func() error {
+		l.cancel(framework.ErrClosed)
+		l.wg.Wait()
+		unlisten()
+		unstate()
+		return copied.Close()
+	})
+	return l, nil
+}
+
+// Close ends the Live, and all sequences of Views. Its goroutines are gone when it returns. The error
+// is that of [cache.Cache.Close].
+func (l *Live) Close() error { return recipe.Error("close", l.cache.Path(), l.closed()) }
+
+// View returns the present view.
+func (l *Live) View() View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.view
+}
+
+// Views returns the present view, and then the latest one whenever that has changed, at most four a
+// second. Two seconds after the last change it returns the unchanged view once more. So what both
+// have in common, [Deadlocks] for one, existed all the time between them. The sequence ends when ctx
+// ends, or the Live is closed.
+func (l *Live) Views(ctx context.Context) iter.Seq[View] {
+	return func(yield func(View) bool) {
+		for ctx.Err() == nil && l.ctx.Err() == nil {
+			l.mu.Lock()
+			view, changed := l.view, l.changed
+			l.mu.Unlock()
+			if !yield(view) {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			case <-l.ctx.Done():
+			}
+		}
+	}
+}
+
+// run makes views until the Live is closed. Follow starts it, and Close waits for it.
+func (l *Live) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for look := false; ; {
+		select {
+		case <-l.marks.changed:
+			look = true
+		case <-timer.C:
+		case <-l.ctx.Done():
+			return
+		}
+		view := l.next(l.marks.take())
+		l.publish(view)
+		pause := retryPause
+		if view.State == Current {
+			pause = secondLook
+		}
+		timer.Reset(pause)
+		if view.State == Current && !look { // the second look is over
+			timer.Stop()
+		}
+		look = false
+		select {
+		case <-time.After(viewPause):
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// next returns the view after the changes below the paths.
+func (l *Live) next(dirty map[string]struct{}) View {
+	since, stale := l.cache.Stale() // before the snapshot: a view is no newer than it says
+	view := View{State: Current, Since: since}
+	last := l.View()
+	if stale {
+		view.State, view.Cause = l.unready(last.State)
+	}
+	view.Snapshot = l.loop.snapshot(l.cache.Snapshot(), dirty)
+	if view.State == Stale && view.Cause != nil && errors.Is(view.Cause, framework.ErrNoAuth) {
+		view.Unread = append(view.Unread, Unread{Path: l.cache.Path(), Err: view.Cause})
+	}
+	view.Complete = view.State == Current || view.State == Stale && last.Complete
+	switch {
+	case view.State == last.State:
+		view.Since = last.Since
+	case view.State == Current:
+		view.Since = view.At
+	}
+	if view.State == Stale { // it is as old as the last that was current
+		view.At = last.At
+	}
+	return view
+}
+
+// unready returns the state of a Live whose cache is not ready, and why.
+func (l *Live) unready(last ViewState) (ViewState, error) {
+	over, cancel := context.WithCancel(l.ctx)
+	cancel()
+	why := l.cache.Ready(over)
+	switch {
+	case last == Current || last == Stale:
+		return Stale, why
+	case l.client.State() == framework.Connected:
+		return Scanning, why
+	}
+	return Connecting, why
+}
+
+func (l *Live) publish(view View) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view = view
+	close(l.changed)
+	l.changed = make(chan struct{})
+}

@@ -1,0 +1,232 @@
+package inspect_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// follow returns a Live that is closed when the test has ended.
+func follow(t testing.TB, c *framework.Client, root string) *inspect.Live {
+	t.Helper()
+	l, err := inspect.Follow(c, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// settle lets the Live show what has happened.
+func settle() {
+	<-time.After(time.Second)
+	synctest.Wait()
+}
+
+// The recipes' contenders come and go at random. In each pause the Live shows what Scan finds.
+func TestLive_shows_what_Scan_finds(t *testing.T) {
+	t.Parallel()
+	for name, r := range recipes() {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				t.Parallel()
+				virtual(t, func(t *testing.T, e *ensemble) { followRandomly(t, e, r, rand.New(rand.NewPCG(seed, 2))) })
+			})
+		}
+	}
+}
+
+func followRandomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand) {
+	t.Helper()
+	clients := []*framework.Client{e.client(t), e.client(t)}
+	observer := e.client(t)
+	live := follow(t, observer, "/")
+	ctx, cancel := context.WithCancel(t.Context())
+	var all crowd
+	for range 12 {
+		for range pick.IntN(3) {
+			c, own := clients[pick.IntN(len(clients))], rand.New(rand.NewPCG(pick.Uint64(), 1))
+			all.wg.Go(func() { all.come(ctx, c, r, own) })
+		}
+		if pick.IntN(2) == 0 {
+			all.leave(t, pick)
+		}
+		settle()
+		want, got := mustScan(t, observer, "/", inspect.Limits{}), live.View()
+		if got.State != inspect.Current || !got.Complete {
+			t.Fatalf("state %v, complete %v", got.State, got.Complete)
+		}
+		if got, want := briefs(got.Snapshot), briefs(want); !slices.Equal(got, want) {
+			t.Fatalf("got  %q\nwant %q", got, want)
+		}
+	}
+	cancel()
+	all.wg.Wait()
+	for len(all.leases) > 0 {
+		all.leave(t, pick)
+	}
+}
+
+func briefs(s inspect.Snapshot) []string {
+	var all []string
+	for _, l := range s.Locks {
+		all = append(all, l.Path+" "+brief(l)+fmt.Sprint(participantsOf(l)))
+	}
+	return all
+}
+
+// A Live is stale while the connection is lost: it keeps what it has and says since when.
+func TestLive_says_how_well_it_knows_the_locks(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		other, c := e.client(t), e.client(t)
+		contender(t, other, "/l/a", "")
+		e.server.Refuse()
+		e.server.Cut()
+		live := follow(t, c, "/l")
+		settle()
+		if v := live.View(); v.State != inspect.Connecting || v.Cause == nil || v.Complete || len(v.Locks) > 0 {
+			t.Errorf("without a connection: %v, cause %v, complete %v, %d locks", v.State, v.Cause, v.Complete, len(v.Locks))
+		}
+		e.server.Accept()
+		<-time.After(20 * time.Second)
+		settle()
+		v := live.View()
+		if v.State != inspect.Current || v.Cause != nil || !v.Complete || len(v.Locks) != 1 {
+			t.Errorf("connected: %v, cause %v, complete %v, %d locks", v.State, v.Cause, v.Complete, len(v.Locks))
+		}
+		lost := time.Now()
+		e.server.Refuse()
+		e.server.Cut()
+		<-time.After(2 * time.Second)
+		settle()
+		v = live.View()
+		if v.State != inspect.Stale || v.Cause == nil || !v.Complete || len(v.Locks) != 1 || v.At.After(lost) || v.Since.Before(lost) {
+			t.Errorf("cut at %v: %v since %v, at %v, cause %v, complete %v, %d locks", lost, v.State, v.Since, v.At, v.Cause, v.Complete, len(v.Locks))
+		}
+		e.server.Accept()
+		<-time.After(20 * time.Second)
+		contender(t, other, "/l/b", "")
+		settle()
+		if v := live.View(); v.State != inspect.Current || len(v.Locks) != 2 {
+			t.Errorf("connected again: %v, %d locks", v.State, len(v.Locks))
+		}
+	})
+}
+
+// Views are at most four a second, and the last one is given twice. Then nothing is sent.
+func TestLive_costs_nothing_while_nothing_changes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var commits atomic.Int64
+		e := &ensemble{zkserver.Run(t, zkserver.WithObserver(func(zkserver.Transaction) { commits.Add(1) }))}
+		other, c := e.client(t), e.client(t)
+		live := follow(t, c, "/l")
+		settle()
+		var views atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { // the test waits for it
+			defer close(done)
+			for range live.Views(ctx) {
+				views.Add(1)
+			}
+		}()
+		begun := time.Now()
+		for i := range 100 {
+			contender(t, other, fmt.Sprintf("/l/%d", i), "")
+			<-time.After(20 * time.Millisecond)
+		}
+		if most := int64(time.Since(begun)/(250*time.Millisecond)) + 2; views.Load() > most || views.Load() < 3 {
+			t.Errorf("%d views in %v, want %d at most", views.Load(), time.Since(begun), most)
+		}
+		<-time.After(5 * time.Second)
+		synctest.Wait()
+		seen, committed := views.Load(), commits.Load()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if views.Load() != seen || commits.Load() != committed {
+			t.Errorf("in a minute without a change: %d views and %d transactions", views.Load()-seen, commits.Load()-committed)
+		}
+		contender(t, other, "/l/0", "")
+		<-time.After(5 * time.Second)
+		synctest.Wait()
+		if got := views.Load() - seen; got != 2 {
+			t.Errorf("%d views of a change, want it and a second look", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestFollow_refuses_faulty_arguments(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		if _, err := inspect.Follow(e.client(t), "no/path"); !errors.Is(err, framework.ErrInvalidPath) {
+			t.Errorf("a faulty path: %v", err)
+		}
+		if _, err := inspect.Follow(nil, "/"); err == nil {
+			t.Error("no client: no error")
+		}
+	})
+}
+
+// A sequence of views ends when the Live is closed, and Close may be called again.
+func TestLive_Close(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		live := follow(t, e.client(t), "/")
+		done := make(chan struct{})
+		go func() { // the test waits for it
+			defer close(done)
+			for range live.Views(t.Context()) {
+			}
+		}()
+		settle()
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A request to release an unfair mutex replaces its metadata. Its epoch shows that it is one.
+func TestLive_shows_an_unfair_mutex_that_was_revoked(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		m := must(lock.NewUnfairMutex(c, "/u/lock"))
+		held := must(m.Lock(t.Context()))
+		live := follow(t, c, "/u")
+		settle()
+		if err := lock.Revoke(t.Context(), c, held.Node()); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		want, got := mustScan(t, c, "/u", inspect.Limits{}), live.View()
+		if got, want := briefs(got.Snapshot), briefs(want); !slices.Equal(got, want) || len(want) != 1 {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
