@@ -103,6 +103,10 @@ func TestOf(t *testing.T) {
 			semaphore([]znode{{name: guid + "lease-0000000001"}}, []znode{{name: guid + "lock-0000000012"}, {name: guid + "lock-0000000013"}}),
 			"semaphore 0; 01 unknown permit unknown; 12 unknown permit unknown; 13 waits permit unknown for 12",
 		},
+		"semaphore, a contender that has yet to ask for its permit": {
+			semaphore(nil, []znode{{guid + "lock-0000000012", 2, 6, docent}}),
+			"semaphore 0; 12 waits permit docent",
+		},
 		"semaphore, a stranger takes a permit": {
 			semaphore([]znode{{guid + "lease-0000000001", 1, 0, ""}, {name: "x"}}, nil),
 			"semaphore 0 foreign /l/leases/x; 01 holds permit curator",

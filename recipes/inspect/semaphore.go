@@ -26,10 +26,13 @@ func semaphoreOf(dir Znode) (Lock, bool) {
 	for i := range permits {
 		permits[i].Side = Permit
 	}
+	if len(queued) > 0 {
+		queued[0].State = Waits // it asks for its permits next
+	}
 	if len(queued) > 0 && len(permits) > 0 {
 		l.Permits = match(permits, queued, l.Foreign)
 	}
-	if len(queued) > 0 && permits != nil && permits[len(permits)-1].Turn != "" {
+	if len(queued) > 0 && len(permits) > 0 && permits[len(permits)-1].Turn != "" {
 		queued = queued[1:] // it is among the permits
 		if len(queued) > 0 {
 			queued[0].WaitsFor = []string{permits[len(permits)-1].Znode}
@@ -64,7 +67,6 @@ func foreign(leases Znode) []string {
 // after its znode in the queue and in the same session.
 func match(permits, queued []Contender, foreign []string) int {
 	first, newest := &queued[0], permits[len(permits)-1]
-	first.State = Waits // it asks for its permits next
 	if !first.Read() || !newest.Read() {
 		first.State = Unknown
 		for i := range permits {
