@@ -46,7 +46,7 @@ func directories(paths map[string]struct{}) map[string]struct{} {
 	return found
 }
 
-// renew makes the lock at path anew, and those of the two directories that a semaphore would have.
+// renew reads the lock at path again, and those of the two directories that a semaphore would have.
 func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 	l, ok := f.lockAt(tree, path)
 	f.set(path, l, ok)
