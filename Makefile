@@ -94,6 +94,7 @@ else
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
 	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
+	@[[ $(ZK_TEST) == none ]] || scripts/setup-chromium || echo "*** NO CHROMIUM: the command's page is NOT TESTED in a browser"
 	scripts/nested go test -count=1 ./...
 endif
 

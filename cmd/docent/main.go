@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/demo"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/cmd/docent/internal/page"
 )
 
 // commands are the constructors of all commands, in the order of docent's help.
 func commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{execute.New}
+	return []func(*cli.App) *cobra.Command{execute.New, page.New, demo.New}
 }
 
 func main() {

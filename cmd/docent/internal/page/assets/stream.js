@@ -1,0 +1,70 @@
+// The stream of a tab: a snapshot, then numbered changes. It is read by fetch, because EventSource
+// sends no header.
+
+const silence = 40_000; // ms without a sign of life, after which the stream is opened again
+
+// A Stream calls on.message(event, data), on.lost(since), and on.refused(text).
+export class Stream {
+  constructor(token, on) {
+    this.token = token;
+    this.on = on;
+    this.query = '';
+    this.pause = 500;
+  }
+
+  // open starts anew, with a query.
+  open(query) {
+    this.close();
+    this.query = query;
+    this.control = new AbortController();
+    this.read(this.control);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.control?.abort();
+    this.control = undefined;
+  }
+
+  async read(control) {
+    try {
+      const reply = await fetch('/events?' + this.query, {
+        headers: { Authorization: 'Bearer ' + this.token }, cache: 'no-store', signal: control.signal,
+      });
+      if (!reply.ok) {
+        const text = (await reply.text()).trim();
+        if (control.signal.aborted) return;
+        this.on.refused(text);
+        if (reply.status !== 503) return;
+      } else {
+        await this.messages(reply.body, control);
+      }
+    } catch {
+      // The connection is lost, or the stream was closed.
+    }
+    if (control.signal.aborted && this.control !== control) return;
+    this.on.lost();
+    this.timer = setTimeout(() => this.open(this.query), this.pause);
+    this.pause = Math.min(this.pause * 2, 8000);
+  }
+
+  async messages(body, control) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '', number = 0;
+    for (;;) {
+      const late = setTimeout(() => control.abort(), silence);
+      const { value, done } = await reader.read().finally(() => clearTimeout(late));
+      if (done) return;
+      const parts = (rest + value).split('\n\n');
+      rest = parts.pop();
+      for (const part of parts) {
+        const [, event, text] = /^event: (\w+)\ndata: (.*)$/s.exec(part);
+        const data = JSON.parse(text);
+        if (data.n !== ++number) return; // a gap: the next stream begins with a snapshot
+        if (this.control !== control) return;
+        this.pause = 500;
+        this.on.message(event, data);
+      }
+    }
+  }
+}

@@ -1,0 +1,140 @@
+// The tables of locks and of the contenders of one lock.
+import { element, set, age, many } from './text.js';
+
+// A Table keeps a row per lock. Rows don't move under the pointer or the focus.
+export class Table {
+  constructor(table, open) {
+    this.body = table.tBodies[0];
+    this.open = open;
+    this.rows = new Map(); // by path: {data, tr}
+    this.order = [];
+    table.addEventListener('pointerleave', () => this.arrange());
+    table.addEventListener('focusout', () => setTimeout(() => this.arrange()));
+  }
+
+  clear() {
+    this.rows.clear();
+    this.order = [];
+    this.body.replaceChildren();
+  }
+
+  apply(change, opened) {
+    this.opened = opened;
+    for (const data of change.set ?? []) {
+      const row = this.rows.get(data.path) ?? this.add(data);
+      row.data = data;
+      this.show(row);
+    }
+    if (change.order) this.order = change.order;
+    for (const row of this.rows.values()) this.mark(row);
+    this.arrange();
+  }
+
+  add(data) {
+    const path = element('button', { type: 'button', class: 'path' }, data.path);
+    const tag = element('span', { class: 'tag dead', hidden: '' }, 'deadlock');
+    const row = {
+      data, path, tag,
+      kind: element('td', { class: 'kind' }), holders: element('td'),
+      since: element('td', { class: 'number' }), waiting: element('td', { class: 'number' }), longest: element('td', { class: 'number' }),
+    };
+    row.tr = element('tr', {}, element('td', {}, path, tag), row.kind, row.holders, row.since, row.waiting, row.longest);
+    path.addEventListener('click', () => this.open(data.path));
+    this.rows.set(data.path, row);
+    return row;
+  }
+
+  show(row) {
+    const { data } = row;
+    set(row.kind, data.permits > 1 || data.kind === 'semaphore' && data.permits ? `${data.kind} of ${data.permits}` : data.kind || '?');
+    row.holders.replaceChildren(...holders(data));
+    row.since.dataset.since = data.since || '';
+    set(row.waiting, data.waiting || '–');
+    row.waiting.classList.toggle('waits', data.waiting > 0);
+    row.longest.dataset.since = data.longest || '';
+    row.tag.hidden = !data.dead;
+  }
+
+  mark(row) {
+    const open = row.data.path === this.opened;
+    row.tr.className = [row.data.dead && 'dead', open && 'open'].filter(Boolean).join(' ');
+    row.path.setAttribute('aria-expanded', open);
+  }
+
+  // arrange puts the rows in order, unless somebody is at one of them.
+  arrange() {
+    const wanted = new Set(this.order);
+    const busy = this.body.matches(':hover') || this.body.contains(document.activeElement);
+    for (const [path, row] of this.rows) {
+      if (wanted.has(path)) continue;
+      if (busy && row.tr.isConnected) {
+        row.tr.classList.add('gone');
+        continue;
+      }
+      row.tr.remove();
+      this.rows.delete(path);
+    }
+    let before = this.body.firstElementChild;
+    for (const path of this.order) {
+      const row = this.rows.get(path);
+      if (!row) continue;
+      if (busy && row.tr.isConnected) continue;
+      if (busy) {
+        this.body.append(row.tr);
+      } else if (row.tr === before) {
+        before = before.nextElementSibling;
+      } else {
+        this.body.insertBefore(row.tr, before);
+      }
+    }
+  }
+}
+
+function holders(data) {
+  if (!data.holders?.length) return [element('span', { class: 'free' }, data.waiting ? 'between holders' : 'unknown')];
+  const lines = data.holders.map((who) => element('div', { class: 'who-line' }, ...person(who)));
+  if (data.held > data.holders.length) lines.push(element('div', { class: 'small' }, `and ${data.held - data.holders.length} more`));
+  return lines;
+}
+
+// person returns a contender's name and owner.
+export function person(who) {
+  const parts = [element('span', { class: 'name' }, who.name)];
+  if (who.owner) parts.push(element('span', { class: 'owner' }, who.owner));
+  if (who.by === 'curator' || who.by === 'kazoo') parts.push(element('span', { class: 'owner' }, `by ${who.by}`));
+  return parts;
+}
+
+// showQueue fills the table of contenders. ask is called with a holder, undefined if the page may not ask.
+export function showQueue(table, queue, ask) {
+  const body = table.tBodies[0];
+  const focused = document.activeElement?.dataset?.znode;
+  body.replaceChildren(...queue.contenders.map((who, i) => {
+    const cell = element('td', { class: 'ask' });
+    if (ask && who.state === 'holds' && !who.revoked) {
+      const button = element('button', { type: 'button', class: 'danger', 'data-znode': who.znode }, 'Ask to release');
+      button.addEventListener('click', () => ask(who));
+      cell.append(button);
+    }
+    return element('tr', {},
+      element('td', { class: 'number' }, i),
+      element('td', { class: `small state-${who.state}` }, who.state + (who.revoked ? ', asked to release' : '')),
+      element('td', { class: 'small' }, who.side),
+      element('td', {}, element('div', { class: 'who-line' }, ...person(who))),
+      element('td', { class: 'number', 'data-since': who.since || '' }),
+      element('td', { class: 'small' }, who.by),
+      element('td', { class: 'small name' }, who.session),
+      element('td', { class: 'small name' }, who.fence),
+      cell);
+  }));
+  if (focused) body.querySelector(`[data-znode="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// tick shows ages, at a moment.
+export function tick(now) {
+  for (const node of document.querySelectorAll('[data-since]')) {
+    set(node, node.dataset.since ? age(now - Number(node.dataset.since)) : '–');
+  }
+}
+
+export { many };

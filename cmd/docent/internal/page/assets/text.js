@@ -1,0 +1,61 @@
+// What comes from znodes is foreign. It reaches the page through these functions, as text.
+
+const limit = 512;
+const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{2800}]|\p{Cs}/gu;
+
+// shown returns foreign text with its control and direction characters spelled out.
+export function shown(text) {
+  const characters = Array.from(String(text));
+  const cut = characters.length > limit ? characters.slice(0, limit).join('') + '…' : characters.join('');
+  return cut.replace(hidden, (c) => {
+    const code = c.codePointAt(0).toString(16);
+    return code.length > 4 ? `\\u{${code}}` : '\\u' + code.padStart(4, '0');
+  });
+}
+
+// element returns an HTML element. Children are elements, or text.
+export function element(name, properties = {}, ...children) {
+  return fill(document.createElement(name), properties, children);
+}
+
+// shape returns an element of SVG.
+export function shape(name, properties = {}, ...children) {
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', name), properties, children);
+}
+
+function fill(node, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value);
+  }
+  for (const child of children) node.append(child instanceof Node ? child : shown(child));
+  return node;
+}
+
+// set changes the text of an element, only if it differs.
+export function set(node, text) {
+  const safe = shown(text);
+  if (node.textContent !== safe) node.textContent = safe;
+}
+
+// age returns milliseconds as "4m12s".
+export function age(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s}s`;
+  const m = Math.floor(s / 60);
+  if (m < 60) return `${m}m${String(s % 60).padStart(2, '0')}s`;
+  const h = Math.floor(m / 60);
+  if (h < 48) return `${h}h${String(m % 60).padStart(2, '0')}m`;
+  return `${Math.floor(h / 24)}d${h % 24}h`;
+}
+
+// clock returns a time of day.
+export function clock(ms) {
+  const d = new Date(ms);
+  return [d.getHours(), d.getMinutes(), d.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':');
+}
+
+// many returns a number with its word.
+export function many(n, one, more) { return `${n.toLocaleString('en')} ${n === 1 ? one : more}`; }
+
+// base returns the last name of a path.
+export function base(path) { return path.slice(path.lastIndexOf('/') + 1) || '/'; }

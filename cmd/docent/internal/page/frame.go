@@ -1,0 +1,174 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A frame is all that a tab shows of a board.
+type frame struct {
+	Summary  summary
+	Findings []finding
+	Rows     []row
+	Queue    *queue
+	Graph    *graph
+	Holds    []lane
+}
+
+// A summary is the first line of the page.
+type summary struct {
+	State     string   `json:"state"` // connecting, scanning, live, stale
+	Since     int64    `json:"since"` // ms; of the state
+	At        int64    `json:"at"`    // ms; of the view
+	Cause     string   `json:"cause,omitempty"`
+	Servers   string   `json:"servers"`
+	Root      string   `json:"root"`
+	Locks     int      `json:"locks"`
+	Held      int      `json:"held"`
+	Waiting   int      `json:"waiting"`
+	Deadlocks int      `json:"deadlocks"`
+	Matching  int      `json:"matching"` // rows that the tab asks for; it gets 200 at most
+	Unread    []unread `json:"unread,omitempty"`
+	MoreBad   int      `json:"more_unread,omitempty"`
+	Revoke    bool     `json:"revoke,omitempty"` // the page may ask holders to release
+}
+
+// An unread is a directory that could not be read.
+type unread struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+}
+
+// A row is a lock in the table.
+type row struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind"`
+	Permits int    `json:"permits,omitempty"`
+	Holders []who  `json:"holders"` // the first of them
+	Held    int    `json:"held"`    // how many there are
+	Since   int64  `json:"since"`   // ms; of the oldest holder
+	Waiting int    `json:"waiting"`
+	Longest int64  `json:"longest"` // ms; of the oldest waiter
+	Dead    bool   `json:"dead,omitempty"`
+}
+
+// A queue has the contenders of one lock.
+type queue struct {
+	Path       string `json:"path"`
+	Kind       string `json:"kind"`
+	Contenders []who  `json:"contenders"`
+	More       int    `json:"more,omitempty"`
+}
+
+const (
+	rowHolders = 3
+	maxQueue   = 200
+	maxUnread  = 50
+)
+
+// frame returns what the tab shows. A nil board is of a server that has just started.
+func (b *board) frame(cfg Config, q query) frame {
+	if b == nil {
+		b = &board{view: inspect.View{State: inspect.Connecting}}
+	}
+	entries := b.find(q)
+	f := frame{Summary: b.summary(cfg), Findings: b.findings, Graph: &b.graph, Queue: b.queue(q.open)}
+	f.Summary.Matching = len(entries)
+	for _, e := range entries[:min(len(entries), maxRows)] {
+		f.Rows = append(f.Rows, e.row())
+	}
+	f.Holds = b.lanes(q.pick, f.Rows)
+	return f
+}
+
+func (b *board) summary(cfg Config) summary {
+	s := summary{
+		State: b.view.State.String(), Since: millis(b.view.Since), At: millis(b.view.At),
+		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil,
+		Locks: len(b.entries), Held: b.held, Waiting: b.waiting, Deadlocks: b.dead,
+	}
+	if b.view.Cause != nil {
+		s.Cause = b.view.Cause.Error()
+	}
+	for _, u := range b.view.Unread[:min(len(b.view.Unread), maxUnread)] {
+		s.Unread = append(s.Unread, unread{Path: u.Path, Error: errorText(u.Err)})
+	}
+	s.MoreBad = len(b.view.Unread) - len(s.Unread)
+	return s
+}
+
+// find returns the locks that the tab asks for, in its order.
+func (b *board) find(q query) []entry {
+	var found []entry
+	for i := range b.entries {
+		if b.entries[i].matches(q) {
+			found = append(found, b.entries[i])
+		}
+	}
+	slices.SortStableFunc(found, func(x, y entry) int {
+		order := 0
+		switch q.order {
+		case "held":
+			order = compareAge(x.held, y.held)
+		case "waiting":
+			order = cmp.Compare(y.waiting, x.waiting)
+		case "longest":
+			order = compareAge(x.longest, y.longest)
+		}
+		if order == 0 {
+			order = cmp.Compare(x.lock.Path, y.lock.Path)
+		}
+		if q.desc {
+			return -order
+		}
+		return order
+	})
+	return found
+}
+
+// compareAge orders the oldest first, and no time last.
+func compareAge(a, b time.Time) int {
+	switch {
+	case a.Equal(b):
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+func (e *entry) row() row {
+	r := row{
+		Path: e.lock.Path, Kind: string(e.lock.Kind), Permits: e.lock.Permits,
+		Since: millis(e.held), Waiting: e.waiting, Longest: millis(e.longest), Dead: e.dead,
+		Holders: []who{},
+	}
+	for i := range e.lock.Contenders {
+		if e.lock.Contenders[i].State != inspect.Holds {
+			continue
+		}
+		if r.Held++; r.Held <= rowHolders {
+			r.Holders = append(r.Holders, whoOf(&e.lock.Contenders[i]))
+		}
+	}
+	return r
+}
+
+// queue returns the contenders of the lock at path, nil if there is no such lock.
+func (b *board) queue(path string) *queue {
+	i, found := slices.BinarySearchFunc(b.entries, path, func(e entry, path string) int { return cmp.Compare(e.lock.Path, path) })
+	if !found {
+		return nil
+	}
+	l := b.entries[i].lock
+	q := &queue{Path: l.Path, Kind: string(l.Kind), More: max(0, len(l.Contenders)-maxQueue)}
+	for j := range l.Contenders[:len(l.Contenders)-q.More] {
+		q.Contenders = append(q.Contenders, whoOf(&l.Contenders[j]))
+	}
+	return q
+}

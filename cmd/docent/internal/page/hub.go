@@ -1,0 +1,52 @@
+package page
+
+import "sync"
+
+// A hub has the latest board, and counts the streams.
+type hub struct {
+	mu      sync.Mutex    // guards following
+	latest  *board        // nil before the first
+	changed chan struct{} // closed and replaced when latest changes
+	streams int
+}
+
+func newHub() hub { return hub{changed: make(chan struct{})} }
+
+// publish makes b the latest board.
+func (h *hub) publish(b *board) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.latest = b
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// board returns the latest board, nil for none, and a channel that is closed when there is another.
+func (h *hub) board() (*board, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.latest, h.changed
+}
+
+// open counts a stream, unless there are limit already.
+func (h *hub) open(limit int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams >= limit {
+		return false
+	}
+	h.streams++
+	return true
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams--
+}
+
+func (h *hub) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams
+}

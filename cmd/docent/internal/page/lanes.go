@@ -1,0 +1,33 @@
+package page
+
+import "slices"
+
+// A lane is the holds of one lock in the timeline.
+type lane struct {
+	Path  string `json:"path"`
+	Holds []hold `json:"holds"`
+	More  int    `json:"more,omitempty"` // older holds that are left out
+}
+
+const (
+	defaultLanes = 10  // if the tab picks none
+	maxBars      = 120 // of a lane
+)
+
+// lanes returns the timeline of the locks that the tab picks, else of the first rows.
+func (b *board) lanes(pick []string, rows []row) []lane {
+	if len(pick) == 0 {
+		for _, r := range rows {
+			if len(pick) < defaultLanes && len(b.holds[r.Path]) > 0 {
+				pick = append(pick, r.Path)
+			}
+		}
+	}
+	lanes := []lane{}
+	for _, path := range pick {
+		holds := b.holds[path]
+		more := max(0, len(holds)-maxBars)
+		lanes = append(lanes, lane{Path: path, Holds: slices.Clone(holds[more:]), More: more})
+	}
+	return lanes
+}

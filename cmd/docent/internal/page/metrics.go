@@ -1,0 +1,106 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// counts has the counters of /metrics. Its methods may be called concurrently.
+type counts struct {
+	mu      sync.Mutex     // guards following
+	refused map[string]int // by reason
+	revoked map[string]int // by outcome
+}
+
+func (c *counts) refuse(reason string) { c.add(&c.refused, reason) }
+
+func (c *counts) revoke(outcome string) { c.add(&c.revoked, outcome) }
+
+func (c *counts) add(counter *map[string]int, label string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *counter == nil {
+		*counter = map[string]int{}
+	}
+	(*counter)[label]++
+}
+
+func (c *counts) copy() (refused, revoked map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.refused), maps.Clone(c.revoked)
+}
+
+// metrics returns the state of the locks in Prometheus' text format. No label has a path.
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
+	b, _ := s.hub.board()
+	if b == nil {
+		b = &board{}
+	}
+	var m metricsText
+	kinds := map[string]int{}
+	ages := map[string]time.Time{}
+	for i := range b.entries {
+		e := &b.entries[i]
+		kinds[string(e.lock.Kind)]++
+		for name, at := range map[string]time.Time{"hold": e.held, "wait": e.longest} {
+			if !at.IsZero() {
+				ages[name] = oldest(ages[name], at)
+			}
+		}
+	}
+	m.family("docent_locks", "gauge", "Locks below the root, by kind.", "kind", kinds)
+	m.value("docent_locks_held", "gauge", "Locks that have a holder.", float64(b.held))
+	m.value("docent_lock_waiters", "gauge", "Contenders that wait.", float64(b.waiting))
+	m.value("docent_lock_deadlocks", "gauge", "Deadlocks that are certain.", float64(b.dead))
+	m.value("docent_lock_oldest_hold_seconds", "gauge", "Age of the oldest holder's znode.", age(ages["hold"]))
+	m.value("docent_lock_oldest_wait_seconds", "gauge", "Age of the oldest waiter's znode.", age(ages["wait"]))
+	m.value("docent_lock_unread_directories", "gauge", "Directories that could not be read.", float64(len(b.view.Unread)))
+	m.value("docent_view_live", "gauge", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
+	m.value("docent_view_timestamp_seconds", "gauge", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
+	m.value("docent_page_streams", "gauge", "Open pages.", float64(s.hub.count()))
+	refused, revoked := s.counts.copy()
+	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", refused)
+	m.family("docent_page_revocations_total", "counter", "Requests to release that the page made, by outcome.", "outcome", revoked)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = io.WriteString(w, m.String()) // an error means that the client has gone
+}
+
+// A metricsText is text in Prometheus' format.
+type metricsText struct{ strings.Builder }
+
+func (m *metricsText) head(name, kind, help string) {
+	fmt.Fprintf(m, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+func (m *metricsText) value(name, kind, help string, v float64) {
+	m.head(name, kind, help)
+	fmt.Fprintf(m, "%s %g\n", name, v)
+}
+
+func (m *metricsText) family(name, kind, help, label string, values map[string]int) {
+	m.head(name, kind, help)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(m, "%s{%s=%q} %d\n", name, label, key, values[key])
+	}
+}
+
+func age(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(t).Seconds())
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,123 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+)
+
+// Options are the flags of "serve".
+type Options struct {
+	Listen      string // host and port
+	Cert, Key   string // files
+	TokenFile   string
+	AllowHosts  []string
+	AllowRevoke bool
+}
+
+// check returns what is wrong with the flags. A page that others can reach needs TLS and a token that
+// its operator has chosen.
+func (o Options) check() error {
+	var faults []error
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: must be a host and a port", o.Listen)
+	}
+	if (o.Cert == "") != (o.Key == "") {
+		faults = append(faults, errors.New("--tls-cert and --tls-key: one needs the other"))
+	}
+	if !isLoopback(host) && (o.Cert == "" || o.TokenFile == "") {
+		faults = append(faults, fmt.Errorf("--listen %s: an address that is not loopback needs --tls-cert, --tls-key and --token-file", o.Listen))
+	}
+	for _, allowed := range o.AllowHosts {
+		if allowed == "" || strings.ContainsAny(allowed, "/* ") {
+			faults = append(faults, fmt.Errorf("--allow-host %q: must be a name, with the port if it is not the default", allowed))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// listen listens, with TLS if there is a certificate. It returns the hosts that requests may name.
+func (o Options) listen(ctx context.Context) (net.Listener, []string, error) {
+	var config *tls.Config
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--tls-cert: %w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--listen: %w", err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	hosts := append([]string{}, o.AllowHosts...)
+	for _, host := range []string{"127.0.0.1", "[::1]", "localhost"} {
+		hosts = append(hosts, host+":"+port)
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	return l, hosts, nil
+}
+
+// base returns the URL of the page, without a path.
+func (o Options) base(l net.Listener) string {
+	scheme, host := "http", l.Addr().String()
+	if o.Cert != "" {
+		scheme = "https"
+		if len(o.AllowHosts) > 0 {
+			host = o.AllowHosts[0]
+		}
+	}
+	return scheme + "://" + host
+}
+
+// minToken is the least length of a token that an operator chooses.
+const minToken = 16
+
+// token returns the token of the file, else a new one.
+func (o Options) token() (string, error) {
+	if o.TokenFile == "" {
+		return rand.Text(), nil
+	}
+	info, err := os.Stat(o.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("--token-file %s: others may read it (mode %04o): chmod 600", o.TokenFile, info.Mode().Perm())
+	}
+	data, err := os.ReadFile(o.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("--token-file %s: must have one word of at least %d printable ASCII characters", o.TokenFile, minToken)
+	}
+	return token, nil
+}
+
+// CheckLoopback returns an error if the address is not loopback.
+func (o Options) CheckLoopback() error {
+	if host, _, err := net.SplitHostPort(o.Listen); err != nil || !isLoopback(host) {
+		return fmt.Errorf("--listen %q: must be a loopback address and a port", o.Listen)
+	}
+	return nil
+}

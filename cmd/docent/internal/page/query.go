@@ -1,0 +1,52 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A query is what a tab asks to see.
+type query struct {
+	find    string   // in paths, holders and waiters; lower case
+	waiting bool     // only locks with waiters
+	order   string   // one of orders
+	desc    bool     // the other way round
+	open    string   // the lock whose queue is shown, "" for none
+	pick    []string // the locks of the timeline; none is the first rows
+}
+
+// orders are the columns that rows can be sorted by.
+var orders = []string{"lock", "held", "waiting", "longest"}
+
+const (
+	maxFind = 256
+	maxPick = 24
+	maxRows = 200
+)
+
+// parseQuery returns what is asked for, or all that is wrong with it.
+func parseQuery(values url.Values) (query, error) {
+	q := query{
+		find: strings.ToLower(values.Get("find")), waiting: values.Get("waiting") == "1",
+		order: values.Get("sort"), desc: values.Get("desc") == "1",
+		open: values.Get("open"), pick: values["pick"],
+	}
+	if q.order == "" {
+		q.order = "lock"
+	}
+	var faults []error
+	if !slices.Contains(orders, q.order) {
+		faults = append(faults, fmt.Errorf("sort %q: must be one of %v", q.order, orders))
+	}
+	if utf8.RuneCountInString(q.find) > maxFind {
+		faults = append(faults, fmt.Errorf("find: must have at most %d characters", maxFind))
+	}
+	if len(q.pick) > maxPick {
+		faults = append(faults, fmt.Errorf("pick: must be given at most %d times", maxPick))
+	}
+	return q, errors.Join(faults...)
+}

@@ -1,0 +1,70 @@
+package page
+
+import (
+	"encoding/json"
+	"log/slog"
+	"mime"
+	"net/http"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A revocation names the holder that the page showed. A znode of that name that was created since has
+// another fence.
+type revocation struct {
+	Znode string `json:"znode"`
+	Fence string `json:"fence"`
+}
+
+const maxRevocation = 8 << 10
+
+// revoke asks a holder to release. It is logged, whatever comes of it.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+	var asked revocation
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		http.Error(w, "the request must be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRevocation)).Decode(&asked); err != nil {
+		http.Error(w, "the request is not a revocation", http.StatusBadRequest)
+		return
+	}
+	status, text := s.askToRelease(r, asked)
+	s.counts.revoke(http.StatusText(status))
+	s.cfg.Log.Info("revocation asked for on the page", slog.String("znode", asked.Znode), slog.String("fence", asked.Fence),
+		slog.String("remote", r.RemoteAddr), slog.Int("status", status), slog.String("outcome", text))
+	if status != http.StatusOK {
+		http.Error(w, text, status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(text)) // an error means that the browser has gone
+}
+
+// askToRelease asks only a contender that the board has, so no other znode can be named.
+func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, text string) {
+	b, _ := s.hub.board()
+	if b == nil || !b.live() {
+		return http.StatusServiceUnavailable, "docent does not see the ensemble now"
+	}
+	c := b.contender(asked.Znode)
+	if c == nil || fenceText(c.Czxid) != asked.Fence {
+		return http.StatusNotFound, "there is no such contender any more"
+	}
+	if err := s.cfg.Revoke(r.Context(), asked.Znode); err != nil {
+		return http.StatusBadGateway, errorText(err)
+	}
+	return http.StatusOK, "asked to release"
+}
+
+// contender returns the contender whose znode is at path, nil if the board has none.
+func (b *board) contender(path string) *inspect.Contender {
+	for i := range b.entries {
+		for j := range b.entries[i].lock.Contenders {
+			if c := &b.entries[i].lock.Contenders[j]; c.Znode == path {
+				return c
+			}
+		}
+	}
+	return nil
+}

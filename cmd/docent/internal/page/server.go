@@ -1,0 +1,146 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A Source gives views of the locks: the present one, and the latest one whenever that has changed.
+// The sequence ends with ctx. [inspect.Live] is one.
+type Source interface {
+	Views(ctx context.Context) iter.Seq[inspect.View]
+}
+
+// A Config is what a [Server] needs.
+type Config struct {
+	Source  Source
+	Servers string       // the ensemble, as the page names it
+	Root    string       // the path below which the locks are
+	Token   string       // must not be empty
+	Hosts   []string     // each is a value of the Host header that is accepted
+	Log     *slog.Logger // of refusals and revocations
+
+	// Revoke asks the holder whose znode is at a path to release. If Revoke is nil, no handler of
+	// the page writes.
+	Revoke func(ctx context.Context, znode string) error
+
+	Streams int           // how many may be open; 0 is 64
+	Beat    time.Duration // between the signs of life on a stream; 0 is 15 s
+	Write   time.Duration // a message that takes longer ends its stream; 0 is 10 s
+}
+
+const (
+	defaultStreams = 64
+	defaultBeat    = 15 * time.Second
+	defaultWrite   = 10 * time.Second
+)
+
+// A Server serves the page. Its methods may be called concurrently.
+type Server struct {
+	cfg     Config
+	hub     hub
+	counts  counts
+	handler http.Handler
+}
+
+// NewServer returns a server. If cfg is faulty, NewServer returns all faults, joined.
+func NewServer(cfg Config) (*Server, error) {
+	var faults []error
+	if cfg.Source == nil {
+		faults = append(faults, errors.New("page: source: must not be nil"))
+	}
+	if cfg.Token == "" {
+		faults = append(faults, errors.New("page: token: must not be empty"))
+	}
+	if len(cfg.Hosts) == 0 {
+		faults = append(faults, errors.New("page: hosts: must not be empty"))
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	if cfg.Streams == 0 {
+		cfg.Streams = defaultStreams
+	}
+	if cfg.Beat == 0 {
+		cfg.Beat = defaultBeat
+	}
+	if cfg.Write == 0 {
+		cfg.Write = defaultWrite
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, hub: newHub()}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// ServeHTTP serves the page.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	s.addAssets(mux)
+	mux.Handle("GET /events", s.needToken(s.events))
+	mux.Handle("GET /trace.json", s.needToken(s.trace))
+	mux.Handle("GET /metrics", s.needToken(s.metrics))
+	if s.cfg.Revoke != nil {
+		mux.Handle("POST /revoke", http.NewCrossOriginProtection().Handler(s.needToken(s.revoke)))
+	}
+	return s.guard(mux)
+}
+
+// Collect makes a board of each view of the source. It returns when ctx ends.
+func (s *Server) Collect(ctx context.Context) {
+	c := &collector{history: newHistory()}
+	for view := range s.cfg.Source.Views(ctx) {
+		s.hub.publish(c.board(view))
+	}
+}
+
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = time.Minute
+	closeTimeout  = 2 * time.Second
+)
+
+// Serve collects views and serves the page on l, until ctx ends. Streams end with ctx. It
+// closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	collected := make(chan struct{}) // closed once Collect has returned
+	go func() {                      // Serve waits for it
+		defer close(collected)
+		s.Collect(ctx)
+	}()
+	server := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 16 << 10,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ErrorLog:       slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }() // ends at Shutdown or Close
+	var err error
+	select {
+	case err = <-served:
+		cancel()
+	case <-ctx.Done():
+		grace, end := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer end()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close() // cuts what is left
+		}
+		<-served
+	}
+	<-collected
+	return err
+}

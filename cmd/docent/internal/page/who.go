@@ -1,0 +1,61 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A who is a contender, as rows and queues show it. No data of its znode is shown, and no identity.
+type who struct {
+	Znode   string `json:"znode"`
+	Name    string `json:"name"`
+	Owner   string `json:"owner,omitempty"`
+	State   string `json:"state"`
+	Side    string `json:"side"`
+	By      string `json:"by"`
+	Session string `json:"session"`
+	Fence   string `json:"fence"`
+	Since   int64  `json:"since"` // ms; when the znode was created, by the servers' clock
+	Revoked bool   `json:"revoked,omitempty"`
+}
+
+func whoOf(c *inspect.Contender) who {
+	w := who{
+		Znode: c.Znode, Name: nameOf(c), State: string(c.State), Side: string(c.Side), By: string(c.By),
+		Session: sessionText(c.Session), Fence: fenceText(c.Czxid), Since: millis(c.Created), Revoked: c.Revoked,
+	}
+	if c.Meta != nil {
+		w.Owner = c.Meta.Owner
+	}
+	return w
+}
+
+// nameOf returns host and process id, else what the znode says, else the session.
+func nameOf(c *inspect.Contender) string {
+	switch {
+	case c.Meta != nil && c.Meta.Host != "":
+		return fmt.Sprintf("%s:%d", c.Meta.Host, c.Meta.PID)
+	case c.Label != "":
+		return c.Label
+	}
+	return sessionText(c.Session)
+}
+
+func sessionText(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
+
+func fenceText(czxid int64) string { return strconv.FormatInt(czxid, 10) }
+
+// millis returns t in milliseconds since 1970, 0 for no time.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// base returns the last name of a path.
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
