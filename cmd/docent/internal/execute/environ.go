@@ -79,7 +79,7 @@ func heldEntries(c *framework.Client, paths []string) []string {
 func outerHolds(held string, c *framework.Client, paths []string) string {
 	for i, entry := range heldEntries(c, paths) {
 		servers, path, _ := strings.Cut(entry, "|")
-		for _, outer := range strings.Fields(held) {
+		for outer := range strings.FieldsSeq(held) {
 			outerServers, outerPath, _ := strings.Cut(outer, "|")
 			if outerPath == path && share(strings.Split(outerServers, ","), strings.Split(servers, ",")) {
 				return paths[i]

@@ -22,10 +22,10 @@ type endOfCommand struct {
 	strays  []string
 }
 
-// errNotExecutable is the error of a CMD that the system refuses to execute.
-type errNotExecutable struct{ errno syscall.Errno }
+// notExecutableError is the error of a CMD that the system refuses to execute.
+type notExecutableError struct{ errno syscall.Errno }
 
-func (e errNotExecutable) Error() string { return e.errno.Error() }
+func (e notExecutableError) Error() string { return e.errno.Error() }
 
 func prepare(string, []string, []*os.File, bool, func(string, ...any)) (*process, error) {
 	return nil, errors.New("exec runs on Linux only")

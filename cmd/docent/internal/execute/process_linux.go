@@ -39,10 +39,10 @@ type endOfCommand struct {
 	strays  []string // processes that left the group and live on
 }
 
-// errNotExecutable is the error of a CMD that the system refuses to execute.
-type errNotExecutable struct{ errno unix.Errno }
+// notExecutableError is the error of a CMD that the system refuses to execute.
+type notExecutableError struct{ errno unix.Errno }
 
-func (e errNotExecutable) Error() string { return e.errno.Error() }
+func (e notExecutableError) Error() string { return e.errno.Error() }
 
 // prepare starts the starter and the guard. The calling goroutine must be locked to its thread, and
 // stay so until finish has returned: the kernel kills the leader when that thread ends.
@@ -97,7 +97,7 @@ func (p *process) launch(path string, argv []string, files []*os.File) error {
 	return nil
 }
 
-// start has the starter become CMD. It returns errNotExecutable if the system refuses.
+// start has the starter become CMD. It returns notExecutableError if the system refuses.
 func (p *process) start(env []string) error {
 	p.terminal.give(p.pid)
 	err := writeEnvironment(p.env, env)
@@ -110,7 +110,7 @@ func (p *process) start(env []string) error {
 		return fmt.Errorf("start the command: %w", err)
 	}
 	if errno != 0 {
-		return errNotExecutable{errno}
+		return notExecutableError{errno}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestSignal(t *testing.T) {
 			if code := p.end(t); code != c.code {
 				t.Errorf("exit code %d, want %d\n%s", code, c.code, p.err.String())
 			}
-			for _, pid := range strings.Fields(list) {
+			for pid := range strings.FieldsSeq(list) {
 				if alive(pid) {
 					t.Errorf("process %s of %s lives on", pid, list)
 				}
@@ -162,7 +162,7 @@ func TestGuard_kills_the_group_of_a_docent_that_was_killed(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	for _, pid := range strings.Fields(list) {
+	for pid := range strings.FieldsSeq(list) {
 		eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
 	}
 	t.Logf("the group ended %v after docent", time.Since(begin))

@@ -156,7 +156,7 @@ func childrenOf(pid int) []int {
 	var list []int
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {
-		for _, child := range strings.Fields(contents(task)) {
+		for child := range strings.FieldsSeq(contents(task)) {
 			number, _ := strconv.Atoi(child)
 			list = append(list, number)
 		}
@@ -214,7 +214,7 @@ func checkOracle(t *testing.T, dir string, kills int) {
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "pids.*"))
 	for _, file := range files {
-		for _, pid := range strings.Fields(contents(file)) {
+		for pid := range strings.FieldsSeq(contents(file)) {
 			number, _ := strconv.Atoi(pid)
 			eventually(t, "process "+pid+" ends", func() bool {
 				return !alive(pid) || fenceOf(number) != strings.TrimPrefix(filepath.Ext(file), ".")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 )
 
 // A run is one run of exec.
+
 type run struct {
 	app     *cli.App
 	job     *job
@@ -32,23 +31,22 @@ func newRun(app *cli.App, j *job) *run {
 	return &run{app: app, job: j, begin: time.Now(), revoked: make(chan struct{}, 1)}
 }
 
-// talkAfter is the time after which docent talks about a wait.
 const talkAfter = time.Second
 
 // releaseLimit bounds the release at the end. The deletion goes on in the client until Close.
+
 const releaseLimit = 5 * time.Second
 
-// errSignal is the cause of a wait that a signal ended.
-type errSignal struct{ number syscall.Signal }
-
-func (e errSignal) Error() string { return "ended by signal " + name(e.number) }
+// signalError is the cause of a wait that a signal ended.
 
 // say writes to standard error, with the lock's path in front.
+
 func (r *run) say(format string, args ...any) {
 	r.app.Say("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...))
 }
 
 // chatty says what is worth a line only with --verbose, or if docent has waited.
+
 func (r *run) chatty(format string, args ...any) {
 	if r.app.Settings().Verbose || time.Since(r.begin) > talkAfter {
 		r.say(format, args...)
@@ -56,6 +54,7 @@ func (r *run) chatty(format string, args ...any) {
 }
 
 // run runs CMD under the lock and returns the exit code.
+
 func (r *run) run(ctx context.Context) (int, error) {
 	path, code, err := lookUp(r.job.command[0])
 	if err != nil {
@@ -78,6 +77,7 @@ func (r *run) run(ctx context.Context) (int, error) {
 }
 
 // listen begins to take signals. Those that were ignored at docent's start stay ignored.
+
 func (r *run) listen() (stop func()) {
 	r.signals = make(chan os.Signal, 16) // as many as may arrive while one is passed on
 	for _, sig := range passedOn() {
@@ -89,6 +89,7 @@ func (r *run) listen() (stop func()) {
 }
 
 // underLock connects, waits for the lock, and runs CMD. It fills in the status.
+
 func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	files, err := streams(r.app)
 	if err != nil {
@@ -125,155 +126,21 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 }
 
 // acquire waits for the connection and the lock, and until CMD may start.
-func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
-	ctx, end := r.interruptible(ctx)
-	l, budget, err := r.acquireWithin(ctx, c)
-	if number, ok := end(); ok && err == nil { // the signal came with the grant
-		err = errSignal{number}
-	}
-	if err != nil && l != nil {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
-		defer cancel()
-		err = errors.Join(err, l.Release(bounded))
-	}
-	return l, budget, err
-}
-
-func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
-	if r.job.wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.job.wait)
-		defer cancel()
-	}
-	connecting, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
-	defer cancel()
-	if err := c.AwaitConnected(connecting); err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w: no connection within --timeout", framework.ErrNotConnected)
-		}
-		return nil, Budget{}, err
-	}
-	budget, err := r.budget(c)
-	if err != nil {
-		return nil, Budget{}, err
-	}
-	if outer := outerHolds(r.app.Getenv(envHeld), c, r.job.paths); outer != "" && !r.job.reenter {
-		return nil, Budget{}, cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one: %s=%s; --reenter waits all the same",
-			outer, envHeld, r.app.Getenv(envHeld)))
-	}
-	l, err := r.lock(ctx, c)
-	if err != nil {
-		return nil, Budget{}, err
-	}
-	r.chatty("got it after %v, fence %s", time.Since(r.begin).Round(100*time.Millisecond), fences(l))
-	if budget, err = r.budget(c); err == nil { // the session may be another one
-		err = AwaitAmple(ctx, l, budget)
-	}
-	return l, budget, err
-}
 
 // budget returns the times for the present session.
-func (r *run) budget(c *framework.Client) (Budget, error) {
-	timeout := c.Session().Timeout
-	b, err := NewBudget(timeout, EffectiveMargin(timeout, r.app.Settings().LeaseMargin), r.job.given)
-	if err != nil {
-		return b, cli.Usage(err)
-	}
-	return b, nil
-}
 
 // lock waits for the lock, or makes one attempt.
-func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
-	locker, first, err := r.job.locker(c, func() {
-		select {
-		case r.revoked <- struct{}{}:
-		default: // a request is there already
-		}
-	})
-	if err != nil {
-		return nil, cli.Usage(err)
-	}
-	ctx = lock.ContextWithOwner(ctx, r.owner)
-	if r.job.nonblock {
-		return locker.TryLock(ctx)
-	}
-	stop := r.talk(ctx, c, first)
-	defer stop()
-	return locker.Lock(ctx)
-}
 
 // talk says whom docent waits for, once it has waited for a second. stop waits for its goroutine.
-func (r *run) talk(ctx context.Context, c *framework.Client, first shown) (stop func()) {
-	if first == nil || r.app.Settings().Quiet {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var talking sync.WaitGroup
-	talking.Go(func() { // ends with ctx
-		pause := talkAfter
-		if r.app.Settings().Verbose {
-			pause = talkAfter / 20
-		}
-		for ; ; pause = talkAfter {
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-				return
-			}
-			list, err := first.Participants(ctx)
-			ahead := slices.IndexFunc(list, func(p lease.Participant) bool { return p.Session == c.Session().ID })
-			if err == nil && ahead > 0 {
-				r.say("waiting behind %s, %d ahead", describeHolder(list[0]), ahead)
-				return
-			}
-		}
-	})
-	return func() { cancel(); talking.Wait() }
-}
 
 // describeHolder describes a contender for a message.
-func describeHolder(p lease.Participant) string {
-	m := p.Metadata
-	if m == nil {
-		return cli.Safe(p.Path)
-	}
-	text := fmt.Sprintf("%s pid %d", cli.Safe(m.Host), m.PID)
-	if m.Owner != "" {
-		text += fmt.Sprintf(" owner %q", cli.Safe(m.Owner))
-	}
-	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
-}
 
 // interruptible returns a context that INT, TERM, HUP and QUIT end. end stops listening, and returns
+
 // the signal if there was one.
-func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var listening sync.WaitGroup
-	listening.Go(func() { // ends with over
-		for {
-			select {
-			case sig := <-r.signals:
-				if number, ok := sig.(syscall.Signal); ok && endsWait(number) {
-					cancel(errSignal{number})
-					return
-				}
-			case <-over:
-				return
-			}
-		}
-	})
-	return ctx, func() (syscall.Signal, bool) {
-		close(over)
-		listening.Wait()
-		cause := errSignal{}
-		found := errors.As(context.Cause(ctx), &cause)
-		cancel(nil)
-		return cause.number, found
-	}
-}
 
 // work starts CMD, supervises it, and returns its exit code.
+
 func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
 	p.Guarded(b.Kill(l.Deadline()))
 	if err := p.start(r.job.environment(r.app, c, l, r.owner.Party())); err != nil {
@@ -296,6 +163,7 @@ func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (i
 }
 
 // conclude notes the end of CMD and returns the exit code.
+
 func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 	r.status.Outcome, r.status.Reason = v.Outcome, v.Reason
 	r.status.WarnedAt, r.status.KilledAt = optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
@@ -313,9 +181,10 @@ func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 }
 
 // notStarted returns the exit code for a CMD that could not be started.
+
 func (r *run) notStarted(err error) (int, error) {
 	err = fmt.Errorf("%s: %w", cli.Safe(r.job.command[0]), err)
-	if refusal := (errNotExecutable{}); errors.As(err, &refusal) {
+	if refusal := (notExecutableError{}); errors.As(err, &refusal) {
 		if refusal.errno == syscall.ENOENT {
 			return r.fail(codeNotFound, err)
 		}
@@ -325,9 +194,10 @@ func (r *run) notStarted(err error) (int, error) {
 }
 
 // refused returns the exit code for a wait that ended without the lock.
+
 func (r *run) refused(err error) (int, error) {
 	r.status.Waited = time.Since(r.begin).Seconds()
-	var interrupted errSignal
+	var interrupted signalError
 	switch {
 	case errors.As(err, &interrupted):
 		r.status.Outcome = OutcomeInterrupted
@@ -355,6 +225,3 @@ func (r *run) fail(code int, err error) (int, error) {
 }
 
 // endsWait reports whether the signal ends docent's wait for the lock.
-func endsWait(sig syscall.Signal) bool {
-	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
-}

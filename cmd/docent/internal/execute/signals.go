@@ -17,9 +17,16 @@ type namedSignal struct {
 // stopSignals are the signals that may stop CMD.
 func stopSignals() []namedSignal {
 	return []namedSignal{
-		{"HUP", syscall.SIGHUP}, {"INT", syscall.SIGINT}, {"QUIT", syscall.SIGQUIT},
-		{"KILL", syscall.SIGKILL}, {"TERM", syscall.SIGTERM}, {"ABRT", syscall.SIGABRT},
-		{"USR1", sigUSR1}, {"USR2", sigUSR2}, {"ALRM", syscall.SIGALRM}, {"PIPE", syscall.SIGPIPE},
+		{"HUP", syscall.SIGHUP},
+		{"INT", syscall.SIGINT},
+		{"QUIT", syscall.SIGQUIT},
+		{"KILL", syscall.SIGKILL},
+		{"TERM", syscall.SIGTERM},
+		{"ABRT", syscall.SIGABRT},
+		{"USR1", sigUSR1},
+		{"USR2", sigUSR2},
+		{"ALRM", syscall.SIGALRM},
+		{"PIPE", syscall.SIGPIPE},
 	}
 }
 

@@ -136,6 +136,7 @@ func (o observation) fault() error {
 
 // play plays the schedule of a seed: short outages, and one that lasts.
 func play(t *testing.T, seed uint64, mutant bool) (o observation) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
 	timeout := between(4*time.Second, 40*time.Second)

@@ -1,0 +1,168 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// talkAfter is the time after which docent talks about a wait.
+
+type signalError struct{ number syscall.Signal }
+
+func (e signalError) Error() string { return "ended by signal " + name(e.number) }
+
+func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
+	ctx, end := r.interruptible(ctx)
+	l, budget, err := r.acquireWithin(ctx, c)
+	if number, ok := end(); ok && err == nil { // the signal came with the grant
+		err = signalError{number}
+	}
+	if err != nil && l != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+		defer cancel()
+		err = errors.Join(err, l.Release(bounded))
+	}
+	return l, budget, err
+}
+
+func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
+	if r.job.wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.job.wait)
+		defer cancel()
+	}
+	connecting, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
+	defer cancel()
+	if err := c.AwaitConnected(connecting); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: no connection within --timeout", framework.ErrNotConnected)
+		}
+		return nil, Budget{}, err
+	}
+	if _, err := r.budget(c); err != nil {
+		return nil, Budget{}, err
+	}
+	if outer := outerHolds(r.app.Getenv(envHeld), c, r.job.paths); outer != "" && !r.job.reenter {
+		return nil, Budget{}, cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one: %s=%s; --reenter waits all the same",
+			outer, envHeld, r.app.Getenv(envHeld)))
+	}
+	l, err := r.lock(ctx, c)
+	if err != nil {
+		return nil, Budget{}, err
+	}
+	r.chatty("got it after %v, fence %s", time.Since(r.begin).Round(100*time.Millisecond), fences(l))
+	budget, err := r.budget(c) // again, because the session may be another one
+	if err == nil {
+		err = AwaitAmple(ctx, l, budget)
+	}
+	return l, budget, err
+}
+
+func (r *run) budget(c *framework.Client) (Budget, error) {
+	timeout := c.Session().Timeout
+	b, err := NewBudget(timeout, EffectiveMargin(timeout, r.app.Settings().LeaseMargin), r.job.given)
+	if err != nil {
+		return b, cli.Usage(err)
+	}
+	return b, nil
+}
+
+func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+	locker, first, err := r.job.locker(c, func() {
+		select {
+		case r.revoked <- struct{}{}:
+		default: // a request is there already
+		}
+	})
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	ctx = lock.ContextWithOwner(ctx, r.owner)
+	if r.job.nonblock {
+		return locker.TryLock(ctx)
+	}
+	stop := r.talk(ctx, c, first)
+	defer stop()
+	return locker.Lock(ctx)
+}
+
+func (r *run) talk(ctx context.Context, c *framework.Client, first shown) (stop func()) {
+	if first == nil || r.app.Settings().Quiet {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var talking sync.WaitGroup
+	talking.Go(func() { // ends with ctx
+		pause := talkAfter
+		if r.app.Settings().Verbose {
+			pause = talkAfter / 20
+		}
+		for ; ; pause = talkAfter {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			list, err := first.Participants(ctx)
+			ahead := slices.IndexFunc(list, func(p lease.Participant) bool { return p.Session == c.Session().ID })
+			if err == nil && ahead > 0 {
+				r.say("waiting behind %s, %d ahead", describeHolder(list[0]), ahead)
+				return
+			}
+		}
+	})
+	return func() { cancel(); talking.Wait() }
+}
+
+func describeHolder(p lease.Participant) string {
+	m := p.Metadata
+	if m == nil {
+		return cli.Safe(p.Path)
+	}
+	text := fmt.Sprintf("%s pid %d", cli.Safe(m.Host), m.PID)
+	if m.Owner != "" {
+		text += fmt.Sprintf(" owner %q", cli.Safe(m.Owner))
+	}
+	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
+}
+
+func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() { // ends with over
+		for {
+			select {
+			case sig := <-r.signals:
+				if number, ok := sig.(syscall.Signal); ok && endsWait(number) {
+					cancel(signalError{number})
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+	return ctx, func() (syscall.Signal, bool) {
+		close(over)
+		listening.Wait()
+		cause := signalError{}
+		found := errors.As(context.Cause(ctx), &cause)
+		cancel(nil)
+		return cause.number, found
+	}
+}
+
+func endsWait(sig syscall.Signal) bool {
+	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
+}
