@@ -39,7 +39,7 @@ func (e *entry) run(ctx context.Context) error {
 		switch {
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return err
-		case in:
+		case in && err == nil:
 			err := e.grant.Session.Secure(ctx)
 			e.grant.Breaks = e.grant.Session.Breaks()
 			return err

@@ -1,0 +1,49 @@
+package barrier_test
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestAMemberEntersAfterItHasOpened: a member enters again while another member is in. The connection
+// breaks at a request that replaces the earlier ready, and the client's policy does not repeat the
+// request. The member enters only if ready was created after it.
+func TestAMemberEntersAfterItHasOpened(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]fault.Rule{
+		"the creation is not made":          {Op: fault.Create, Action: fault.CutBefore, Skip: 1},
+		"the deletion is not made":          {Op: fault.Delete, Action: fault.CutBefore},
+		"the reply to the creation is lost": {Op: fault.Create, Action: fault.DropReply, Skip: 1},
+		"the reply to the deletion is lost": {Op: fault.Delete, Action: fault.DropReply},
+		"the reply to a question is lost":   {Op: fault.Exists, Action: fault.DropReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
+				first := enterLater(t.Context(), newDouble(t, other, path, 2))
+				awaitChildren(t, other, path, 1)
+				l := entered(t, enterLater(t.Context(), d))
+				entered(t, first)
+				if err := l.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				rule.Path = path + "/ready"
+				hit := route.Rules().Add(rule)
+				again := entered(t, enterLater(t.Context(), d))
+				st, exists, err := other.Exists(t.Context(), rule.Path)
+				if err != nil || !exists || st.Czxid <= again.Fence() {
+					t.Errorf("a member of transaction %d has entered by the ready of %d (%v, %v)", again.Fence(), st.Czxid, exists, err)
+				}
+				if hit.Hits() == 0 {
+					t.Error("no request was hit")
+				}
+			}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+		})
+	}
+}
