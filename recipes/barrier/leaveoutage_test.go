@@ -1,0 +1,50 @@
+package barrier_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestLeaveWaitsAfterAnOutage: the connection breaks at one of the requests of Leave, and the client's
+// policy does not repeat the request. Leave waits for the other member nevertheless.
+func TestLeaveWaitsAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]fault.Rule{
+		"the reply to the listing is lost": {Op: fault.GetChildren, Action: fault.DropReply},
+		"the listing is not sent":          {Op: fault.GetChildren, Action: fault.CutBefore},
+		"the reply to the watch is lost":   {Op: fault.GetData, Action: fault.DropReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
+				stays := enterLater(t.Context(), newDouble(t, other, path, 2))
+				awaitChildren(t, other, path, 1)
+				l := entered(t, enterLater(t.Context(), d))
+				staying := entered(t, stays)
+				rule.Path = path + "**"
+				hit := route.Rules().Add(rule)
+				done := leaveLater(t.Context(), d, l)
+				select {
+				case err := <-done:
+					if _, exists := must.Get2(other.Exists(t.Context(), staying.Node()))(t); exists && err == nil {
+						t.Error("Leave has returned nil, and another member is in")
+					}
+				case <-time.After(time.Minute): // virtual
+					must.OK(t, staying.Release(t.Context()))
+					left(t, done)
+				}
+				if hit.Hits() == 0 {
+					t.Error("no request was hit")
+				}
+			}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+		})
+	}
+}
