@@ -12,11 +12,12 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/demo"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/cmd/docent/internal/query"
 )
 
 // commands are the constructors of all commands, in the order of docent's help.
 func commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{execute.New, page.New, demo.New}
+	return append([]func(*cli.App) *cobra.Command{execute.New, page.New, demo.New}, query.Commands()...)
 }
 
 func main() {

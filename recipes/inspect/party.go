@@ -39,9 +39,9 @@ func PartyOf(c Contender) Party {
 	case m != nil && m.Party != "" && !m.Handoff:
 		p.ID, p.Strength = "party "+m.Party, Exact
 	case m != nil && m.Owner != "" && !m.Handoff:
-		p.ID, p.Strength = fmt.Sprintf("0x%x %s", c.Session, m.Owner), Named
+		p.ID, p.Strength = fmt.Sprintf("0x%x %s", uint64(c.Session), m.Owner), Named
 	default:
-		p.ID = fmt.Sprintf("0x%x", c.Session)
+		p.ID = fmt.Sprintf("0x%x", uint64(c.Session))
 	}
 	return p
 }
@@ -57,5 +57,5 @@ func (p Party) String() string {
 	case p.Label != "":
 		return p.Label
 	}
-	return fmt.Sprintf("session 0x%x", p.Session)
+	return fmt.Sprintf("session 0x%x", uint64(p.Session))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
@@ -40,14 +41,35 @@ func (f *Format) Set(name string) error {
 // Type names the value in the help.
 func (f *Format) Type() string { return "format" }
 
-// WriteJSON writes v to standard output: indented, or as one line for jsonl.
+// WriteJSON writes v to standard output: indented, or as one line for jsonl. Characters that a terminal
+// would obey are escaped.
 func (a *App) WriteJSON(v any) error {
-	encoder := json.NewEncoder(a.Out)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if a.settings.Output != JSONLines {
 		encoder.SetIndent("", "  ")
 	}
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Out.Write([]byte(escapeJSON(text.String())))
+	return err
+}
+
+// escapeJSON escapes the characters of strings that have no shape of their own.
+func escapeJSON(document string) string {
+	var safe strings.Builder
+	for _, r := range document {
+		if r == '\n' || unicode.IsGraphic(r) {
+			safe.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&safe, `\u%04x`, unit)
+		}
+	}
+	return safe.String()
 }
 
 // Terminal reports whether the stream is a terminal.

@@ -1,0 +1,137 @@
+package query_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A target is a contender's znode, as break has to name it.
+type target struct{ path, session, czxid string }
+
+func (w *world) target(t *testing.T, path string) target {
+	t.Helper()
+	st, ok, err := w.client.Exists(t.Context(), path)
+	if err != nil || !ok {
+		t.Fatalf("%s: %v, %v", path, ok, err)
+	}
+	return target{path, "0x" + strconv.FormatInt(st.EphemeralOwner, 16), strconv.FormatInt(st.Czxid, 10)}
+}
+
+func (w *world) exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, ok, err := w.client.Exists(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		first := w.target(t, "/locks/report"+guid+"lock-0000000000")
+		second := w.target(t, "/locks/report"+guid+"lock-0000000001")
+		for name, test := range map[string]struct {
+			args []string
+			code int
+		}{
+			"the lock's path":          {[]string{"break", "/locks/report", "--session", first.session, "--yes", "--czxid", first.czxid}, 1},
+			"a directory":              {[]string{"break", "/locks", "--session", first.session, "--yes", "--czxid", first.czxid}, 1},
+			"another session":          {[]string{"break", first.path, "--session", "0x1", "--yes", "--czxid", first.czxid}, 1},
+			"another transaction":      {[]string{"break", first.path, "--session", first.session, "--yes", "--czxid", second.czxid}, 1},
+			"no session":               {[]string{"break", first.path, "--yes", "--czxid", first.czxid}, 2},
+			"persistent, but it isn't": {[]string{"break", first.path, "--persistent", "--yes", "--czxid", first.czxid}, 1},
+			"no transaction":           {[]string{"break", first.path, "--session", first.session, "--yes"}, 2},
+			"no terminal, no --yes":    {[]string{"break", first.path, "--session", first.session, "--czxid", first.czxid}, 2},
+			"not a number":             {[]string{"break", first.path, "--session", "zero", "--yes", "--czxid", first.czxid}, 2},
+		} {
+			if r := w.docent(t, test.args...); r.code != test.code || !w.exists(t, first.path) {
+				t.Errorf("%s: exit code %d, want %d; %s", name, r.code, test.code, r.err)
+			}
+		}
+		r := w.docent(t, "break", first.path, "--session", first.session, "--yes", "--czxid", first.czxid)
+		if r.code != 0 || w.exists(t, first.path) || !w.exists(t, second.path) {
+			t.Errorf("exit code %d: %s", r.code, r.err)
+		}
+		golden(t, "break", r.out+r.err)
+	})
+}
+
+func TestBreak_of_a_znode_without_a_session(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		path := "/stays" + guid + "lock-0000000001"
+		if _, err := w.client.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		of := w.target(t, path)
+		if r := w.docent(t, "break", path, "--session", "0x0", "--yes", "--czxid", of.czxid); r.code != 1 || !w.exists(t, path) {
+			t.Errorf("with a session: exit code %d, %s", r.code, r.err)
+		}
+		if r := w.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 0 || w.exists(t, path) {
+			t.Errorf("exit code %d: %s", r.code, r.err)
+		}
+	})
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		data := func(path string) string {
+			read, _, err := w.client.Get(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(read)
+		}
+		first, second := "/locks/report"+guid+"lock-0000000000", "/locks/report"+guid+"lock-0000000001"
+		r := w.docent(t, "revoke", "/locks/report")
+		golden(t, "revoke", r.out+r.err)
+		if r.code != 0 || data(first) != "__REVOKE__" || data(second) == "__REVOKE__" {
+			t.Errorf("exit code %d: %s", r.code, r.err)
+		}
+		if r := w.docent(t, "revoke", second); r.code != 0 || data(second) != "__REVOKE__" {
+			t.Errorf("of a waiter: exit code %d: %s", r.code, r.err)
+		}
+		if r := w.docent(t, "revoke", "/locks/import"); r.code != 2 {
+			t.Errorf("of two holders: exit code %d: %s", r.code, r.err)
+		}
+		if r := w.docent(t, "revoke", "/locks/import", "--all-holders"); r.code != 0 || strings.Count(r.out, "asking") != 2 {
+			t.Errorf("of all holders: exit code %d: %s", r.code, r.out+r.err)
+		}
+		if r := w.docent(t, "revoke", "/locks"); r.code != 1 {
+			t.Errorf("of a directory: exit code %d: %s", r.code, r.err)
+		}
+	})
+}
+
+// TestAProtectedContext has to be named before a command ends a hold.
+func TestAProtectedContext(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		file := filepath.Join(t.TempDir(), "config.json")
+		text := `{"current":"prod","contexts":{"prod":{"connect":"ignored:1","protected":true}}}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of := w.target(t, "/locks/report"+guid+"lock-0000000000")
+		args := []string{"--config", file, "break", of.path, "--session", of.session, "--yes", "--czxid", of.czxid}
+		if r := w.docent(t, args...); r.code != 2 || !w.exists(t, of.path) {
+			t.Errorf("unnamed: exit code %d: %s", r.code, r.err)
+		}
+		if r := w.docent(t, append(args, "--confirm-context", "test")...); r.code != 2 || !w.exists(t, of.path) {
+			t.Errorf("misnamed: exit code %d: %s", r.code, r.err)
+		}
+		if r := w.docent(t, append(args, "--confirm-context", "prod")...); r.code != 0 || w.exists(t, of.path) {
+			t.Errorf("named: exit code %d: %s", r.code, r.err)
+		}
+	})
+}

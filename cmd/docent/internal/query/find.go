@@ -1,0 +1,55 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// findContender returns the contender whose znode is at the path, and its lock. It fails for any
+// other path, such as that of a lock.
+func findContender(ctx context.Context, c *framework.Client, znode string) (inspect.Lock, inspect.Contender, error) {
+	fault := func(err error) (inspect.Lock, inspect.Contender, error) {
+		return inspect.Lock{}, inspect.Contender{}, err
+	}
+	if err := framework.ValidatePath(znode); err != nil {
+		return fault(err)
+	}
+	dir, _ := framework.SplitPath(znode)
+	above, _ := framework.SplitPath(dir)
+	for _, path := range []string{znode, dir, above} { // an unfair mutex, a queue, a semaphore
+		if path == "" {
+			continue
+		}
+		l, err := inspect.Read(ctx, c, path)
+		if err != nil {
+			return fault(err)
+		}
+		for _, found := range l.Contenders {
+			switch znode {
+			case found.Znode:
+				return l, found, nil
+			case found.Turn:
+				return fault(fmt.Errorf("%s is in the queue: its contender's znode is %s", znode, found.Znode))
+			}
+		}
+	}
+	return fault(fmt.Errorf("%s is no contender's znode", znode))
+}
+
+// behind returns the contenders that wait for the znode alone.
+func behind(l inspect.Lock, znode string) []inspect.Contender {
+	var next []inspect.Contender
+	for _, c := range l.Waiters() {
+		if len(c.WaitsFor) > 0 && (c.AnyOf || len(c.WaitsFor) == 1) {
+			for _, w := range c.WaitsFor {
+				if w == znode {
+					next = append(next, c)
+				}
+			}
+		}
+	}
+	return next
+}

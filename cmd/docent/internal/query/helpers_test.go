@@ -1,0 +1,145 @@
+package query_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/query"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// A world is an embedded ensemble in virtual time, and a client of it.
+type world struct {
+	server *zkserver.Server
+	client *framework.Client
+	env    []string
+	in     string
+}
+
+func virtual(t *testing.T, body func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{server: zkserver.Run(t, zkserver.WithSeed(1)), env: []string{"LANG=C.UTF-8"}}
+		w.client = w.connect(t)
+		body(t, w)
+	})
+}
+
+func (w *world) connect(t *testing.T) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(w.server.Addr(), framework.WithDialer(w.server.Dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A result is what a run of docent wrote, and its exit code.
+type result struct {
+	code     int
+	out, err string
+}
+
+// docent runs the command on the world's ensemble.
+func (w *world) docent(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &cli.App{
+		In: strings.NewReader(w.in), Out: &out, Err: &errs, Env: w.env,
+		Options: []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return w.server.Dial(ctx, network, addr)
+		})},
+	}
+	args = append([]string{"--connect", w.server.Addr()}, args...)
+	code := app.Main(t.Context(), args, query.Commands()...)
+	return result{code, out.String(), errs.String()}
+}
+
+// golden compares the text with the golden file of the test.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Errorf("%s: got\n%s\nwant\n%s (%v)", name, got, want, err)
+	}
+}
+
+// contender creates a contender's znode: by the client, with the name's beginning and the data.
+func contender(t *testing.T, c *framework.Client, path, data string) string {
+	t.Helper()
+	created, err := c.Create(t.Context(), path, []byte(data), framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// metadata returns the data of docent's contender.
+func metadata(host string, pid int, owner, party string) string {
+	return string(lease.Metadata{
+		Version: 1, Host: host, PID: pid, Owner: owner, Party: party, Since: time.UnixMilli(0).UTC(),
+	}.Encode())
+}
+
+const guid = "/_c_90aa3c2e-0e4c-4b1e-8c77-3a1f9d0b6a11-"
+
+// fill makes the locks of the tests: a mutex with a queue, a semaphore, a deadlock, hostile names.
+func (w *world) fill(t *testing.T) {
+	t.Helper()
+	other := w.connect(t)
+	contender(t, w.client, "/locks/report"+guid+"lock-", metadata("batch-3", 811, "nightly", "6f1c"))
+	<-time.After(4*time.Minute + 12*time.Second) // virtual
+	contender(t, other, "/locks/report"+guid+"lock-", "10.0.3.9")
+	contender(t, w.client, "/locks/report"+guid+"lock-", metadata("web-1", 7, "", "7a2d"))
+	contender(t, w.client, "/locks/import/leases"+guid+"lease-", metadata("etl-1", 4411, "", "1111"))
+	contender(t, other, "/locks/import/leases"+guid+"lease-", metadata("etl-2", 12, "", "2222"))
+	contender(t, other, "/locks/rw"+guid+"__READ__", metadata("web-1", 7, "", "7a2d"))
+	contender(t, other, "/locks/rw"+guid+"__WRIT__", "\x1b[31mred\u202e\r\n"+strings.Repeat("x", 100))
+	<-time.After(12 * time.Second) // virtual
+}
+
+// deadlock makes two owners wait for each other.
+func (w *world) deadlock(t *testing.T) {
+	t.Helper()
+	for _, step := range [][2]string{{"a", "one"}, {"b", "two"}, {"b", "one"}, {"a", "two"}} {
+		contender(t, w.client, "/dead/"+step[0]+guid+"lock-", metadata("h-"+step[1], 1, "", step[1]))
+		<-time.After(time.Second) // virtual
+	}
+}
+
+// plain runs docent on a network, in real time.
+func plain(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
+	code := app.Main(t.Context(), args, query.Commands()...)
+	return result{code, out.String(), errs.String()}
+}

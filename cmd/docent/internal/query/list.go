@@ -1,0 +1,132 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A list is one run of ls.
+type list struct {
+	app        *cli.App
+	scan       scanFlags
+	kind       string
+	heldLonger time.Duration
+	waiting    bool
+	sort       string
+	data       bool
+}
+
+// NewList returns the command ls.
+func NewList(app *cli.App) *cobra.Command {
+	l := &list{app: app}
+	cmd := &cobra.Command{
+		Use:   "ls [ROOT]",
+		Short: "List the locks below ROOT",
+		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter. It reads the znodes of\n" +
+			"the holders; with -o json it reads all contenders. ROOT is / by default.",
+		Args: cli.Args(0, 1),
+		RunE: l.run,
+	}
+	l.scan.define(cmd)
+	cmd.Flags().StringVar(&l.kind, "kind", "", "mutex, readwrite, semaphore, leader or exclusive alone")
+	cmd.Flags().DurationVar(&l.heldLonger, "held-longer", 0, "locks that are held for longer than this alone")
+	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "locks with waiters alone")
+	cmd.Flags().StringVar(&l.sort, "sort", "path", "path, age (the longest hold first) or waiting (the most waiters first)")
+	cmd.Flags().BoolVar(&l.data, "data", false, "with -o json: the contenders' data, too")
+	return cmd
+}
+
+func (l *list) run(cmd *cobra.Command, args []string) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	return connected(cmd.Context(), l.app, func(c *framework.Client) error {
+		s, err := inspect.Scan(cmd.Context(), c, root(args), l.scan.limits(!isJSON(l.app)))
+		if err != nil {
+			return err
+		}
+		warn(l.app, s)
+		s.Locks = slices.DeleteFunc(s.Locks, func(lock inspect.Lock) bool { return !l.wanted(lock, s.At) })
+		l.order(s.Locks)
+		return l.write(s)
+	})
+}
+
+func (l *list) check() error {
+	kinds := []string{"", "mutex", "readwrite", "semaphore", "leader", "exclusive"}
+	if !slices.Contains(kinds, l.kind) {
+		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader or exclusive", l.kind))
+	}
+	if !slices.Contains([]string{"path", "age", "waiting"}, l.sort) {
+		return cli.Usage(fmt.Errorf("--sort %q: must be path, age or waiting", l.sort))
+	}
+	return nil
+}
+
+func (l *list) wanted(lock inspect.Lock, now time.Time) bool {
+	since := heldSince(lock)
+	switch {
+	case l.kind != "" && l.kind != string(lock.Kind), l.waiting && len(lock.Waiters()) == 0:
+		return false
+	case l.heldLonger > 0:
+		return !since.IsZero() && now.Sub(since) > l.heldLonger
+	}
+	return true
+}
+
+func (l *list) order(locks []inspect.Lock) {
+	switch l.sort {
+	case "age":
+		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return heldSince(a).Compare(heldSince(b)) })
+	case "waiting":
+		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return cmp.Compare(len(b.Waiters()), len(a.Waiters())) })
+	}
+}
+
+func (l *list) write(s inspect.Snapshot) error {
+	switch l.app.Settings().Output {
+	case cli.JSON, cli.JSONLines:
+		return writeSnapshot(l.app, s, l.data, nil)
+	case cli.Names:
+		for _, lock := range s.Locks {
+			if _, err := fmt.Fprintln(l.app.Out, cli.Safe(lock.Path)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return l.table(s)
+}
+
+func (l *list) table(s inspect.Snapshot) error {
+	var rows [][]string
+	for _, lock := range s.Locks {
+		held := "-"
+		if since := heldSince(lock); !since.IsZero() {
+			held = age(s.At, since)
+		}
+		rows = append(rows, []string{
+			cli.Safe(lock.Path), string(lock.Kind), holders(lock), held, strconv.Itoa(len(lock.Waiters())),
+		})
+	}
+	if len(rows) > 0 {
+		if err := l.app.Table([]string{"LOCK", "KIND", "HOLDER", "FOR", "WAITING"}, rows); err != nil {
+			return err
+		}
+	}
+	line := fmt.Sprintf("%s, %d waiting", counted(len(s.Locks), "lock"), s.Waiting())
+	if len(s.Unread) > 0 {
+		line += "; " + unreadLine(s)
+	}
+	_, err := fmt.Fprintln(l.app.Out, line)
+	return err
+}

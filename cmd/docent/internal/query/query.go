@@ -1,0 +1,126 @@
+// Package query is the commands that show locks, and those that end a hold: ls, who, queue, tree,
+// doctor, revoke and break.
+package query
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// Commands returns the constructors of the commands.
+func Commands() []func(*cli.App) *cobra.Command {
+	return []func(*cli.App) *cobra.Command{NewList, NewWho, NewQueue, NewTree, NewDoctor, NewRevoke, NewBreak}
+}
+
+// errNothing ends a command that found nothing, and has said so.
+var errNothing = &cli.ExitError{Code: cli.CodeNothing}
+
+// connected calls fn with a client that is connected.
+func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) error) error {
+	c, err := app.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(c), c.Close())
+}
+
+// readLock reads the lock at the path, within the time of a query.
+func readLock(ctx context.Context, app *cli.App, c *framework.Client, path string) (inspect.Snapshot, inspect.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, app.Settings().Timeout)
+	defer cancel()
+	s := inspect.Snapshot{At: time.Now(), Complete: true}
+	l, err := inspect.Read(ctx, c, path)
+	if err == nil && l.Kind != "" {
+		s.Locks = []inspect.Lock{l}
+	}
+	return s, l, err
+}
+
+// A scanFlags is the flags of a command that looks for locks.
+type scanFlags struct{ depth, max, rate int }
+
+func (f *scanFlags) define(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.depth, "depth", 8, "look so many directories below ROOT")
+	cmd.Flags().IntVar(&f.max, "max", 10_000, "stop after so many locks, or as many other directories")
+	cmd.Flags().IntVar(&f.rate, "rate", 200, "send so many requests a second, 0 for as many as possible")
+}
+
+func (f *scanFlags) limits(holdersOnly bool) inspect.Limits {
+	return inspect.Limits{Depth: f.depth, Max: f.max, Rate: f.rate, HoldersOnly: holdersOnly}
+}
+
+// root returns the path below which to look.
+func root(args []string) string {
+	if len(args) == 0 {
+		return "/"
+	}
+	return args[0]
+}
+
+// isJSON reports whether the output is JSON.
+func isJSON(app *cli.App) bool {
+	format := app.Settings().Output
+	return format == cli.JSON || format == cli.JSONLines
+}
+
+// writeSnapshot writes the snapshot as JSON: one document, or one lock a line.
+func writeSnapshot(app *cli.App, s inspect.Snapshot, data bool, findings []inspect.Finding) error {
+	f := form.Of(s, app.Settings().Connect, data)
+	if findings != nil {
+		f.Findings = form.FindingsOf(findings)
+	}
+	if app.Settings().Output == cli.JSON {
+		return app.WriteJSON(f)
+	}
+	for _, l := range f.Locks {
+		if err := app.WriteJSON(l); err != nil {
+			return err
+		}
+	}
+	for _, finding := range f.Findings {
+		if err := app.WriteJSON(finding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warn says what the snapshot does not have.
+func warn(app *cli.App, s inspect.Snapshot) {
+	if !s.Complete {
+		app.Say("a limit ended the search: see --depth and --max")
+	}
+	latest := time.Duration(0)
+	for _, l := range s.Locks {
+		for _, c := range l.Contenders {
+			if c.Read() {
+				latest = max(latest, c.Created.Sub(s.At))
+			}
+		}
+	}
+	if latest > 2*time.Second {
+		app.Say("clocks differ by %v: the servers' is ahead", latest.Round(time.Second))
+	}
+}
+
+// unreadLine says how many paths could not be read, and why.
+func unreadLine(s inspect.Snapshot) string {
+	var causes []string
+	seen := make(map[string]bool)
+	for _, u := range s.Unread {
+		if cause := framework.ErrorType(u.Err); !seen[cause] {
+			seen[cause] = true
+			causes = append(causes, cause)
+		}
+	}
+	return counted(len(s.Unread), "path") + " could not be read (" + strings.Join(causes, ", ") + ")"
+}

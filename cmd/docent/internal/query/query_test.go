@@ -1,0 +1,161 @@
+package query_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// TestOutput compares what the commands write with golden files.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"ls":                  {[]string{"ls", "/locks"}, 0},
+		"ls-age":              {[]string{"ls", "--sort", "age", "--held-longer", "1m"}, 0},
+		"ls-waiting":          {[]string{"ls", "--waiting", "--sort", "waiting"}, 0},
+		"ls-kind":             {[]string{"ls", "--kind", "semaphore"}, 0},
+		"ls-name":             {[]string{"ls", "-o", "name"}, 0},
+		"ls-nothing":          {[]string{"ls", "/missing"}, 0},
+		"ls-json":             {[]string{"ls", "/locks/report", "-o", "json"}, 0},
+		"ls-jsonl":            {[]string{"ls", "-o", "jsonl"}, 0},
+		"who":                 {[]string{"who", "/locks/report"}, 0},
+		"who-semaphore":       {[]string{"who", "/locks/import"}, 0},
+		"who-nobody":          {[]string{"who", "/locks/free"}, 3},
+		"queue":               {[]string{"queue", "/locks/report"}, 0},
+		"queue-blocked-by":    {[]string{"queue", "--blocked-by", "/locks/report"}, 0},
+		"queue-wide":          {[]string{"queue", "-o", "wide", "/locks/report"}, 0},
+		"queue-hostile":       {[]string{"queue", "/locks/rw"}, 0},
+		"queue-data":          {[]string{"queue", "--data", "-o", "json", "/locks/rw"}, 0},
+		"queue-name":          {[]string{"queue", "-o", "name", "/locks/report"}, 0},
+		"queue-nobody":        {[]string{"queue", "/locks/free"}, 3},
+		"tree":                {[]string{"tree", "/"}, 0},
+		"doctor-nothing":      {[]string{"doctor", "/locks", "--servers=false"}, 0},
+		"doctor-held":         {[]string{"doctor", "/locks", "--held-longer", "1m", "--fail-on", "warning", "--servers=false"}, 4},
+		"usage-path":          {[]string{"who"}, 2},
+		"usage-kind":          {[]string{"ls", "--kind", "mutexes"}, 2},
+		"usage-break-consent": {[]string{"break", "/locks/report/x", "--session", "0x1"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual(t, func(t *testing.T, w *world) {
+				w.fill(t)
+				r := w.docent(t, append([]string{"--quiet"}, test.args...)...)
+				if r.code != test.code {
+					t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.err)
+				}
+				golden(t, name, r.out+r.err)
+				for _, c := range r.out + r.err {
+					if c != '\n' && !unicode.IsGraphic(c) {
+						t.Errorf("the output has the character %U", c)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTree_in_ASCII: without UTF-8 in the locale.
+func TestTree_in_ASCII(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		w.env = []string{"LANG=C"}
+		golden(t, "tree-ascii", w.docent(t, "tree", "/locks/report").out)
+	})
+}
+
+// TestDoctor finds a deadlock, twice, and shows each wait.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.deadlock(t)
+		r := w.docent(t, "doctor", "--quiet", "--servers=false")
+		if r.code != 4 {
+			t.Errorf("exit code %d, want 4: %s", r.code, r.err)
+		}
+		golden(t, "doctor", r.out)
+		r = w.docent(t, "doctor", "-o", "json", "--servers=false")
+		var document form.Snapshot
+		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(document.Findings, func(f form.Finding) bool { return f.Problem == "deadlock" })
+		if i < 0 || !document.Findings[i].Confirmed || len(document.Findings[i].Edges) != 2 {
+			t.Errorf("findings: %+v", document.Findings)
+		}
+	})
+}
+
+// TestDoctor_asks_each_server by TCP, so in real time.
+func TestDoctor_asks_each_server(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := plain(t, "--connect", addr, "doctor")
+	if r.code != 0 || strings.Contains(r.out, "server") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+	r = plain(t, "--connect", addr+","+gone, "doctor")
+	if r.code != 4 || !strings.Contains(r.out, gone+": it can't be reached") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+// TestQueriesWriteNothing runs them with the permission to read alone, on an ensemble that is not to
+// change.
+func TestQueriesWriteNothing(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		before := fmt.Sprint(w.server.Paths())
+		for _, args := range [][]string{{"ls"}, {"who", "/locks/report"}, {"queue", "/locks/report"}, {"tree"}, {"doctor", "--servers=false"}} {
+			w.docent(t, args...)
+		}
+		if after := fmt.Sprint(w.server.Paths()); after != before {
+			t.Errorf("paths before\n%s\nafter\n%s", before, after)
+		}
+		st, _, err := w.client.Exists(t.Context(), "/locks/report")
+		if err != nil || st.Version != 0 || st.Cversion != 3 {
+			t.Errorf("the lock's directory was changed: %+v, %v", st, err)
+		}
+	})
+}
+
+func TestList_shows_what_it_can_not_read(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.fill(t)
+		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Admin, Scheme: "world", ID: "anyone"})
+		if _, err := w.client.Create(t.Context(), "/locks/secret", nil, closed); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "ls-unread", w.docent(t, "ls", "/locks").out)
+		r := w.docent(t, "who", "/locks/secret", "-o", "json")
+		if r.code != 1 || !strings.Contains(r.err, `"type":"no_auth"`) {
+			t.Errorf("who of a secret lock: exit code %d, %s", r.code, r.err)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A revoke is one run of revoke.
+type revoke struct {
+	app        *cli.App
+	allHolders bool
+	context    string
+}
+
+// NewRevoke returns the command revoke.
+func NewRevoke(app *cli.App) *cobra.Command {
+	r := &revoke{app: app}
+	cmd := &cobra.Command{
+		Use:   "revoke PATH | ZNODE",
+		Short: "Ask a holder to release its lock",
+		Long: "revoke asks the holder of the lock at PATH, or the contender at ZNODE, to release. The request\n" +
+			"replaces the znode's data, so the metadata is gone after it. Only locks with revocation are\n" +
+			"notified, and they may ignore the request.",
+		Args: cli.Args(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return connected(cmd.Context(), app, func(c *framework.Client) error { return r.run(cmd.Context(), c, args[0]) })
+		},
+	}
+	cmd.Flags().BoolVar(&r.allHolders, "all-holders", false, "ask all holders of a lock that has several")
+	cmd.Flags().StringVar(&r.context, "confirm-context", "", "the `name` of the context, if it is protected")
+	return cmd
+}
+
+func (r *revoke) run(ctx context.Context, c *framework.Client, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
+	defer cancel()
+	targets, err := r.targets(ctx, c, path)
+	if err != nil {
+		return err
+	}
+	if err := allowContext(r.app, r.context); err != nil {
+		return err
+	}
+	for _, t := range targets {
+		fmt.Fprintf(r.app.Out, "asking %s, session %s, %s\n", who(t), session(t.Session), cli.Safe(t.Znode))
+		if err := lock.Revoke(ctx, c, t.Znode); err != nil {
+			return err
+		}
+	}
+	r.app.Say("the request replaced the metadata; only locks with revocation are notified")
+	return nil
+}
+
+// targets returns the contenders to ask.
+func (r *revoke) targets(ctx context.Context, c *framework.Client, path string) ([]inspect.Contender, error) {
+	l, err := inspect.Read(ctx, c, path)
+	if err != nil {
+		return nil, err
+	}
+	if l.Kind == "" {
+		_, one, err := findContender(ctx, c, path)
+		return []inspect.Contender{one}, err
+	}
+	all := l.Holders()
+	switch {
+	case l.Kind == inspect.Exclusive:
+		return nil, errors.New("an unfair mutex has no revocation: see docent break")
+	case len(all) == 0:
+		fmt.Fprintln(r.app.Out, "nobody")
+		return nil, errNothing
+	case len(all) > 1 && !r.allHolders:
+		return nil, cli.Usage(fmt.Errorf("%d contenders hold the lock: name one by its znode, or use --all-holders", len(all)))
+	}
+	return all, nil
+}

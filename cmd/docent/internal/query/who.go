@@ -1,0 +1,102 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// NewWho returns the command who.
+func NewWho(app *cli.App) *cobra.Command {
+	data := false
+	cmd := &cobra.Command{
+		Use:   "who PATH",
+		Short: "Show who holds the lock at PATH",
+		Long:  "who shows the holders of the lock at PATH. If there is none, it prints nobody and exits with 3.",
+		Args:  cli.Args(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return connected(cmd.Context(), app, func(c *framework.Client) error {
+				s, l, err := readLock(cmd.Context(), app, c, args[0])
+				if err != nil {
+					return err
+				}
+				warn(app, s)
+				return showHolders(app, s, l, data)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&data, "data", false, "with -o json: the contenders' data, too")
+	return cmd
+}
+
+func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) error {
+	all := l.Holders()
+	if isJSON(app) {
+		if l.Contenders = all; len(all) > 0 {
+			s.Locks = []inspect.Lock{l}
+		} else {
+			s.Locks = nil
+		}
+		if err := writeSnapshot(app, s, data, nil); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		if !isJSON(app) {
+			fmt.Fprintln(app.Out, "nobody")
+		}
+		return errNothing
+	}
+	for _, c := range all {
+		line := holderLine(s, c)
+		switch {
+		case isJSON(app):
+			continue
+		case app.Settings().Output == cli.Names:
+			line = cli.Safe(c.Znode)
+		}
+		if _, err := fmt.Fprintln(app.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holderLine describes a holder in a line.
+func holderLine(s inspect.Snapshot, c inspect.Contender) string {
+	if !c.Read() {
+		return "? (its znode could not be read)"
+	}
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch m := c.Meta; {
+	case m == nil && c.Label != "":
+		add("%s", cli.Safe(c.Label))
+	case m == nil:
+		add("?")
+	default:
+		add("%s pid %d", cli.Safe(m.Host), m.PID)
+		if m.Owner != "" {
+			add(`owner "%s"`, cli.Safe(m.Owner))
+		}
+	}
+	if c.Side != inspect.Alone {
+		add("%s", side(c))
+	}
+	if c.By != inspect.Docent {
+		add("by %s", c.By)
+	}
+	add("session %s since %s (%s) fence %d", session(c.Session), c.Created.UTC().Format("15:04:05Z"), age(s.At, c.Created), c.Czxid)
+	if c.Revoked {
+		add("asked to release %s ago", age(s.At, c.RevokedAt))
+	}
+	if c.Meta != nil && c.Meta.Traceparent != "" {
+		add("traceparent %s", cli.Safe(c.Meta.Traceparent))
+	}
+	return strings.Join(parts, " ")
+}
