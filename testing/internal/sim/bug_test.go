@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lock"
@@ -35,6 +36,9 @@ type bug struct {
 	permits   func(*client) int                                        // how many permits a client takes the semaphore to have
 	adder     func(*client, *framework.Client, *counter.Counter) adder // how a client counts
 	value     func(*counter.Value[int64]) value                        // how it replaces the value
+	gate      func(*barrier.Barrier) gate                              // what clients wait at
+	meeter    func(*barrier.Double) meeter                             // what members meet by
+	meets     func(c *client, members int) (string, int)               // where a client meets how many members
 	dividedAt func(*client) string                                     // where a client divides keys
 	instances func(stale bool, list []instance) []instance             // what a client takes for a list
 	end       func()

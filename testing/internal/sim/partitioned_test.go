@@ -50,7 +50,7 @@ func (p *plan) divide(*rand.Rand) {
 // contended returns the locks that workers contend for.
 func (p *plan) contended() []*target {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t *target) bool {
-		return t.kind == partitionKind || t.kind == permitsKind
+		return t.kind == partitionKind || t.permits > 0
 	})
 }
 

@@ -56,7 +56,7 @@ func (w *world) doomedIn(dir string) bool {
 // nodesOf returns the znodes that a lease is held by. It needs w.mu.
 func (w *world) nodesOf(t *target, l *lock.Lease) []nodeKey {
 	own := w.identify(l)
-	if t.permits == 0 {
+	if t.kind != permitsKind {
 		return []nodeKey{own}
 	}
 	return t.made[own.czxid]
@@ -78,7 +78,7 @@ func (w *world) checkPermits(t *leaseRecord) {
 
 // checkNumber is the validator of "at most n permits". It needs w.mu.
 func (w *world) checkNumber(t *target) {
-	if t.permits == 0 {
+	if t.kind != permitsKind {
 		return
 	}
 	parties := make(map[string]int)

@@ -15,7 +15,7 @@ import (
 // ZooKeeper.
 type target struct {
 	path, kind string // immutable
-	permits    int    // immutable; of a semaphore, 0 for a lock
+	permits    int    // immutable; how many leases share it, 0 for a lock
 
 	// guarded by world.mu
 	stakes    []*lockRecord

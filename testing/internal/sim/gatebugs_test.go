@@ -1,0 +1,53 @@
+package sim_test
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// barrierBugs are, for each guarantee of barriers, what its validator has to find.
+func barrierBugs() []deliberate {
+	meets := func(path string) func() bug {
+		return func() bug {
+			return bug{meets: func(c *client, members int) (string, int) {
+				if c == c.w.clients[0] {
+					return path, 1
+				}
+				return meetingPath, members
+			}}
+		}
+	}
+	return []deliberate{
+		{setHolds, "a client does not wait at a barrier", "and passes", func() bug {
+			return bug{gate: func(b *barrier.Barrier) gate { return openGate{b} }}
+		}},
+		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func() bug {
+			return bug{gate: func(b *barrier.Barrier) gate { return closedGate{b} }}
+		}},
+		{allEnter, "a client takes the double barrier to have one member", "1 members at most", meets(meetingPath)},
+		{allEnter, "a client enters at another path", "no ready was created since", meets(meetingPath + "-other")},
+		{allLeave, "a member does not wait for the others to leave", "has left, and", func() bug {
+			return bug{meeter: func(d *barrier.Double) meeter { return hasty{d} }}
+		}},
+	}
+}
+
+// An openGate lets every client pass.
+type openGate struct{ *barrier.Barrier }
+
+func (openGate) Wait(context.Context) error { return nil }
+
+// A closedGate lets no client pass.
+type closedGate struct{ *barrier.Barrier }
+
+func (closedGate) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A hasty member only releases its place.
+type hasty struct{ *barrier.Double }
+
+func (hasty) Leave(ctx context.Context, l *lease.Lease) error { return l.Release(ctx) }

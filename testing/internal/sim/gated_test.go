@@ -1,0 +1,164 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// One client sets and removes a barrier, and all clients wait at it. All clients are members of a
+// double barrier, too: see met_test.go.
+const gatePath = "/gate"
+
+func gated() *recipe {
+	return &recipe{
+		name: "barrier", oneIn: 15, plan: (*plan).meet, live: (*world).gate, bugs: barrierBugs(),
+		guarantees: []guarantee{setHolds, removedPasses, allEnter, allLeave},
+		met: []string{
+			"barrier passed", "barrier held", "barrier at the end", "own barrier held", "Enter: ok", "Leave: ok", "Leave: lost",
+			"members left by release", "meetings", "meetings at the end",
+		},
+	}
+}
+
+// A gating is the barrier and the double barrier of a schedule.
+type gating struct {
+	w       *world
+	over    chan struct{} // closed when all is well and the workers have ended
+	setting sync.WaitGroup
+	all     sync.WaitGroup
+
+	closing chan struct{} // closed when the operator has set the barrier for the last time
+	meeting meeting
+
+	opened []span // guarded by world.mu: when the barrier was not set, as the leader knows
+}
+
+// A span is a time, until to; 0 for now.
+type span struct{ from, to time.Duration }
+
+// gate has the clients wait for one another until end is called.
+func (w *world) gate() (end func()) {
+	k := &gating{w: w, over: make(chan struct{}), closing: make(chan struct{}), opened: []span{{}}}
+	k.meeting.quiet.Add(len(w.clients))
+	w.mu.Lock()
+	w.observers = append(w.observers, k.observe)
+	w.mu.Unlock()
+	for i, c := range w.clients {
+		pass(apart)
+		waits, meets := rand.New(rand.NewPCG(c.plan.seed, 21)), rand.New(rand.NewPCG(c.plan.seed, 22))
+		k.all.Go(func() { k.waitAgain(c, waits) })
+		k.all.Go(func() { k.meetAgain(c, meets) })
+		if i == 0 {
+			sets := rand.New(rand.NewPCG(c.plan.seed, 23))
+			k.setting.Go(func() { k.setAgain(c, sets) })
+		}
+	}
+	return func() {
+		close(k.over)
+		k.setting.Wait()
+		k.setLast()
+		k.all.Wait()
+	}
+}
+
+// observe records when the barrier is set, and who the members are.
+func (k *gating) observe(x zkserver.Transaction) {
+	for _, c := range x.Changes {
+		last := &k.opened[len(k.opened)-1]
+		switch {
+		case c.Path != gatePath:
+			k.meeting.observe(k.w, x.Zxid, c)
+		case c.Kind == zkserver.Created:
+			last.to = k.w.now()
+		case c.Kind == zkserver.Deleted:
+			k.opened = append(k.opened, span{from: k.w.now()})
+		}
+	}
+}
+
+// A gate is what the clients wait at.
+type gate interface {
+	Set(ctx context.Context) error
+	Remove(ctx context.Context) error
+	Wait(ctx context.Context) error
+}
+
+// gateOf returns the client's present barrier; nil if the client is being closed.
+func (k *gating) gateOf(c *client) gate {
+	f, closing := c.present()
+	if closing || f.State() == framework.Closed {
+		return nil
+	}
+	b, err := barrier.New(f, gatePath)
+	if err != nil {
+		panic(err) // the arguments are ours
+	}
+	if k.w.bug.gate != nil {
+		return k.w.bug.gate(b)
+	}
+	return b
+}
+
+// rest lets time pass, or the end come.
+func (k *gating) rest(d time.Duration) {
+	select {
+	case <-k.over:
+	case <-time.After(d):
+	}
+}
+
+// setAgain sets the barrier, waits at it, and removes it, again and again.
+func (k *gating) setAgain(c *client, r *rand.Rand) {
+	timeout := k.w.plan.timeout
+	for ; !closed(k.over); k.rest(upTo(r, timeout/2)) {
+		b := k.gateOf(c)
+		if b == nil {
+			continue
+		}
+		if c.call("Set of a barrier", r, upTo(r, timeout), b.Set) != nil {
+			continue
+		}
+		k.waitOwn(c, b, r)
+		k.rest(upTo(r, timeout))
+		_ = c.call("Remove", r, upTo(r, timeout), b.Remove) // the next Set finds it set, or not
+	}
+}
+
+// waitOwn is the validator of "a set barrier holds" for the client that has set it: every server that
+// the client then reads from has the barrier.
+func (k *gating) waitOwn(c *client, b gate, r *rand.Rand) {
+	since := k.w.now()
+	err := c.call("Wait", r, upTo(r, k.w.plan.timeout/2), b.Wait)
+	if err == nil {
+		k.checkOpened(c, since)
+		return
+	}
+	k.w.count("own barrier held", 1)
+}
+
+// waitAgain waits at the barrier again and again, and once more at the end.
+func (k *gating) waitAgain(c *client, r *rand.Rand) {
+	for ; !closed(k.over); k.rest(upTo(r, k.w.plan.timeout/8)) {
+		b := k.gateOf(c)
+		if b == nil {
+			continue
+		}
+		since := k.w.now()
+		switch err := c.call("Wait", r, upTo(r, 3*k.w.plan.timeout), b.Wait); {
+		case err == nil && !k.lags(since):
+			k.w.count("barrier passed", 1)
+			k.checkOpened(c, since)
+		case errors.Is(err, context.DeadlineExceeded):
+			k.w.count("barrier held", 1)
+		}
+	}
+	<-k.closing
+	k.waitLast(c)
+}

@@ -1,0 +1,150 @@
+package sim_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// The guarantees of barriers.
+const (
+	setHolds      guarantee = "a set barrier holds"
+	removedPasses guarantee = "a removed barrier passes"
+	allEnter      guarantee = "all enter together"
+	allLeave      guarantee = "all leave together"
+)
+
+// lags reports whether a server may have been behind the leader since the moment.
+func (k *gating) lags(since time.Duration) bool {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	return len(k.w.srv.Frontends()) > 1 && k.w.harmedLocked(nil, since-k.w.settling())
+}
+
+// checkOpened is the validator of "a set barrier holds": it was not set at some moment since.
+func (k *gating) checkOpened(c *client, since time.Duration) {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	last := k.opened[len(k.opened)-1]
+	if last.to != 0 && last.to < since {
+		k.w.violatedLocked(setHolds, "%s waits since %v and passes, and the barrier was set at %v", c.name, since, last.to)
+	}
+}
+
+// atEnd bounds a call once all is well.
+func (k *gating) atEnd() time.Duration { return 2*(k.w.settling()+k.w.pause()) + 30*time.Second }
+
+// setLast sets the barrier, and removes it while all clients wait.
+func (k *gating) setLast() {
+	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd())
+	defer cancel()
+	_, err := k.w.operator.Create(ctx, gatePath, nil)
+	close(k.closing)
+	pass(k.w.plan.timeout)
+	if err == nil || errors.Is(err, framework.ErrNodeExists) {
+		err = k.w.operator.Delete(ctx, gatePath)
+	}
+	if err != nil && !errors.Is(err, framework.ErrNoNode) && k.w.ctx.Err() == nil { // a client's last Remove may come late
+		k.w.violated(liveness, "all is well, and the operator can't set and remove the barrier: %v", err)
+	}
+}
+
+// waitLast is the validator of "a removed barrier passes", once all is well.
+func (k *gating) waitLast(c *client) {
+	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd()+k.w.plan.timeout)
+	defer cancel()
+	if err := k.gateOf(c).Wait(ctx); err != nil && k.w.ctx.Err() == nil {
+		k.w.violated(removedPasses, "all is well, and %s does not pass: %v", c.name, err)
+		return
+	}
+	k.w.count("barrier at the end", 1)
+}
+
+// checkReady is the validator of "all enter together" for the creation of ready: since the earliest
+// member has entered, all were members at some moment. It needs world.mu.
+func (m *meeting) checkReady(w *world) {
+	w.counts["meetings"]++
+	earliest := int64(0)
+	if len(m.members) > 0 {
+		earliest = slices.Min(slices.Collect(maps.Values(m.members)))
+	}
+	most := 0
+	for _, c := range m.counts {
+		if c.zxid >= earliest {
+			most = max(most, c.members)
+		}
+	}
+	if len(m.members) == 0 || most < len(w.clients) {
+		w.violatedLocked(allEnter, "ready was created when there had been %d members at most, of %d", most, len(w.clients))
+	}
+}
+
+// readyAfter returns the transaction that created the first ready after the member; 0 if none did. It
+// needs world.mu.
+func (k *gating) readyAfter(l *lease.Lease) int64 {
+	own := k.w.made[l.Node()].czxid
+	i, _ := slices.BinarySearchFunc(k.meeting.readies, own, cmp.Compare[int64])
+	if i == len(k.meeting.readies) {
+		return 0
+	}
+	return k.meeting.readies[i]
+}
+
+// checkEntered is the validator of "all enter together" for a member: ready was created after it.
+func (k *gating) checkEntered(c *client, l *lease.Lease) {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	if k.readyAfter(l) == 0 {
+		k.w.violatedLocked(allEnter, "%s has entered by %s, and no ready was created since", c.name, l.Node())
+	}
+}
+
+// inside returns the znodes of the members that are in together with the member.
+func (k *gating) inside(l *lease.Lease) []nodeKey {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	ready := k.readyAfter(l)
+	var in []nodeKey
+	for path, czxid := range k.meeting.members {
+		if czxid < ready {
+			in = append(in, nodeKey{path, czxid})
+		}
+	}
+	return in
+}
+
+// checkLeft is the validator of "all leave together": the members that were in are gone.
+func (k *gating) checkLeft(c *client, inside []nodeKey) {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	for _, member := range inside {
+		if k.meeting.members[member.path] == member.czxid {
+			k.w.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
+		}
+	}
+}
+
+// meetLast is the validator of "liveness" for the double barrier, once all is well.
+func (k *gating) meetLast(c *client, r *rand.Rand) {
+	pass(k.w.settling()) // znodes of members that withdrew are deleted
+	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd())
+	defer cancel()
+	_, d := k.meeterOf(c)
+	l, err := d.Enter(ctx)
+	if err == nil {
+		pass(upTo(r, time.Second))
+		err = d.Leave(ctx, l)
+	}
+	if err != nil && k.w.ctx.Err() == nil {
+		k.w.violated(liveness, "all is well, and %s can't enter and leave: %v", c.name, err)
+		return
+	}
+	k.w.count("meetings at the end", 1)
+}

@@ -1,0 +1,133 @@
+package sim_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A place in the double barrier is a lease of a target that all members share, so loss before
+// succession applies to it.
+
+// meetingKind is the kind of the target, and meetingPath its path.
+const meetingKind, meetingPath = "meeting", "/meeting"
+
+// meet adds the double barrier. No worker contends for it.
+func (p *plan) meet(*rand.Rand) {
+	t := newTarget(meetingPath, meetingKind)
+	t.permits = math.MaxInt
+	p.targets = append(p.targets, t)
+}
+
+// A meeting is the double barrier, as the leader knows it.
+type meeting struct {
+	quiet sync.WaitGroup // until no client enters before the end
+
+	// guarded by world.mu
+	members map[string]int64 // the czxid of each znode
+	counts  []memberCount    // after each change
+	readies []int64          // the transactions that created ready
+}
+
+// A memberCount is how many members there were after a transaction.
+type memberCount struct {
+	zxid    int64
+	members int
+}
+
+// observe records a change. It needs world.mu.
+func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
+	dir, name := framework.SplitPath(c.Path)
+	if dir != meetingPath || c.Kind != zkserver.Created && c.Kind != zkserver.Deleted {
+		return
+	}
+	if m.members == nil {
+		m.members = make(map[string]int64)
+	}
+	switch {
+	case name == "ready" && c.Kind == zkserver.Created:
+		m.readies = append(m.readies, zxid)
+		m.checkReady(w)
+		return
+	case name == "ready":
+		return
+	case c.Kind == zkserver.Created:
+		m.members[c.Path] = zxid
+	default:
+		delete(m.members, c.Path)
+	}
+	m.counts = append(m.counts, memberCount{zxid, len(m.members)})
+}
+
+// A meeter is what members meet by.
+type meeter interface {
+	Enter(ctx context.Context) (*lease.Lease, error)
+	Leave(ctx context.Context, l *lease.Lease) error
+}
+
+// meeterOf returns the client's present double barrier; nil if the client is being closed.
+func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
+	f, closing := c.present()
+	if closing || f.State() == framework.Closed {
+		return nil, nil
+	}
+	path, members := meetingPath, len(k.w.clients)
+	if k.w.bug.meets != nil {
+		path, members = k.w.bug.meets(c, members)
+	}
+	d, err := barrier.NewDouble(f, path, members)
+	if err != nil {
+		panic(err) // the arguments are ours
+	}
+	if k.w.bug.meeter != nil {
+		return f, k.w.bug.meeter(d)
+	}
+	return f, d
+}
+
+// meetAgain enters and leaves again and again, and once more at the end.
+func (k *gating) meetAgain(c *client, r *rand.Rand) {
+	timeout := k.w.plan.timeout
+	for ; !closed(k.over); k.rest(upTo(r, timeout/4)) {
+		if f, d := k.meeterOf(c); d != nil {
+			k.meet(c, f, d, r)
+		}
+	}
+	k.meeting.quiet.Done()
+	k.meeting.quiet.Wait()
+	k.meetLast(c, r)
+}
+
+// meet enters, stays for a while, and leaves.
+func (k *gating) meet(c *client, f *framework.Client, d meeter, r *rand.Rand) {
+	timeout := k.w.plan.timeout
+	var l *lease.Lease
+	if c.call("Enter", r, upTo(r, 4*timeout), func(ctx context.Context) (err error) {
+		l, err = d.Enter(ctx)
+		return err
+	}) != nil {
+		return
+	}
+	m := &worker{w: k.w, c: c, name: c.name + "/member", r: r, f: f}
+	t := k.w.enter(m, f, &handle{name: meetingKind + " " + meetingPath, target: k.w.target(meetingPath)}, l)
+	defer t.cancel()
+	k.checkEntered(c, l)
+	k.rest(upTo(r, timeout/2))
+	k.w.checkLoss(t)
+	k.w.leave(t, m.name)
+	if r.IntN(8) == 0 {
+		_ = c.call("Release of a place", r, upTo(r, timeout), l.Release)
+		k.w.count("members left by release", 1)
+		return
+	}
+	inside := k.inside(l)
+	if c.call("Leave", r, upTo(r, 4*timeout), func(ctx context.Context) error { return d.Leave(ctx, l) }) == nil {
+		k.checkLeft(c, inside)
+	}
+}
