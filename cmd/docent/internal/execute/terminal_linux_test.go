@@ -153,16 +153,41 @@ func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 	if _, err := terminal.WriteString("it\n"); err != nil {
 		t.Fatal(err)
 	}
+	shown := readAll(terminal)
+	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
+		t.Errorf("%v\n%s", err, shown)
+	}
+}
+
+// A script without job control, which does not take the terminal itself, reads it after docent.
+func TestTerminal_is_given_back_to_a_script(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", programVariable, testBinary(), addr)
+	shell := exec.Command("sh", "-c", script)
+	terminal, err := pty.Start(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if _, err := terminal.WriteString("it\n"); err != nil {
+		t.Fatal(err)
+	}
+	shown := readAll(terminal)
+	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
+		t.Errorf("%v\n%s", err, shown)
+	}
+}
+
+// readAll returns all that is shown until the last process has closed the terminal.
+func readAll(terminal *os.File) string {
 	var shown strings.Builder
 	text := make([]byte, 4096)
 	for {
 		n, err := terminal.Read(text)
 		shown.Write(text[:n])
 		if err != nil {
-			break // Linux returns EIO when the last process has closed the terminal
+			return shown.String() // EIO, on Linux
 		}
-	}
-	if err := shell.Wait(); err != nil || !strings.Contains(shown.String(), "got it") {
-		t.Errorf("%v\n%s", err, shown.String())
 	}
 }
