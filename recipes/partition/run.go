@@ -87,7 +87,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	left := self.Close(leaving) // so that other members take the keys as soon as they are free
 	r.keys.Wait()
 	closed := members.Close()
-	return cmp.Or(ctx.Err(), failed, errors.Join(framework.ErrClosed, left, closed)) // or no client
+	return cmp.Or(ctx.Err(), failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
 }
 
 // join waits until this process is a member. It stops the run if that can't be.
