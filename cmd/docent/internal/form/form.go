@@ -18,7 +18,7 @@ const Version = "docent/v1"
 // Schema is the JSON Schema of a [Snapshot].
 //
 //go:embed schema.json
-var Schema []byte //nolint:gochecknoglobals // embedded, read only
+var Schema []byte
 
 // A Snapshot is the locks that were found.
 type Snapshot struct {
