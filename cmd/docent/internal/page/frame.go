@@ -72,7 +72,7 @@ const (
 // frame returns what the tab shows. A nil board is of a server that has just started.
 func (b *board) frame(cfg Config, q query) frame {
 	if b == nil {
-		b = &board{view: inspect.View{State: inspect.Connecting}}
+		b = &board{view: inspect.View{State: inspect.Connecting}, graph: graphOf(inspect.Snapshot{}, nil), findings: []finding{}}
 	}
 	entries := b.find(q)
 	f := frame{Summary: b.summary(cfg), Findings: b.findings, Graph: &b.graph, Queue: b.queue(q.open)}

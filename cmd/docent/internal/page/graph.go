@@ -45,7 +45,7 @@ const (
 
 // graphOf draws deadlocks first, then the longest waits, with as many parties as fit.
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
-	p := picture{dead: deadEdges(deadlocks), index: map[string]int{}, seen: map[edge]bool{}}
+	p := picture{graph: graph{Nodes: []node{}, Edges: []edge{}}, dead: deadEdges(deadlocks), index: map[string]int{}, seen: map[edge]bool{}}
 	edges := snapshot.Edges()
 	slices.SortStableFunc(edges, func(x, y inspect.Edge) int {
 		if one, two := p.dead[endsOf(x)], p.dead[endsOf(y)]; one != two {

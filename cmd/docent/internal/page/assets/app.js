@@ -16,8 +16,7 @@ const stream = new Stream(token, {
     has.offset = data.now - Date.now();
     has.lost = 0;
     has.refused = '';
-    if (event === 'snapshot') table.clear();
-    apply(data);
+    apply(data, event === 'snapshot');
   },
   lost() {
     has.lost ||= now();
@@ -37,9 +36,9 @@ function viewed() {
   return has.summary?.state === 'stale' ? has.summary.at : now();
 }
 
-function apply(data) {
+function apply(data, anew) {
   if (data.summary) has.summary = data.summary;
-  if (data.rows) table.apply(data.rows, ask.open);
+  if (data.rows) table.apply(data.rows, ask.open, anew);
   if (data.findings) showFindings(data.findings);
   if (data.graph) graph.show($('graph'), $('graph-table').firstElementChild, $('graph-note'), data.graph);
   if (data.holds) {

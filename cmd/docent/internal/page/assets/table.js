@@ -12,13 +12,8 @@ export class Table {
     table.addEventListener('focusout', () => setTimeout(() => this.arrange()));
   }
 
-  clear() {
-    this.rows.clear();
-    this.order = [];
-    this.body.replaceChildren();
-  }
-
-  apply(change, opened) {
+  // apply takes a change. A change to another query moves rows in any case.
+  apply(change, opened, anew) {
     this.opened = opened;
     for (const data of change.set ?? []) {
       const row = this.rows.get(data.path) ?? this.add(data);
@@ -27,7 +22,7 @@ export class Table {
     }
     if (change.order) this.order = change.order;
     for (const row of this.rows.values()) this.mark(row);
-    this.arrange();
+    this.arrange(anew);
   }
 
   add(data) {
@@ -62,9 +57,10 @@ export class Table {
   }
 
   // arrange puts the rows in order, unless somebody is at one of them.
-  arrange() {
+  arrange(anew) {
     const wanted = new Set(this.order);
-    const busy = this.body.matches(':hover') || this.body.contains(document.activeElement);
+    const focused = document.activeElement;
+    const busy = anew !== true && (this.body.matches(':hover') || this.body.contains(document.activeElement));
     for (const [path, row] of this.rows) {
       if (wanted.has(path)) continue;
       if (busy && row.tr.isConnected) {
@@ -87,6 +83,7 @@ export class Table {
         this.body.insertBefore(row.tr, before);
       }
     }
+    if (focused !== document.activeElement && focused.isConnected) focused.focus();
   }
 }
 

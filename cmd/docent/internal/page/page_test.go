@@ -1,0 +1,111 @@
+package page_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// visit opens the page in a tab.
+func visit(t *testing.T, s *stand) *tab {
+	t.Helper()
+	tb := openTab(t)
+	tb.do(chromedp.Navigate(s.base + "/#token=" + token))
+	t.Cleanup(func() { tb.check(s.base) })
+	return tb
+}
+
+// The page shows the locks, moves when one is taken, and draws a deadlock.
+func TestPage_shows_locks_and_deadlocks(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	tb.await("document.body.dataset.state === 'connecting' && document.querySelector('.skeleton')")
+	s.show()
+	tb.awaitText("#rows-note", "No locks below /locks")
+	s.show(mutex("/locks/a", "alice"))
+	tb.awaitText("#rows tbody", "alice")
+	s.show(mutex("/locks/a", "alice", "bob"), mutex("/locks/b", "bob", "alice"))
+	tb.awaitText("#findings", "deadlock")
+	tb.await("document.querySelectorAll('#graph .node.dead').length === 2 && document.querySelectorAll('#graph .edge.dead').length === 2")
+	tb.await("document.querySelectorAll('#rows tr.dead').length === 2")
+	tb.await("document.querySelectorAll('#timeline .bar').length === 2")
+	tb.do(chromedp.Click("#graph-toggle"))
+	tb.awaitText("#graph-table", "host:17 alice")
+	s.script <- inspect.View{State: inspect.Stale, Snapshot: inspect.Snapshot{Locks: []inspect.Lock{mutex("/locks/a", "alice")}}}
+	tb.awaitText("#banner", "docent has lost ZooKeeper")
+}
+
+// By keyboard alone: "/" finds, Enter opens a queue. The focus stays over updates.
+func TestPage_by_keyboard(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	s.show(mutex("/locks/apple", "alice", "bob"), mutex("/locks/pear", "carol"))
+	tb.awaitText("#rows tbody", "pear")
+	tb.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("apple"))
+	tb.await("document.querySelectorAll('#rows tbody tr').length === 1")
+	tb.do(chromedp.Focus("#rows .path"), chromedp.KeyEvent("\r"))
+	tb.awaitText("#contenders", "bob")
+	s.show(mutex("/locks/apple", "alice", "bob", "dave"), mutex("/locks/pear", "carol"))
+	tb.awaitText("#contenders", "dave")
+	if got := get[string](tb, "document.activeElement.className"); got != "path" {
+		t.Errorf("after an update the focus is on %q", got)
+	}
+}
+
+// Names of znodes and owners are foreign. They are shown as text, with control characters spelled out.
+func TestPage_shows_hostile_names_as_text(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	image := `<img src=x onerror="document.title='owned'">`
+	s.show(mutex("/locks/"+image, image+"\u202e", image), mutex("/locks/z", "</script><script>document.title='owned'</script>\u0000", image))
+	tb.awaitText("#rows tbody", `\u202e`)
+	tb.await("document.querySelectorAll('#graph .node').length > 0 && document.querySelectorAll('#timeline .bar').length > 0")
+	tb.do(chromedp.Click("#rows .path"))
+	tb.awaitText("#contenders", "<img src=x")
+	if n := get[int](tb, "document.querySelectorAll('img, body script').length"); n != 0 {
+		t.Errorf("%d elements were made of names", n)
+	}
+	if title := get[string](tb, "document.title"); title != "docent" {
+		t.Errorf("a name ran as a script: the title is %q", title)
+	}
+}
+
+// Without the token the page is its frame alone.
+func TestPage_without_a_token(t *testing.T) {
+	s := serve(t, nil)
+	s.show(mutex("/locks/a", "alice"))
+	tb := openTab(t)
+	tb.do(chromedp.Navigate(s.base + "/"))
+	tb.awaitText("#banner", "open the URL that docent printed")
+	if n := get[int](tb, "document.querySelectorAll('#rows .path').length"); n != 0 {
+		t.Errorf("%d locks are shown", n)
+	}
+}
+
+// Ten thousand locks: the page gets 200 rows, and asks for the others by name.
+func TestPage_of_10000_locks(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	var locks []inspect.Lock
+	for i := range 10_000 {
+		owners := []string{fmt.Sprintf("owner-%d", i)}
+		if i%10 == 0 {
+			owners = append(owners, fmt.Sprintf("waiter-%d", i))
+		}
+		locks = append(locks, mutex(fmt.Sprintf("/locks/%05d", i), owners...))
+	}
+	s.show(locks...)
+	tb.awaitText("#rows-note", "The first 200 of 10,000")
+	tb.await("document.querySelectorAll('#rows tbody tr').length === 200")
+	tb.await("document.querySelectorAll('#graph .node').length === 60")
+	tb.awaitText("#graph-note", "more waiters")
+	locks[0] = mutex("/locks/00000", "owner-new")
+	s.show(locks...)
+	tb.awaitText("#rows tbody", "owner-new")
+	tb.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("09999"))
+	tb.awaitText("#rows tbody", "owner-9999")
+	t.Logf("first paint after %.0f ms", get[float64](tb, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"))
+}
