@@ -116,7 +116,7 @@ func (b *board) leastLostLocked() string {
 }
 
 func allModels() []history.Model {
-	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()}
+	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi(), history.Semaphore(permits)}
 }
 
 // all returns all records so far.

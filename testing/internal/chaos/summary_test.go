@@ -145,7 +145,7 @@ func (s summary) vacuity() []string {
 // mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
 // add its counts here.
 func mustHaveDone() []string {
-	return []string{comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList}
+	return []string{comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral}
 }
 
 // late returns how many late writes of stopped holders were refused, by the store that checks
@@ -172,7 +172,7 @@ func (s summary) String() string {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "  %4d  %s\n", counts[name], name)
 	}
-	fmt.Fprintf(&b, "%-10s %8s %8s %8s %8s %8s %9s %10s  %s\n",
+	fmt.Fprintf(&b, "%-12s %8s %8s %8s %8s %8s %9s %10s  %s\n",
 		"locks", "grants", "no lock", "losses", "killed", "handed", "histories", "operations", "porcupine")
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		n := s.models[name]
@@ -180,7 +180,7 @@ func (s summary) String() string {
 		if n.bad > 0 {
 			verdict = fmt.Sprintf("%d NOT linearizable", n.bad)
 		}
-		fmt.Fprintf(&b, "%-10s %8d %8d %8d %8d %8d %9d %10d  %s\n",
+		fmt.Fprintf(&b, "%-12s %8d %8d %8d %8d %8d %9d %10d  %s\n",
 			name, n.grants, n.refused, n.losses, n.killed, n.handovers, n.groups, n.operations, verdict)
 	}
 	c := s.succession
