@@ -75,16 +75,19 @@ func TestRandomKills(t *testing.T) {
 		})
 	}
 	counts := map[string]int{}
-	for n := range kills {
+	var last *program
+	for n := 0; n < kills; {
 		mu.Lock()
 		victim := running[rand.IntN(2)]
 		mu.Unlock()
 		if n%4 != 0 { // most victims hold the lock
 			victim = awaitHolder(t, dir, &mu, running)
 		}
-		if victim == nil {
-			continue
+		if victim == nil || victim == last {
+			continue // it is about to end, and its guard has to be left to work
 		}
+		last = victim
+		n++
 		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond)
 		how := []string{"kill", "kill", "stop", "guard"}[rand.IntN(4)]
 		t.Logf("%v: %s docent %d", time.Now(), how, victim.Process.Pid)
