@@ -55,8 +55,9 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 }
 
 // TryAcquire makes one attempt and returns one lease of n permits, or [lease.ErrHeld] if fewer are
-// free or another contender waits. It never waits for another contender; ctx bounds its requests. n
-// and the other errors are those of [Semaphore.Acquire].
+// free or another contender waits. A contender that was granted its permits a moment ago may still
+// count as one that waits. It never waits for another contender; ctx bounds its requests. n and the
+// other errors are those of [Semaphore.Acquire].
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {
 		return nil, recipe.Error("try acquire", s.pool.Path, err)
