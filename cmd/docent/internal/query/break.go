@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -94,14 +95,14 @@ func (b *breaking) matches(c inspect.Contender) error {
 	id, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(b.session), "0x"), 16, 64)
 	switch {
 	case b.persistent && c.Session != 0:
-		return fmt.Errorf("the znode belongs to session %s: give --session", session(c.Session))
+		return fmt.Errorf("the znode belongs to session %s: give --session", show.Session(c.Session))
 	case b.persistent:
 	case err != nil:
 		return cli.Usage(fmt.Errorf("--session %q: must be a hexadecimal number, as in 0x10000a1b2c30004", b.session))
 	case c.Session == 0:
 		return errors.New("the znode belongs to no session: give --persistent")
 	case uint64(c.Session) != id:
-		return fmt.Errorf("the znode belongs to session %s, not %s", session(c.Session), session(int64(id)))
+		return fmt.Errorf("the znode belongs to session %s, not %s", show.Session(c.Session), show.Session(int64(id)))
 	}
 	if b.czxid != 0 && b.czxid != c.Czxid {
 		return fmt.Errorf("the znode was created by transaction %d, not %d", c.Czxid, b.czxid)
@@ -113,9 +114,9 @@ func (b *breaking) matches(c inspect.Contender) error {
 func (b *breaking) describe(l inspect.Lock, c inspect.Contender) {
 	now := time.Now()
 	say := func(format string, args ...any) { fmt.Fprintf(b.app.Err, format+"\n", args...) }
-	say("%s %s %s, for %s, session %s, fence %d", who(c), c.State, cli.Safe(l.Path), age(now, c.Created), session(c.Session), c.Czxid)
+	say("%s %s %s, for %s, session %s, fence %d", show.Who(c), c.State, cli.Safe(l.Path), show.Age(now, c.Created), show.Session(c.Session), c.Czxid)
 	for _, next := range behind(l, c.Znode) {
-		say("next: %s, which has waited for %s", who(next), age(now, next.Created))
+		say("next: %s, which has waited for %s", show.Who(next), show.Age(now, next.Created))
 	}
 	if c.State == inspect.Holds {
 		say("The next holder is granted at once; two may be at work until the old process is known to be stopped.")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -109,7 +110,7 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
 	if !slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Problem == inspect.Deadlock }) {
 		text.WriteString("No deadlock found among the waits that have znodes.\n")
 	}
-	fmt.Fprintf(&text, "%s, %d waiting, %s\n", counted(len(s.Locks), "lock"), s.Waiting(), counted(len(found), "finding"))
+	fmt.Fprintf(&text, "%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), show.Counted(len(found), "finding"))
 	_, err := fmt.Fprint(d.app.Out, text.String())
 	return err
 }
@@ -125,13 +126,13 @@ func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 	for _, e := range f.Edges {
 		how := "behind"
 		if e.Direct {
-			how = fmt.Sprintf("held (%s) by", age(now, e.Blocker.Created))
+			how = fmt.Sprintf("held (%s) by", show.Age(now, e.Blocker.Created))
 		}
 		fmt.Fprintf(text, "%s%s waits for %s (%s) %s %s\n",
-			indent, who(e.Waiter), cli.Safe(e.Lock), age(now, e.Waiter.Created), how, who(e.Blocker))
+			indent, show.Who(e.Waiter), cli.Safe(e.Lock), show.Age(now, e.Waiter.Created), how, show.Who(e.Blocker))
 	}
 	if len(f.Behind) > 0 {
-		fmt.Fprintf(text, "%s%s behind them\n", indent, counted(len(f.Behind), "owner"))
+		fmt.Fprintf(text, "%s%s behind them\n", indent, show.Counted(len(f.Behind), "owner"))
 	}
 	if f.Strength != "" {
 		fmt.Fprintf(text, "%sidentity: %s. %s\n", indent, f.Strength, f.Advice)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -73,7 +74,7 @@ func (l *list) check() error {
 }
 
 func (l *list) wanted(lock inspect.Lock, now time.Time) bool {
-	since := heldSince(lock)
+	since := show.HeldSince(lock)
 	switch {
 	case l.kind != "" && l.kind != string(lock.Kind), l.waiting && len(lock.Waiters()) == 0:
 		return false
@@ -86,7 +87,7 @@ func (l *list) wanted(lock inspect.Lock, now time.Time) bool {
 func (l *list) order(locks []inspect.Lock) {
 	switch l.sort {
 	case "age":
-		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return heldSince(a).Compare(heldSince(b)) })
+		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return show.HeldSince(a).Compare(show.HeldSince(b)) })
 	case "waiting":
 		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return cmp.Compare(len(b.Waiters()), len(a.Waiters())) })
 	}
@@ -111,11 +112,11 @@ func (l *list) table(s inspect.Snapshot) error {
 	var rows [][]string
 	for _, lock := range s.Locks {
 		held := "-"
-		if since := heldSince(lock); !since.IsZero() {
-			held = age(s.At, since)
+		if since := show.HeldSince(lock); !since.IsZero() {
+			held = show.Age(s.At, since)
 		}
 		rows = append(rows, []string{
-			cli.Safe(lock.Path), string(lock.Kind), holders(lock), held, strconv.Itoa(len(lock.Waiters())),
+			cli.Safe(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters())),
 		})
 	}
 	if len(rows) > 0 {
@@ -123,7 +124,7 @@ func (l *list) table(s inspect.Snapshot) error {
 			return err
 		}
 	}
-	line := fmt.Sprintf("%s, %d waiting", counted(len(s.Locks), "lock"), s.Waiting())
+	line := fmt.Sprintf("%s, %d waiting", show.Counted(len(s.Locks), "lock"), s.Waiting())
 	if len(s.Unread) > 0 {
 		line += "; " + unreadLine(s)
 	}

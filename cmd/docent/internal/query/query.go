@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -122,5 +123,5 @@ func unreadLine(s inspect.Snapshot) string {
 			causes = append(causes, cause)
 		}
 	}
-	return counted(len(s.Unread), "path") + " could not be read (" + strings.Join(causes, ", ") + ")"
+	return show.Counted(len(s.Unread), "path") + " could not be read (" + strings.Join(causes, ", ") + ")"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -110,14 +111,14 @@ func (q *queue) row(s inspect.Snapshot, i int, c inspect.Contender) []string {
 	}
 	id := "?"
 	if c.Read() {
-		id = session(c.Session)
+		id = show.Session(c.Session)
 	}
 	state := string(c.State)
 	if c.Revoked {
 		state += "!" // it was asked to release
 	}
 	return []string{
-		strconv.Itoa(i), state, side(c), host, owner, age(s.At, c.Created), id, string(c.By), cli.Safe(path.Base(c.Znode)),
+		strconv.Itoa(i), state, show.Side(c), host, owner, show.Age(s.At, c.Created), id, string(c.By), cli.Safe(path.Base(c.Znode)),
 	}
 }
 
@@ -149,7 +150,7 @@ func blockers(c inspect.Contender, byZnode map[string]inspect.Contender) []strin
 		}
 		at = next
 	}
-	return []string{first, who(at)}
+	return []string{first, show.Who(at)}
 }
 
 // lastOf returns the contender furthest ahead, "" for none.
@@ -162,7 +163,7 @@ func lastOf(znodes []string) string {
 
 func name(znode string, byZnode map[string]inspect.Contender) string {
 	if c, ok := byZnode[znode]; ok {
-		return who(c)
+		return show.Who(c)
 	}
 	return cli.Safe(znode)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lock"
@@ -50,7 +51,7 @@ func (r *revoke) run(ctx context.Context, c *framework.Client, path string) erro
 		return err
 	}
 	for _, t := range targets {
-		fmt.Fprintf(r.app.Out, "asking %s, session %s, %s\n", who(t), session(t.Session), cli.Safe(t.Znode))
+		fmt.Fprintf(r.app.Out, "asking %s, session %s, %s\n", show.Who(t), show.Session(t.Session), cli.Safe(t.Znode))
 		if err := lock.Revoke(ctx, c, t.Znode); err != nil {
 			return err
 		}

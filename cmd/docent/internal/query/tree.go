@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -118,7 +119,7 @@ func (b *branch) write(text *strings.Builder, indent string, m marks, s inspect.
 	for _, c := range contenders {
 		own, _ := next()
 		state := map[inspect.State]string{inspect.Holds: m.holds, inspect.Waits: m.waits, inspect.Unknown: "? unknown"}[c.State]
-		fmt.Fprintf(text, "%s%s %s %s %s %s\n", own, state, side(c), who(c), age(s.At, c.Created), cli.Safe(path.Base(c.Znode)))
+		fmt.Fprintf(text, "%s%s %s %s %s %s\n", own, state, show.Side(c), show.Who(c), show.Age(s.At, c.Created), cli.Safe(path.Base(c.Znode)))
 	}
 	slices.SortFunc(b.children, func(x, y *branch) int { return strings.Compare(x.name, y.name) })
 	for _, child := range b.children {

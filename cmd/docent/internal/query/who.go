@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -86,14 +87,14 @@ func holderLine(s inspect.Snapshot, c inspect.Contender) string {
 		}
 	}
 	if c.Side != inspect.Alone {
-		add("%s", side(c))
+		add("%s", show.Side(c))
 	}
 	if c.By != inspect.Docent {
 		add("by %s", c.By)
 	}
-	add("session %s since %s (%s) fence %d", session(c.Session), c.Created.UTC().Format("15:04:05Z"), age(s.At, c.Created), c.Czxid)
+	add("session %s since %s (%s) fence %d", show.Session(c.Session), c.Created.UTC().Format("15:04:05Z"), show.Age(s.At, c.Created), c.Czxid)
 	if c.Revoked {
-		add("asked to release %s ago", age(s.At, c.RevokedAt))
+		add("asked to release %s ago", show.Age(s.At, c.RevokedAt))
 	}
 	if c.Meta != nil && c.Meta.Traceparent != "" {
 		add("traceparent %s", cli.Safe(c.Meta.Traceparent))
