@@ -2,54 +2,33 @@ package page
 
 import (
 	"cmp"
-	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/trace"
 )
 
-// A traceEvent is an event in Chrome's trace format, which Perfetto reads.
-type traceEvent struct {
-	Name  string            `json:"name"`
-	Phase string            `json:"ph"`
-	PID   int               `json:"pid"`
-	TID   int               `json:"tid"`
-	Start int64             `json:"ts,omitempty"`  // µs
-	Took  int64             `json:"dur,omitempty"` // µs
-	Args  map[string]string `json:"args,omitempty"`
-}
-
-// trace returns the holds of the last minutes, a row per lock, in Chrome's trace format.
+// trace returns the holds of the last minutes in Chrome's trace format.
 func (s *Server) trace(w http.ResponseWriter, _ *http.Request) {
-	b, _ := s.hub.board()
-	events := []traceEvent{{Name: "process_name", Phase: "M", PID: 1, Args: map[string]string{"name": "locks"}}}
-	if b != nil {
-		for i, path := range slices.SortedFunc(maps.Keys(b.holds), cmp.Compare[string]) {
-			events = append(events, traceEvent{
-				Name: "thread_name", Phase: "M", PID: 1, TID: i + 1, Args: map[string]string{"name": path},
-			})
-			for _, h := range b.holds[path] {
-				events = append(events, h.event(i+1, b))
-			}
-		}
+	var holds []trace.Hold
+	if b, _ := s.hub.board(); b != nil {
+		holds = b.traced()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="holds.json"`)
-	// An error means that the browser has gone.
-	_ = json.NewEncoder(w).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+	_ = trace.Write(w, holds) // an error means that the browser has gone
 }
 
-func (h hold) event(lane int, b *board) traceEvent {
-	to := cmp.Or(h.To, millis(b.view.At))
-	e := traceEvent{
-		Name: h.Name, Phase: "X", PID: 1, TID: lane,
-		Start: h.From * int64(time.Millisecond/time.Microsecond),
-		Took:  max(1, to-h.From) * int64(time.Millisecond/time.Microsecond),
-		Args:  map[string]string{"fence": h.Fence},
+// traced returns the holds for a trace. Those that have not ended end now.
+func (b *board) traced() []trace.Hold {
+	var all []trace.Hold
+	for path, holds := range b.holds {
+		for _, h := range holds {
+			all = append(all, trace.Hold{
+				Lock: path, Name: h.Name, Owner: h.Owner, Fence: h.Fence,
+				From: time.UnixMilli(h.From), To: time.UnixMilli(cmp.Or(h.To, millis(b.view.At))),
+			})
+		}
 	}
-	if h.Owner != "" {
-		e.Args["owner"] = h.Owner
-	}
-	return e
+	return all
 }
