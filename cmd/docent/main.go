@@ -13,11 +13,12 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
+	"github.com/docent-go/docent/cmd/docent/internal/watch"
 )
 
 // commands are the constructors of all commands, in the order of docent's help.
 func commands() []func(*cli.App) *cobra.Command {
-	return append([]func(*cli.App) *cobra.Command{execute.New, page.New, demo.New}, query.Commands()...)
+	return append([]func(*cli.App) *cobra.Command{execute.New, watch.New, page.New, demo.New}, query.Commands()...)
 }
 
 func main() {

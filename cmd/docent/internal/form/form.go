@@ -112,12 +112,13 @@ func lockOf(l inspect.Lock, data bool) Lock {
 		Mixed: l.Mixed, Complete: l.Complete,
 	}
 	for _, c := range l.Contenders {
-		f.Contenders = append(f.Contenders, contenderOf(c, data))
+		f.Contenders = append(f.Contenders, ContenderOf(c, data))
 	}
 	return f
 }
 
-func contenderOf(c inspect.Contender, data bool) Contender {
+// ContenderOf returns the form of the contender. data says whether to show its data.
+func ContenderOf(c inspect.Contender, data bool) Contender {
 	f := Contender{
 		Znode: c.Znode, Turn: optional(c.Turn), State: string(c.State), Side: string(c.Side), Sequence: c.Sequence,
 		By: string(c.By), Session: fmt.Sprintf("0x%x", uint64(c.Session)), Fence: strconv.FormatInt(c.Czxid, 10),

@@ -1,0 +1,137 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// New returns the command "watch".
+func New(app *cli.App) *cobra.Command {
+	w := &watcher{app: app}
+	cmd := &cobra.Command{
+		Use:   "watch [flags] [ROOT|PATH]...",
+		Short: "Show how the locks below ROOT change",
+		Long: "watch shows the locks at ROOT and below it. On a terminal it shows a table with the longest waits on\n" +
+			"top: the key ? has its keys. Otherwise, or with -o jsonl, it writes one event a line: granted, queued,\n" +
+			"released, gone (before its turn), revoked, stale or live. It reads all znodes below ROOT, so choose a\n" +
+			"directory that has locks alone. ROOT is / by default. watch ends at Ctrl-C.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			roots, err := rootsOf(args)
+			if err == nil {
+				err = w.check()
+			}
+			if err != nil {
+				return cli.Usage(err)
+			}
+			return w.run(cmd.Context(), roots)
+		},
+	}
+	cmd.Flags().StringVar(&w.trace, "trace", "", "at the end, write the holds to this `file`, in the format of Perfetto")
+	return cmd
+}
+
+// rootsOf returns the directories to watch. None may be below another one.
+func rootsOf(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return []string{"/"}, nil
+	}
+	for i, root := range args {
+		if err := framework.ValidatePath(root); err != nil {
+			return nil, err
+		}
+		for j, other := range args {
+			if i != j && strings.HasPrefix(root+"/", strings.TrimSuffix(other, "/")+"/") {
+				return nil, fmt.Errorf("%s is at %s or below it: name one of them", root, other)
+			}
+		}
+	}
+	return args, nil
+}
+
+// A watcher is one run of watch.
+type watcher struct {
+	app   *cli.App
+	trace string
+}
+
+func (w *watcher) check() error {
+	format := w.app.Settings().Output
+	if !slices.Contains([]cli.Format{cli.Text, cli.Wide, cli.JSONLines}, format) {
+		return fmt.Errorf("-o %s: watch writes text or jsonl", format)
+	}
+	return nil
+}
+
+// run watches until ctx ends, the reader of the output has gone, or the user quits.
+func (w *watcher) run(ctx context.Context, roots []string) (err error) {
+	signal.Ignore(syscall.SIGPIPE) // a write fails instead, so the session and the trace are ended properly
+	end, err := w.openTrace()
+	if err != nil {
+		return err
+	}
+	c, err := w.app.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	sources, followers := map[string]Source{}, map[string]*Follower{}
+	for _, root := range roots {
+		live, err := inspect.Follow(c, root)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = live.Close() }() // it fails only if it is closed already
+		sources[root], followers[root] = live, NewFollower(root)
+	}
+	err = w.lines(ctx, sources, followers)
+	if errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	err = errors.Join(err, end(followers))
+	if err == nil && ctx.Err() != nil {
+		return &cli.ExitError{Code: cli.CodeInterrupted}
+	}
+	return err
+}
+
+// lines writes the events, one a line.
+func (w *watcher) lines(ctx context.Context, sources map[string]Source, followers map[string]*Follower) error {
+	return feed(ctx, sources, func(u update) error {
+		if err := unreadable(u.view); err != nil {
+			return err
+		}
+		for _, e := range followers[u.root].See(u.view) {
+			if err := w.write(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (w *watcher) write(e Event) error {
+	if w.app.Settings().Output == cli.JSONLines {
+		return w.app.WriteJSON(e.form())
+	}
+	_, err := fmt.Fprintln(w.app.Out, Line(e))
+	return err
+}
+
+// unreadable returns why the directory can't be watched: the client may not read it.
+func unreadable(view inspect.View) error {
+	if view.State != inspect.Current && errors.Is(view.Cause, framework.ErrNoAuth) {
+		return view.Cause
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package watch_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/cmd/docent/internal/watch"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// started runs watch on the server in this process. stop ends it and returns the exit code.
+func started(t *testing.T, server *zkserver.Server, args ...string) (out, errs *buffer, stop func() int) {
+	t.Helper()
+	out, errs = &buffer{}, &buffer{}
+	app := &cli.App{In: strings.NewReader(""), Out: out, Err: errs, Options: []framework.Option{
+		framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return server.Dial(ctx, network, addr)
+		}),
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() { // stop waits for it
+		code <- app.Main(ctx, append([]string{"watch", "--connect", server.Addr()}, args...), watch.New)
+	}()
+	return out, errs, func() int { cancel(); return <-code }
+}
+
+func TestWatch_writes_lines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t, zkserver.WithSeed(1))
+		c := client(t, server.Addr(), framework.WithDialer(server.Dial))
+		file := filepath.Join(t.TempDir(), "trace.json")
+		out, errs, stop := started(t, server, "/locks", "/jobs", "-o", "jsonl", "--trace", file)
+		m, err := lock.NewMutex(c, "/locks/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("night\x1bly"))
+		<-time.After(time.Second) // virtual
+		held, err := m.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(7 * time.Second) // virtual
+		if err := held.Release(ctx); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second) // virtual
+		if code := stop(); code != cli.CodeInterrupted || errs.String() != "" {
+			t.Errorf("exit code %d, %q", code, errs.String())
+		}
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var e form.Event
+			if err := json.Unmarshal([]byte(line), &e); err != nil || e.Schema != form.Version {
+				t.Fatalf("%v: %s", err, line)
+			}
+			got = append(got, e.Event+" "+e.Path)
+			if e.Event == "released" && (e.Held == nil || *e.Held < 6 || *e.Held > 8) {
+				t.Errorf("not held for 7 s: %s", line)
+			}
+		}
+		text := strings.Join(got, ", ")
+		if !strings.HasSuffix(text, "granted /locks/report, released /locks/report") ||
+			!strings.Contains(text, "live /locks") || !strings.Contains(text, "live /jobs") || len(got) != 4 {
+			t.Errorf("got %s", text)
+		}
+		if strings.Contains(out.String(), "\x1b") {
+			t.Errorf("a terminal would obey it: %q", out.String())
+		}
+		if trace, err := os.ReadFile(file); err != nil || strings.Count(string(trace), `"ph":"X"`) != 1 {
+			t.Errorf("not one hold: %s, %v", trace, err)
+		}
+	})
+}
+
+func TestWatch_refuses(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"no path":                {"watch", "--connect", "127.0.0.1:1", "locks"},
+		"a path below another":   {"watch", "--connect", "127.0.0.1:1", "/locks/a", "/locks"},
+		"a path twice":           {"watch", "--connect", "127.0.0.1:1", "/locks", "/locks"},
+		"a path below the root":  {"watch", "--connect", "127.0.0.1:1", "/locks", "/"},
+		"a document":             {"watch", "--connect", "127.0.0.1:1", "-o", "json"},
+		"names":                  {"watch", "--connect", "127.0.0.1:1", "-o", "name"},
+		"a trace in a directory": {"watch", "--connect", "127.0.0.1:1", "--trace", t.TempDir()},
+		"no ensemble":            {"watch"},
+	} {
+		var out, errs buffer
+		app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
+		if code := app.Main(t.Context(), args, watch.New); code != cli.CodeUsage || out.String() != "" {
+			t.Errorf("%s: exit code %d, %q, %s", name, code, out.String(), errs.String())
+		}
+	}
+}
+
+func TestWatch_fails_without_permission(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t, zkserver.WithSeed(1))
+		owner := client(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithAuth("digest", []byte("a:b")))
+		if _, err := owner.Create(t.Context(), "/secret", nil, framework.WithACL(acl.Creator()...)); err != nil {
+			t.Fatal(err)
+		}
+		_, errs, stop := started(t, server, "/secret")
+		<-time.After(5 * time.Second) // virtual
+		if !strings.Contains(errs.String(), "/secret") {
+			t.Errorf("nothing said: %q", errs.String())
+		}
+		if code := stop(); code != cli.CodeFailed {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// client returns a client that is connected, until the test has ended.
+func client(t *testing.T, addr string, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	c, err := framework.NewClient(addr, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,55 @@
+package watch
+
+import (
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A What says what an event is about.
+type What string
+
+// The events. Granted, Queued, Released, Gone and Revoked are of a contender. Live and Stale are of the
+// watched directory.
+const (
+	Granted  What = "granted"
+	Queued   What = "queued"
+	Released What = "released" // the znode of a holder was deleted, by its owner or otherwise
+	Gone     What = "gone"     // the znode of a waiter was deleted before its turn
+	Revoked  What = "revoked"  // the contender was asked to release
+	Live     What = "live"
+	Stale    What = "stale"
+)
+
+// An Event is one difference between two views.
+type Event struct {
+	What      What
+	At        time.Time // of the later view
+	Path      string    // of the lock, or the watched directory
+	Kind      inspect.Kind
+	Contender inspect.Contender
+	Waited    time.Duration // of Granted and Gone; 0 if the contender was not seen to wait
+	Held      time.Duration // of Released; set by a Follower
+
+	// Before reports that it was so in the first view.
+	Before bool
+	// Unsure reports that the view was stale meanwhile, so At is no more than the latest time. Of Released
+	// it reports that Held is the longest possible hold, and of Gone that a hold may have been too
+	// short to be seen.
+	Unsure bool
+	Cause  error // of Stale
+}
+
+// form returns the event as JSON has it.
+func (e Event) form() form.Event {
+	f := form.EventOf(string(e.What), e.At, e.Path)
+	if e.What != Live && e.What != Stale {
+		f = f.WithContender(e.Kind, e.Contender)
+	}
+	f.Waited, f.Held, f.Before, f.Unsure = form.Seconds(e.Waited), form.Seconds(e.Held), e.Before, e.Unsure
+	if e.Cause != nil {
+		f.Cause = e.Cause.Error()
+	}
+	return f
+}

@@ -1,0 +1,91 @@
+package watch
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/trace"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// maxHolds is how many holds a Follower keeps for the trace. The oldest are dropped.
+const maxHolds = 100_000
+
+// A Follower turns the views of a directory into events, and measures holds. One goroutine uses it.
+type Follower struct {
+	root  string
+	last  inspect.View // the locks of the last current view, and the state of the last view
+	holds map[string]begun
+	ended []trace.Hold
+}
+
+// A begun hold has not ended. A hold of before the watch began when its znode was created, or later.
+type begun struct {
+	trace.Hold
+	unsure bool
+}
+
+// NewFollower returns a Follower for the views of root.
+func NewFollower(root string) *Follower {
+	return &Follower{root: root, holds: map[string]begun{}}
+}
+
+// See returns what changed since the view before.
+func (f *Follower) See(view inspect.View) []Event {
+	events := Events(f.root, f.last, view)
+	if view.State == inspect.Current {
+		f.last = view
+	}
+	f.last.State = view.State
+	for i := range events {
+		f.measure(&events[i])
+	}
+	return events
+}
+
+// measure begins and ends holds.
+func (f *Follower) measure(e *Event) {
+	znode := e.Contender.Znode
+	switch e.What {
+	case Granted:
+		hold := begun{holdOf(e), e.Before || e.Unsure}
+		if e.Before && e.Contender.Read() && e.Contender.Created.Before(e.At) {
+			hold.From = e.Contender.Created
+		}
+		f.holds[znode] = hold
+	case Released:
+		hold, known := f.holds[znode]
+		if !known {
+			return
+		}
+		delete(f.holds, znode)
+		hold.To = e.At
+		e.Held, e.Unsure = hold.To.Sub(hold.From), e.Unsure || hold.unsure
+		if len(f.ended) == maxHolds {
+			f.ended = slices.Delete(f.ended, 0, maxHolds/4)
+		}
+		f.ended = append(f.ended, hold.Hold)
+	case Queued, Gone, Revoked, Live, Stale: // no hold begins or ends
+	}
+}
+
+func holdOf(e *Event) trace.Hold {
+	h := trace.Hold{
+		Lock: e.Path, Name: inspect.PartyOf(e.Contender).String(), Fence: strconv.FormatInt(e.Contender.Czxid, 10), From: e.At,
+	}
+	if e.Contender.Meta != nil {
+		h.Owner = e.Contender.Meta.Owner
+	}
+	return h
+}
+
+// Holds returns all holds that the Follower saw. Those that have not ended end now.
+func (f *Follower) Holds(now time.Time) []trace.Hold {
+	holds := slices.Clone(f.ended)
+	for _, h := range f.holds {
+		h.To = now
+		holds = append(holds, h.Hold)
+	}
+	return holds
+}

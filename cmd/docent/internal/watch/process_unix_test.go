@@ -1,0 +1,95 @@
+//go:build unix
+
+package watch_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// eventually waits until what holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within 20 s: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// held returns the address of a server with a holder of /locks/report, and its lease.
+func held(t *testing.T) (string, *lock.Lease) {
+	t.Helper()
+	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lock.NewMutex(client(t, addr), "/locks/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr, l
+}
+
+// program returns watch as a process.
+func program(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), programVariable+"=1", "TERM=xterm-256color")
+	return cmd
+}
+
+func TestWatch_ends_at_an_interrupt(t *testing.T) {
+	t.Parallel()
+	addr, _ := held(t)
+	cmd := program(os.Args[0], "watch", "--connect", addr, "/locks")
+	var out, errs buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	eventually(t, "the holder is shown", func() bool { return strings.Contains(out.String(), "granted  /locks/report") })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || errs.String() != "" {
+		t.Errorf("%v, %q", err, errs.String())
+	}
+}
+
+// The reader that has gone is noticed at the next line.
+func TestWatch_ends_with_its_reader(t *testing.T) {
+	t.Parallel()
+	addr, l := held(t)
+	script := `"$0" watch --connect "$1" /locks -o jsonl | head -1; echo "codes ${PIPESTATUS[*]}"`
+	cmd := program("bash", "-c", script, os.Args[0], addr)
+	var out, errs buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	eventually(t, "a line is shown", func() bool { return strings.Contains(out.String(), "\n") })
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || !strings.HasSuffix(out.String(), "codes 0 0\n") || errs.String() != "" {
+		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
+	}
+}
