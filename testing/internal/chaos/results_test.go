@@ -23,6 +23,7 @@ type board struct {
 	wanted  []*want
 	counts  map[string]int            // what workers have counted
 	found   []string                  // violations that workers have found
+	shared  []history.Record          // of what is no lock: additions, and members of double barriers
 	keys    map[string]history.Record // the grants by which keys of the partition are served
 }
 
@@ -56,6 +57,9 @@ func (b *board) add(r history.Record) {
 		return
 	case found:
 		b.found = append(b.found, r.Client+": "+r.Note)
+		return
+	case added, entering, entered, leaving, left:
+		b.shared = append(b.shared, r)
 		return
 	case history.Standing: // only the last one matters, and there are many
 		b.alive[r.Lease] = r
@@ -135,6 +139,19 @@ func (b *board) reports() (counts map[string]int, found []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.counts), slices.Clone(b.found)
+}
+
+// reported returns the records of the kinds, which are of no lock.
+func (b *board) reported(kinds ...history.Kind) []history.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var some []history.Record
+	for _, r := range b.shared {
+		if slices.Contains(kinds, r.Kind) {
+			some = append(some, r)
+		}
+	}
+	return some
 }
 
 func (b *board) hasEnded(lease string) bool {

@@ -183,6 +183,8 @@ func (r *run) finish(t *testing.T) {
 		all.Go(func() { r.fail(s.current().end()) })
 	}
 	all.Wait()
+	r.checkCounter(t)
+	r.checkMeetings()
 }
 
 // history returns the history of the workers, with their faults.

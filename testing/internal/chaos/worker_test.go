@@ -126,7 +126,8 @@ const shortRest, longRest = 25 * time.Millisecond, 250 * time.Millisecond
 // errands returns all that a worker does. To add a recipe, write a file like election_test.go, and
 // add its errands here.
 func (w *worker) errands() []errand {
-	return slices.Concat(w.locks(), w.steadies(), w.campaigns(), w.caches(), w.members(), w.registrants(), w.takers())
+	return slices.Concat(w.locks(), w.steadies(), w.campaigns(), w.caches(), w.members(), w.registrants(), w.takers(),
+		w.adders(), w.attendants())
 }
 
 // work runs all errands until ctx ends.
