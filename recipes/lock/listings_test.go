@@ -31,12 +31,13 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 		srv := virtualServer(t)
 		m := newMutex(t, virtualClient(t, srv), path)
 		mustRelease(t, mustLock(t, m))
+		synctest.Wait() // the creation that found no directory had a listing of its own
 		held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
 		lists := countListings(srv, path)
 		done := lockLater(t.Context(), m)
 		synctest.Wait()
 		if lists() != 1 {
-			t.Error("the listing waits for the answer to the creation")
+			t.Errorf("%d listings before the answer to the creation, want 1", lists())
 		}
 		held.Release()
 		mustRelease(t, must.Receive(t, done, "the grant").lease)
