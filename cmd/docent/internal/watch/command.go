@@ -94,7 +94,11 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 		defer func() { _ = live.Close() }() // it fails only if it is closed already
 		sources[root], followers[root] = live, NewFollower(root)
 	}
-	err = w.lines(ctx, sources, followers)
+	show := w.lines
+	if w.onScreen() {
+		show = w.screen
+	}
+	err = show(ctx, sources, followers)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}

@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A Page is what the screen shows.
+type Page int
+
+// The pages.
+const (
+	Table Page = iota // all locks
+	Queue             // the contenders of one lock
+	Graph             // the waiters, and the contenders in front of them
+	Help
+)
+
+// An Order is how the table is sorted.
+type Order int
+
+// The orders. Each has its greatest first, but for ByPath.
+const (
+	ByWait Order = iota
+	ByHold
+	ByWaiters
+	ByPath
+	orders
+)
+
+// String names the order.
+func (o Order) String() string {
+	return [...]string{"longest wait", "longest hold", "most waiters", "path"}[o]
+}
+
+// A State is all that the screen depends on.
+type State struct {
+	Views    map[string]inspect.View // by root
+	Recent   []Event                 // the latest last
+	Now      time.Time
+	Page     Page
+	Order    Order
+	Find     string // text that the table's rows have
+	Finding  bool   // the user types Find
+	Selected string // path of a lock; the first row if it has no row
+	Top      int    // the first line that a page but the table shows
+	Color    bool
+}
+
+// An entry is a lock with what the table is sorted by.
+type entry struct {
+	inspect.Lock
+	waiting int
+	wait    time.Time // of the oldest waiter; zero for none
+	held    time.Time // of the oldest holder; zero for none
+}
+
+// all returns the locks of all views.
+func (s *State) all() []entry {
+	var all []entry
+	for _, view := range s.Views {
+		for _, l := range view.Locks {
+			waiters := l.Waiters()
+			all = append(all, entry{Lock: l, waiting: len(waiters), wait: show.Oldest(waiters), held: show.HeldSince(l)})
+		}
+	}
+	return all
+}
+
+// entries returns the rows of the table.
+func (s *State) entries() []entry {
+	find := strings.ToLower(s.Find)
+	found := slices.DeleteFunc(s.all(), func(e entry) bool { return !e.has(find) })
+	slices.SortFunc(found, func(a, b entry) int {
+		byWait, byHold := earlier(a.wait, b.wait), earlier(a.held, b.held)
+		path := strings.Compare(a.Path, b.Path)
+		switch s.Order {
+		case ByHold:
+			return cmp.Or(byHold, path)
+		case ByWaiters:
+			return cmp.Or(cmp.Compare(b.waiting, a.waiting), path)
+		case ByPath:
+			return path
+		}
+		return cmp.Or(byWait, byHold, path)
+	})
+	return found
+}
+
+// has reports whether the path or a contender of the lock has the text, which is in lower case.
+func (e *entry) has(find string) bool {
+	return strings.Contains(strings.ToLower(e.Path), find) ||
+		slices.ContainsFunc(e.Contenders, func(c inspect.Contender) bool {
+			return strings.Contains(strings.ToLower(show.Who(c)), find)
+		})
+}
+
+// earlier orders the earliest first, and no time last.
+func earlier(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// selected returns the index of the selected row.
+func (s *State) selected(entries []entry) int {
+	return max(0, slices.IndexFunc(entries, func(e entry) bool { return e.Path == s.Selected }))
+}
+
+// status returns the state of the views: the worst one.
+func (s *State) status() inspect.View {
+	worst := inspect.View{State: inspect.Current}
+	for _, view := range s.Views {
+		if view.State != inspect.Current {
+			worst = view
+		}
+	}
+	if len(s.Views) == 0 {
+		worst.State = inspect.Connecting
+	}
+	return worst
+}

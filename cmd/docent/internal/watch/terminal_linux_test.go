@@ -1,0 +1,126 @@
+package watch_test
+
+import (
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A terminal has a process, and what that has shown.
+type terminal struct {
+	*os.File
+	tty   *os.File // the process's end, kept open so that its settings last
+	cmd   *exec.Cmd
+	shown buffer
+}
+
+// onTerminal starts the process on a terminal of 80 by 24 characters.
+func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	own, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{File: own, tty: tty, cmd: cmd}
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() { // ends with the terminal
+		defer close(read)
+		text := make([]byte, 4096)
+		for {
+			n, err := own.Read(text)
+			_, _ = x.shown.Write(text[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); tty.Close(); <-read; own.Close() })
+	return x
+}
+
+// settings returns the settings of the terminal: whether it echoes, and others.
+func (x *terminal) settings(t *testing.T) *term.State {
+	t.Helper()
+	state, err := term.GetState(int(x.tty.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// On a terminal watch takes the whole screen, and gives it back.
+func TestWatch_on_a_terminal(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end  func(*terminal) error
+		code int
+	}{
+		"q":      {func(x *terminal) error { _, err := x.WriteString("q"); return err }, 0},
+		"Ctrl-C": {func(x *terminal) error { _, err := x.WriteString("\x03"); return err }, 130},
+		"SIGINT": {func(x *terminal) error { return x.cmd.Process.Signal(syscall.SIGINT) }, 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr, _ := held(t)
+			probe, tty, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer probe.Close()
+			defer tty.Close()
+			fresh := (&terminal{tty: tty}).settings(t)
+			x := onTerminal(t, program(os.Args[0], "watch", "--connect", addr, "/locks"))
+			eventually(t, "the holder is shown", func() bool { return strings.Contains(x.shown.String(), "nightly") })
+			if reflect.DeepEqual(x.settings(t), fresh) {
+				t.Error("watch has not taken the terminal")
+			}
+			m, err := lock.NewMutex(client(t, addr), "/locks/zebra")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the new lock is shown", func() bool { return strings.Contains(x.shown.String(), "/locks/zebra") })
+			if err := test.end(x); err != nil {
+				t.Fatal(err)
+			}
+			_ = x.cmd.Wait() // the code says it
+			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if !reflect.DeepEqual(x.settings(t), fresh) {
+				t.Error("the terminal's settings are not as before")
+			}
+			for _, mode := range []string{"\x1b[?1049", "\x1b[?25", "\x1b[?2004"} { // screen, cursor, paste
+				eventually(t, "the end of "+mode[2:], func() bool { return restored(x.shown.String(), mode) })
+			}
+		})
+	}
+}
+
+// restored reports whether the mode was last set as it is on a fresh terminal.
+func restored(shown, mode string) bool {
+	_, last, _ := strings.Cut(shown[max(0, strings.LastIndex(shown, mode)):], mode)
+	want := "l"
+	if strings.HasSuffix(mode, "25") {
+		want = "h" // the cursor is visible
+	}
+	return strings.HasPrefix(last, want)
+}
