@@ -206,7 +206,7 @@ func TestServer_revokes_only_when_the_page_asks(t *testing.T) {
 func TestServer_metrics(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
-	s.show(mutex("/locks/a", "alice", "bob"), mutex("/locks/b", "bob", "alice"))
+	s.published(mutex("/locks/a", "alice", "bob"), mutex("/locks/b", "bob", "alice"))
 	metrics := text(t, s.ask(t, "GET", "/metrics", ""))
 	for _, want := range []string{
 		`docent_locks{kind="mutex"} 2`, "docent_locks_held 2", "docent_lock_waiters 2", "docent_lock_deadlocks 1", "docent_view_live 1",
@@ -224,7 +224,7 @@ func TestServer_trace(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	s.show(mutex("/locks/a", "alice", "bob"))
-	s.show(mutex("/locks/a", "bob"))
+	s.published(mutex("/locks/a", "bob"))
 	trace := text(t, s.ask(t, "GET", "/trace.json", ""))
 	if strings.Count(trace, `"ph":"X"`) != 2 || !strings.Contains(trace, `"name":"/locks/a"`) {
 		t.Errorf("not the two holds: %s", trace)

@@ -77,6 +77,13 @@ func (s *stand) show(locks ...inspect.Lock) {
 	}
 }
 
+// published shows the locks until the page has published them: it takes a view when it has published the
+// one before.
+func (s *stand) published(locks ...inspect.Lock) {
+	s.show(locks...)
+	s.show(locks...)
+}
+
 // mutex returns a lock whose contenders are of these owners, the holder first.
 func mutex(path string, owners ...string) inspect.Lock {
 	l := inspect.Lock{Path: path, Kind: inspect.Mutex, Permits: 1, Complete: true}
