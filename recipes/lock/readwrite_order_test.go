@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/testing/fault"
@@ -99,8 +100,11 @@ func TestAWritersReleaseWakesOnlyTheReadersBehindIt(t *testing.T) {
 	lease := granted(t, reader, "the reader behind the first writer")
 	mustRelease(t, lease)
 	lease = granted(t, writer, "the second writer")
-	if n := proxy.Count(fault.GetChildren, fault.GetData, fault.Exists); n != 0 {
-		t.Errorf("%d reads by readers that had nothing to hope for, want 0", n)
+	for _, r := range proxy.Requests() {
+		reads := r.Op == fault.GetChildren || r.Op == fault.GetData || r.Op == fault.Exists
+		if reads && strings.HasPrefix(r.Path, path) { // the client's heartbeat reads elsewhere
+			t.Errorf("%v of %s by a reader that had nothing to hope for", r.Op, r.Path)
+		}
 	}
 	mustRelease(t, lease)
 	for _, done := range others {
