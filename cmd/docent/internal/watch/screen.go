@@ -22,8 +22,7 @@ func NewModel(followers map[string]*Follower, now time.Time, color bool) *Model 
 
 // onScreen reports whether the table can be shown: input and output are a terminal that can move its cursor.
 func (w *watcher) onScreen() bool {
-	term := w.app.Getenv("TERM")
-	return w.app.Settings().Output != cli.JSONLines && term != "" && term != "dumb" &&
+	return w.app.Settings().Output != cli.JSONLines && w.app.Getenv("TERM") != "dumb" &&
 		cli.Terminal(w.app.In) && cli.Terminal(w.app.Out)
 }
 
