@@ -40,7 +40,11 @@ func TestRequestsOfASemaphore(t *testing.T) {
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()
 			slices.Sort(want)
-			if got := ops(route, path); !slices.Equal(got, want) {
+			got := ops(route, path)
+			if !env.Kind().Virtual() { // a permit that is held for longer than 50 ms is watched
+				got = slices.DeleteFunc(got, func(op fault.Op) bool { return op == fault.GetData })
+			}
+			if !slices.Equal(got, want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
 			route.ResetRequests()
