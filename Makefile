@@ -54,8 +54,8 @@ help: ## List the targets
 
 # Its share of the simulation fits CI's time; make sim has all. Each run takes new seeds.
 .PHONY: test
-test: SIM_SCHEDULES = 3000
-test: SIM_HOURS = 300
+test: SIM_SCHEDULES = 2000
+test: SIM_HOURS = 200
 test: guards virtual plain sim chaos ## The guards, all tests, most also with the race detector, the simulation, chaos
 
 .PHONY: check
