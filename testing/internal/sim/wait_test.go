@@ -70,8 +70,12 @@ func (w *world) pause() time.Duration {
 
 // prompt is the time of an attempt that nothing delays. Up to eight workers share a connection on
 // which frames follow one another. Each has some requests of its own to make, and a znode to
-// delete if it withdraws. A contender for an UnfairMutex also pauses, for milliseconds.
-func (w *world) prompt() time.Duration { return time.Second/4 + 100*w.plan.latency }
+// delete if it withdraws. A contender for an UnfairMutex also pauses, for milliseconds. The tasks of
+// each further recipe send frames on that connection too.
+func (w *world) prompt() time.Duration {
+	frames := 100 + 50*len(w.plan.recipes)
+	return time.Second/4 + time.Duration(frames)*w.plan.latency
+}
 
 // watchWaits looks at the workers now and then, until ctx of the world or over ends.
 func (w *world) watchWaits(over <-chan struct{}) {
