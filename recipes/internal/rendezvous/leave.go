@@ -55,7 +55,11 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 	case len(d.inside) == 0:
 		return true, d.gate.leaveLast(ctx, d.lease, slices.Contains(names, readyName) && len(members) == 0)
 	case d.own < d.inside[0]:
-		return false, d.gate.awaitGone(ctx, d.inside[len(d.inside)-1], d.lease)
+		held := d.lease
+		if errors.Is(held.Err(), lease.ErrReleased) { // it was not the first before
+			held = nil
+		}
+		return false, d.gate.awaitGone(ctx, d.inside[len(d.inside)-1], held)
 	}
 	if err := release(ctx, d.lease); err != nil {
 		return false, err
