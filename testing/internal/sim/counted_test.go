@@ -23,7 +23,7 @@ func counted() *recipe {
 		name: "counter", oneIn: 15, live: (*world).counting, bugs: counterBugs(),
 		guarantees: []guarantee{appliedOnce, oneOrder, latestValue},
 		met: []string{
-			"Add: ok", "Add: unknown outcome", "CompareAndSet: ok", "additions applied", "additions unknown",
+			"Add: ok", "Add: unknown outcome", "CompareAndSet: ok", "additions applied", "additions of unknown outcome",
 			"additions combined", "values replaced", "values shown", "values at the end",
 		},
 	}
