@@ -145,8 +145,10 @@ func (s summary) vacuity() []string {
 // mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
 // add its counts here.
 func mustHaveDone() []string {
-	return []string{comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
-		addedOne, metAll, leftAll, waitedFor}
+	return []string{
+		comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
+		addedOne, metAll, leftAll, waitedFor,
+	}
 }
 
 // late returns how many late writes of stopped holders were refused, by the store that checks
