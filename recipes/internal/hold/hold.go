@@ -132,12 +132,15 @@ func (h *Hold) tell(cause error) {
 		close(h.lost)
 	}
 	shares := slices.Clone(h.shares)
-	h.told = &loss{time.Now(), h.Hooks.Ends()}
+	told := &loss{time.Now(), h.Hooks.Ends()}
 	h.mu.Unlock()
 	for _, s := range shares {
 		s.endContexts(err)
 		s.passLossOn(err)
 	}
+	h.mu.Lock()
+	h.told = told // now: a concurrent lose must not clean up before all know
+	h.mu.Unlock()
 }
 
 // clean does, once, what is left after tell: telemetry, monitors, and the end of the grant.
