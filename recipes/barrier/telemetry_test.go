@@ -33,6 +33,7 @@ func TestTelemetryOfAPlace(t *testing.T) {
 		withdrawn, cancel := context.WithCancel(t.Context())
 		withdrawing := enterLater(withdrawn, d)
 		awaitChildren(t, c, path, 1)
+		env.Quiesce() // else the entry may be withdrawn before its wait has begun
 		cancel()
 		if got := must.Receive(t, withdrawing, "the end of Enter"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Enter: %v, want Canceled", got.err)

@@ -26,6 +26,7 @@ func TestTelemetryOfPermits(t *testing.T) {
 		awaitChildren(t, c, s.Path()+"/locks", 0)
 		done := acquireLater(t.Context(), s, 1)
 		awaitChildren(t, c, s.Path()+"/leases", 3)
+		env.Quiesce() // else the permits may be free before its wait has begun
 		mustRelease(t, held)
 		mustRelease(t, granted(t, done))
 
