@@ -10,7 +10,8 @@
 //	…__READ__N, …__WRIT__N                             [ReadWrite]          docent, Curator
 //	the directories locks and leases (…-lease-N)       [Semaphore]          docent, Curator
 //	…__lock__N, …__rlock__N                            [Mutex], [ReadWrite] kazoo
-//	znodes without a number, permits in its data       [Semaphore]          kazoo
+//	znodes without a number, permits in its data,      [Semaphore]          kazoo
+//	and waiters next to it, below PATH-__lock__
 //	none: the ephemeral znode itself                   [Exclusive]          docent
 //
 // The names show by the recipes' own rules which contenders hold and which wait. A LeaderSelector's znodes

@@ -1,5 +1,7 @@
 package inspect
 
+import "cmp"
+
 // An Edge says that one contender waits for another one of the same lock.
 type Edge struct {
 	Lock    string // the path of the lock
@@ -57,11 +59,12 @@ func (l Lock) blocks(ahead, own int) bool {
 }
 
 // waitedFor returns the number of a semaphore's permits, if its first waiter shows it: the permits that
-// are held while it waits for one. It returns 0 if the number is unknown, and for other locks.
+// are held while it waits for one, or what Permits says. It returns 0 if the number is unknown, and
+// for other locks.
 func (l Lock) waitedFor() int {
 	for _, c := range l.Contenders {
 		if c.AnyOf && c.waits() {
-			return len(c.WaitsFor)
+			return cmp.Or(l.Permits, len(c.WaitsFor))
 		}
 	}
 	return 0

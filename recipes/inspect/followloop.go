@@ -33,7 +33,8 @@ func (f *followLoop) snapshot(tree *cache.Snapshot, dirty map[string]struct{}) S
 	return found
 }
 
-// directories returns the paths, with the directory of a semaphore instead of the two below it.
+// directories returns the paths, with the directory of a semaphore instead of those of its queue and its
+// permits.
 func directories(paths map[string]struct{}) map[string]struct{} {
 	found := make(map[string]struct{}, len(paths))
 	for path := range paths {
@@ -41,6 +42,7 @@ func directories(paths map[string]struct{}) map[string]struct{} {
 		if name == leasesDir || name == turnsDirectory {
 			path = dir
 		}
+		path = strings.TrimSuffix(path, kazooQueue)
 		found[path] = struct{}{}
 	}
 	return found
@@ -59,6 +61,13 @@ func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 		l, ok := f.lockAt(tree, below)
 		f.set(below, l, ok)
 	}
+	queue := path + kazooQueue
+	if ok && l.isKazooSemaphore() {
+		delete(f.locks, queue)
+		return
+	}
+	l, ok = f.lockAt(tree, queue)
+	f.set(queue, l, ok)
 }
 
 func (f *followLoop) set(path string, l Lock, ok bool) {
@@ -76,6 +85,10 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 		return Lock{}, false
 	}
 	z := znodeOf(tree, node, true)
+	if queue, ok := tree.Get(path + kazooQueue); ok {
+		found := znodeOf(tree, queue, true)
+		z.Queue = &found
+	}
 	if l, ok := Of(z); ok {
 		return l, true
 	}

@@ -94,6 +94,13 @@ func below(path, data string, znodes ...znode) inspect.Znode {
 	return z
 }
 
+// queued returns the directory with the directory next to it in which kazoo's contenders queue.
+func queued(z inspect.Znode, waiters ...znode) inspect.Znode {
+	queue := below(z.Path+"-__lock__", "", waiters...)
+	z.Queue = &queue
+	return z
+}
+
 func metadata(m lease.Metadata) string {
 	m.Version = lease.MetadataVersion
 	return string(m.Encode())

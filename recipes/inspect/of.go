@@ -6,8 +6,8 @@ import "slices"
 //
 // Of needs the names of the directory's children, and those below children named locks and leases.
 // The order and most states follow from the names. The contenders' data and Stats add the rest.
-// The data of dir itself are needed for a semaphore of kazoo, and those of dir alone for
-// [Exclusive].
+// The data of dir itself are needed for a semaphore of kazoo, dir.Queue for its waiters, and the data
+// of dir alone for [Exclusive].
 func Of(dir Znode) (Lock, bool) {
 	for _, of := range []func(Znode) (Lock, bool){exclusiveOf, semaphoreOf, kazooSemaphoreOf, queuesOf} {
 		if l, ok := of(dir); ok {

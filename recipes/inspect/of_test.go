@@ -116,6 +116,28 @@ func TestOf(t *testing.T) {
 			dir("2", znode{hexID, 1, 9, "me"}, znode{hexID[1:] + "a", 2, 8, ""}),
 			"semaphore 2; fa holds permit kazoo; ef holds permit kazoo",
 		},
+		"kazoo's semaphore, with waiters": {
+			queued(dir("2", znode{hexID, 1, 9, "me"}, znode{hexID[1:] + "a", 2, 8, ""}),
+				znode{name: hexID + "__lock__0000000004"}, znode{name: hexID + "__lock__0000000003"}),
+			"semaphore 2; fa holds permit kazoo; ef holds permit kazoo;" +
+				" 03 waits permit kazoo for fa|ef; 04 waits permit kazoo for 03",
+		},
+		"kazoo's semaphore, its permits are free": {
+			queued(dir("2", znode{hexID, 1, 9, "me"}), znode{name: hexID + "__lock__0000000003"}),
+			"semaphore 2; ef holds permit kazoo; 03 waits permit kazoo",
+		},
+		"kazoo's semaphore, it has no holder": {
+			queued(dir("2"), znode{name: hexID + "__lock__0000000003"}), "semaphore 2; 03 waits permit kazoo",
+		},
+		"kazoo's semaphore, its permits are unknown": {
+			queued(dir("x", znode{hexID, 1, 9, "me"}), znode{name: hexID + "__lock__0000000003"}, znode{name: hexID + "__lock__0000000004"}),
+			"semaphore 0; ef holds permit kazoo; 03 waits permit kazoo; 04 waits permit kazoo for 03",
+		},
+		"kazoo's lock, next to an empty directory": {queued(dir("2")), ""},
+		"kazoo's lock, next to a mutex": {
+			queued(dir("2", znode{name: guid + "lock-0000000012"}), znode{name: hexID + "__lock__0000000003"}),
+			"mutex 1; 12 holds exclusive unknown",
+		},
 		"a number above other names": {dir("2", znode{name: "a"}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

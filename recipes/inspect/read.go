@@ -13,9 +13,9 @@ import (
 // alone, also if the path does not exist.
 //
 // Read sends a sync first, so it shows whatever was granted before the call. It costs one listing and
-// one read per contender in addition, and two listings more for a semaphore. A contender whose znode
-// the client may not read has the fields that follow from its name. If ctx ends first, the error
-// wraps ctx's. Other errors are [framework.ErrNoAuth] for the path itself, and those of every
+// one read per contender in addition. A semaphore costs two listings more, and one of kazoo a listing
+// and a read. A contender whose znode the client may not read has the fields that follow from its
+// name. If ctx ends first, the error wraps ctx's. Other errors are [framework.ErrNoAuth] for the path itself, and those of every
 // operation of the client.
 func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(path)); err != nil {
@@ -41,26 +41,39 @@ func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 		return Lock{Path: path, Complete: true}, nil
 	}
 	if len(dirs[0].Children) == 0 {
-		return r.exclusive(ctx, path)
+		return r.childless(ctx, path)
 	}
 	l, _, err := r.lockOf(ctx, dirs[0])
 	return l, err
 }
 
-// exclusive returns docent's unfair mutex, if the znode is one. Without metadata its epoch shows it.
-func (r *reader) exclusive(ctx context.Context, path string) (Lock, error) {
+// childless returns the lock at a path without children: an unfair mutex, or a semaphore of kazoo that
+// no contender holds.
+func (r *reader) childless(ctx context.Context, path string) (Lock, error) {
+	z, l, err := r.exclusive(ctx, path)
+	if _, numbered := kazooPermits(z.Data); err != nil || l.Kind != "" || !numbered {
+		return l, err
+	}
+	z.Queue = &Znode{Path: path + kazooQueue}
+	l, _, err = r.lockOf(ctx, z)
+	return l, err
+}
+
+// exclusive returns the znode, and docent's unfair mutex if the znode is one. Without metadata its
+// epoch shows it.
+func (r *reader) exclusive(ctx context.Context, path string) (Znode, Lock, error) {
 	free := Lock{Path: path, Complete: true}
 	read, err := r.read(ctx, []string{path})
 	z, ok := read[path]
 	if err != nil || !ok {
-		return free, err
+		return z, free, err
 	}
 	if l, ok := Of(z); ok {
-		return l, nil
+		return z, l, nil
 	}
 	_, ok, err = r.client.Exists(ctx, framework.EpochOf(path))
 	if err != nil || !ok {
-		return free, err
+		return z, free, err
 	}
-	return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), nil
+	return z, exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), nil
 }

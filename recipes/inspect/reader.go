@@ -123,12 +123,9 @@ const maxRounds = 4
 
 // lockOf reads the contenders of the directory, and returns its lock; false if there is none.
 func (r *reader) lockOf(ctx context.Context, dir Znode) (Lock, bool, error) {
-	if isKazooSemaphore(dir) {
-		self, err := r.read(ctx, []string{dir.Path})
-		if err != nil {
-			return Lock{}, false, err
-		}
-		dir.Data = self[dir.Path].Data
+	dir, err := r.withPermits(ctx, dir)
+	if err != nil {
+		return Lock{}, false, err
 	}
 	asked := map[string]bool{}
 	for range maxRounds {
@@ -148,6 +145,28 @@ func (r *reader) lockOf(ctx context.Context, dir Znode) (Lock, bool, error) {
 	}
 	l, ok := Of(dir)
 	return l, ok, nil
+}
+
+// withPermits adds the data and the queue of a directory that may be a kazoo semaphore's.
+func (r *reader) withPermits(ctx context.Context, dir Znode) (Znode, error) {
+	if !mayBeKazooSemaphore(dir) {
+		return dir, nil
+	}
+	if dir.Data == nil {
+		self, err := r.read(ctx, []string{dir.Path})
+		if err != nil {
+			return dir, err
+		}
+		dir.Data = self[dir.Path].Data
+	}
+	if _, ok := kazooPermits(dir.Data); !ok && dir.Queue == nil {
+		return dir, nil
+	}
+	queues, err := r.list(ctx, []string{dir.Path + kazooQueue})
+	if dir.Queue = nil; len(queues) > 0 {
+		dir.Queue = &queues[0]
+	}
+	return dir, err
 }
 
 // wanted returns the paths of the contenders that are still to be read.
@@ -178,5 +197,9 @@ func (z Znode) with(asked map[string]bool, read map[string]Znode) Znode {
 		children = append(children, child)
 	}
 	z.Children = children
+	if z.Queue != nil {
+		queue := z.Queue.with(asked, read)
+		z.Queue = &queue
+	}
 	return z
 }

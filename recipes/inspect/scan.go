@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -43,6 +44,7 @@ const system = "/zookeeper"
 // A scan walks a tree. One goroutine uses it.
 type scan struct {
 	reader   reader
+	queues   map[string]bool // paths of directories next to which one is with the suffix kazooQueue
 	limits   Limits
 	at       time.Time
 	locks    []Lock
@@ -53,7 +55,7 @@ type scan struct {
 func newScan(c *framework.Client, limits Limits) *scan {
 	return &scan{
 		reader: reader{client: c, pace: pace{rate: limits.Rate}, holdersOnly: limits.HoldersOnly},
-		limits: limits, at: time.Now(),
+		queues: make(map[string]bool), limits: limits, at: time.Now(),
 	}
 }
 
@@ -102,9 +104,15 @@ func (s *scan) visit(ctx context.Context, paths []string) ([]string, error) {
 		if s.full() {
 			break
 		}
+		if s.queues[dir.Path] {
+			dir.Queue = &Znode{Path: dir.Path + kazooQueue}
+		}
 		l, ok, err := s.reader.lockOf(ctx, dir)
 		if err != nil {
 			return nil, err
+		}
+		if l.isKazooSemaphore() {
+			delete(s.queues, dir.Path)
 		}
 		if ok {
 			s.locks = append(s.locks, l)
@@ -116,6 +124,11 @@ func (s *scan) visit(ctx context.Context, paths []string) ([]string, error) {
 			return nil, err
 		}
 		below = append(below, more...)
+	}
+	for _, path := range paths {
+		if s.queues[path] { // of no semaphore: a lock of its own
+			below = append(below, path+kazooQueue)
+		}
 	}
 	return below, nil
 }
@@ -133,7 +146,7 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 		switch {
 		case isPartOf(l, z), isEpoch(name, names), z.Path == system:
 		case names[framework.EpochOf(name)]:
-			found, err := s.reader.exclusive(ctx, z.Path)
+			_, found, err := s.reader.exclusive(ctx, z.Path)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +157,23 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 			below = append(below, z.Path)
 		}
 	}
-	return below, nil
+	return s.withoutQueues(below), nil
+}
+
+// withoutQueues returns the paths without those that may be the queue of a semaphore of kazoo among
+// them. They are read with the semaphore.
+func (s *scan) withoutQueues(paths []string) []string {
+	among := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		among[path] = true
+	}
+	return slices.DeleteFunc(paths, func(path string) bool {
+		of, is := strings.CutSuffix(path, kazooQueue)
+		if is = is && among[of]; is {
+			s.queues[of] = true
+		}
+		return is
+	})
 }
 
 // isPartOf reports whether the child of the lock's directory is a contender's, or was one's name: a
@@ -153,7 +182,7 @@ func isPartOf(l Lock, z Znode) bool {
 	switch name := z.name(); {
 	case l.Kind == Semaphore && (name == leasesDir || name == turnsDirectory):
 		return true
-	case l.Kind == Semaphore && isKazooName(name) && len(name) == kazooID:
+	case l.isKazooSemaphore() && len(name) == kazooID && isKazooName(name):
 		return true
 	}
 	_, ok := queuesOf(Znode{Children: []Znode{z}})

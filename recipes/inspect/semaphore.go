@@ -1,10 +1,7 @@
 package inspect
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -101,28 +98,4 @@ func match(permits, queued []Contender, foreign []string) int {
 		return len(others)
 	}
 	return 0
-}
-
-// kazooSemaphoreOf returns a semaphore of kazoo. All its children hold; its waiters queue elsewhere.
-func kazooSemaphoreOf(dir Znode) (Lock, bool) {
-	permits, err := strconv.Atoi(strings.TrimSpace(string(dir.Data)))
-	if err != nil || permits < 1 || !isKazooSemaphore(dir) {
-		return Lock{}, false
-	}
-	l := Lock{Path: dir.Path, Kind: Semaphore, Permits: permits}
-	for _, z := range dir.Children {
-		l.Contenders = append(l.Contenders, contenderOf(z, Contender{Side: Permit, State: Holds}))
-	}
-	slices.SortFunc(l.Contenders, func(a, b Contender) int {
-		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Znode, b.Znode))
-	})
-	return l, true
-}
-
-// isKazooSemaphore reports whether the names of the children are those of a semaphore of kazoo.
-func isKazooSemaphore(dir Znode) bool {
-	return len(dir.Children) > 0 && !slices.ContainsFunc(dir.Children, func(z Znode) bool {
-		name := z.name()
-		return len(name) != kazooID || !isKazooName(name)
-	})
 }

@@ -10,6 +10,10 @@ type Znode struct {
 	Data     []byte
 	Stat     framework.Stat // zero if only the name was read
 	Children []Znode        // in any order
+
+	// Queue is the znode at Path + "-__lock__" with its children, nil if there is none. The waiters of
+	// a kazoo semaphore queue there.
+	Queue *Znode
 }
 
 // name returns the last part of the path.

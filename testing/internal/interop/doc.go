@@ -22,6 +22,8 @@
 //	unlock KIND PATH
 //	interrupt                              Curator; at once, whatever the actor is about
 //	participants | contenders KIND PATH    Curator: paths; kazoo: data
+//	permits PATH MAX                       Curator; the names of the znodes of a semaphore's permits
+//	holders KIND PATH                      kazoo; data of a semaphore's permits
 //	ids KIND PATH                          Curator; of an election's participants, the leader first
 //	revocable KIND PATH                    Curator; to be said before each lock
 //	revoke NODE                            Curator

@@ -256,6 +256,8 @@ public final class CuratorDriver {
                     return "ok";
                 case "participants":
                     return ok(((InterProcessMutex) lock(args[0], args[1])).getParticipantNodes());
+                case "permits":
+                    return ok(new InterProcessSemaphoreV2(client, args[0], Integer.parseInt(args[1])).getParticipantNodes());
                 case "ids":
                     return ok(ids(args[0], args[1]));
                 case "revocable":

@@ -39,7 +39,16 @@ def polite(cls, *patterns):
     return lambda client, path: cls(client, path, extra_lock_patterns=patterns)
 
 
+def named(cls, **options):
+    """kazoo's own, with the session's id as the identifier."""
+    return lambda client, path: cls(client, path, str(client.client_id[0]), **options)
+
+
 KINDS = {
+    "lock-named": named(Lock),
+    "write-named": named(WriteLock),
+    "read-named": named(ReadLock),
+    "semaphore-named": named(Semaphore, max_leases=2),
     "lock": Lock,
     "lock-polite": polite(Lock, "-lock-"),
     "lock-renamed": CuratorLock,
@@ -115,7 +124,7 @@ class Actor(threading.Thread):
             held = False
         if not held:
             return ("no",)
-        node = lock.create_path if kind == "semaphore" else path + "/" + lock.node
+        node = lock.create_path if kind.startswith("semaphore") else path + "/" + lock.node
         return "ok", self.client.exists(node).czxid
 
     def do_unlock(self, kind, path):
@@ -124,6 +133,9 @@ class Actor(threading.Thread):
 
     def do_contenders(self, kind, path):
         return "ok", *(encoded(text.encode()) for text in self.lock(kind, path).contenders())
+
+    def do_holders(self, kind, path):
+        return "ok", *(encoded(text.encode()) for text in self.lock(kind, path).lease_holders())
 
     def do_create(self, path, data):
         self.client.create(path, decoded(data), makepath=True)
