@@ -65,10 +65,7 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
 			return path, cr.doubt.about(err, ErrNodeExists)
 		}
-		if err := parentMade(ctx, parent); err != nil {
-			return "", err
-		}
-		if parent, err = cr.makeParents(ctx, s); err != nil {
+		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
 			return "", err
 		}
 	}
@@ -148,14 +145,35 @@ func (cr *creation) settle(ctx context.Context, s *session.Session, exists error
 	return cr.path, nil
 }
 
+// makeParent creates the parent of the path, because a create has just found it missing. last is the
+// request for the parent that preceded that create, nil if there was none. If last found its own
+// parent missing, makeParent creates all that is missing. It returns as makeParents does.
+func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *session.Pending[string]) (*session.Pending[string], error) {
+	dir, _ := SplitPath(cr.path)
+	if last == nil {
+		return cr.beginParent(ctx, s, dir)
+	}
+	_, err := last.Wait(ctx)
+	switch {
+	case errors.Is(err, ErrNoNode):
+		above, _ := SplitPath(dir)
+		return cr.makeParents(ctx, s, dir, above)
+	case err == nil || errors.Is(err, ErrNodeExists): // it was reaped meanwhile
+		return cr.beginParent(ctx, s, dir)
+	}
+	return nil, err
+}
+
 // makeParents creates the missing parents of the path, as containers. Like Curator it searches from
-// below for the first that exists, since it may not be allowed to read further up. It returns the
-// request for the last, the parent, as soon as that is sent. The create follows it closely, so no
-// server has time to find the parent empty. Parents hold an empty array, as Curator's do, because
-// some clients can't read a znode that holds null.
-func (cr *creation) makeParents(ctx context.Context, s *session.Session) (parent *session.Pending[string], err error) {
-	var missing []string
-	for dir, _ := SplitPath(cr.path); dir != "/"; dir, _ = SplitPath(dir) {
+// below for the first that exists, since it may not be allowed to read further up. The search begins
+// above those that are known to be missing. makeParents returns the request for the last, the parent,
+// as soon as that is sent.
+func (cr *creation) makeParents(ctx context.Context, s *session.Session, missing ...string) (parent *session.Pending[string], err error) {
+	top := cr.path
+	if len(missing) > 0 {
+		top = missing[len(missing)-1]
+	}
+	for dir, _ := SplitPath(top); dir != "/"; dir, _ = SplitPath(dir) {
 		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
@@ -166,29 +184,37 @@ func (cr *creation) makeParents(ctx context.Context, s *session.Session) (parent
 		missing = append(missing, dir)
 	}
 	for i, dir := range slices.Backward(missing) {
-		acl := cr.aclOf(dir)
-		if err := validateACL("ACL of "+dir, acl); err != nil {
-			return nil, err
-		}
-		f := s.Tap().FollowCreate(dir)
-		p := session.Begin(s, func(w *zkconn.Conn) (string, error) {
-			f.Begin()
-			defer f.End()
-			return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
-		})
-		select {
-		case <-f.Sent():
-		case <-p.Done():
-		case <-ctx.Done():
-		}
-		if i == 0 {
-			return p, nil
+		p, err := cr.beginParent(ctx, s, dir)
+		if i == 0 || err != nil {
+			return p, err
 		}
 		if err := parentMade(ctx, p); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// beginParent creates one parent, and returns the request as soon as it is sent. The create follows it
+// closely, so no server has time to find the parent empty. Parents hold an empty array, as Curator's
+// do, because some clients can't read a znode that holds null.
+func (cr *creation) beginParent(ctx context.Context, s *session.Session, dir string) (*session.Pending[string], error) {
+	acl := cr.aclOf(dir)
+	if err := validateACL("ACL of "+dir, acl); err != nil {
+		return nil, err
+	}
+	f := s.Tap().FollowCreate(dir)
+	p := session.Begin(s, func(w *zkconn.Conn) (string, error) {
+		f.Begin()
+		defer f.End()
+		return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
+	})
+	select {
+	case <-f.Sent():
+	case <-p.Done():
+	case <-ctx.Done():
+	}
+	return p, nil
 }
 
 // parentMade waits for the create of a parent and returns its fault. A parent that exists is none.

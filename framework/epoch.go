@@ -184,10 +184,7 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
 		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
 			return err
 		}
-		if err := parentMade(ctx, parent); err != nil {
-			return err
-		}
-		if parent, err = cr.makeParents(ctx, s); err != nil {
+		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 const (
 	writesPerLock  = 2.0             // create, delete
 	readsPerLock   = 1.0             // the listing that travels with the create
+	writesPerName  = 2.0             // of a lock whose directory is new: the create that finds none, and the container
+	readsPerName   = 1.0             // the listing that finds none
 	readsPerWait   = 4.0             // the predecessor and the own znode watched, the queue looked at again
 	readsPerHold   = 1.0             // the own znode is watched if it is held for longer than holdNoticed
 	beatsPerT      = 4.0             // transactions of a client that has leases, and writes nothing; 8 if T is below slowBeats

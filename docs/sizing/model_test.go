@@ -42,9 +42,13 @@ func TestThePageShowsTheTable(t *testing.T) {
 
 // A link is a client whose requests are counted.
 type link struct {
-	proxy *zkproxy.Proxy
-	mutex *lock.Mutex
+	proxy  *zkproxy.Proxy
+	client *framework.Client
+	mutex  *lock.Mutex
 }
+
+// latency is the round trip of a link.
+const latency = time.Millisecond
 
 func (l *link) lock(t *testing.T) *lock.Lease {
 	t.Helper()
@@ -69,11 +73,11 @@ func links(t *testing.T, n int) []*link {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			return server.Dial(ctx, "tcp", server.Addr())
 		})
-		proxy.SetLatency(time.Millisecond)
+		proxy.SetLatency(latency)
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(reference.timeout)))(t)
 		t.Cleanup(func() { _ = c.Close() })
 		mutex := must.Get(lock.NewMutex(c, "/sizing/lock"))(t)
-		all = append(all, &link{proxy, mutex})
+		all = append(all, &link{proxy, c, mutex})
 	}
 	// The directory is made once; it is not part of what a lock costs.
 	must.OK(t, all[0].lock(t).Release(t.Context()))
@@ -108,6 +112,26 @@ func TestTheModelKnowsWhatAFreeLockCosts(t *testing.T) {
 			must.OK(t, lease.Release(t.Context()))
 		}
 		holds(t, "reads of a lock that is held for a while", l.reads()/rounds, readsPerLock+readsPerHold)
+	})
+}
+
+func TestTheModelKnowsWhatANewDirectoryCosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := links(t, 1)[0]
+		mutex := must.Get(lock.NewMutex(l.client, "/sizing/new"))(t)
+		begun := time.Now()
+		lease := must.Get(mutex.Lock(t.Context()))(t)
+		if took := time.Since(begun); took > 2*latency {
+			t.Errorf("the lock took %v, want two round trips of %v", took, latency)
+		}
+		must.OK(t, lease.Release(t.Context()))
+		if got, want := l.writes(), writesPerLock+writesPerName; got != want {
+			t.Errorf("a lock of a new directory sends %v writes, the model says %v", got, want)
+		}
+		if got, want := l.reads(), readsPerLock+readsPerName; got != want {
+			t.Errorf("a lock of a new directory sends %v reads, the model says %v", got, want)
+		}
 	})
 }
 
