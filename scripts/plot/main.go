@@ -1,10 +1,12 @@
 // Command plot draws comma-separated values as an SVG: the first column is the horizontal axis,
 // and each of the columns named gets a panel of its own below the others. The first line has
-// the columns' names. With -by a panel has a line for each value of that column. With -log both axes
-// are logarithmic, and values that are not positive are left out.
+// the columns' names. With -by a panel has a line for each value of that column. With -across the
+// panels of each value of that column are next to each other. With -where only some rows are drawn.
+// With -log both axes are logarithmic, and values that are not positive are left out.
 //
 //	go -C scripts/plot run . -columns goroutines,'heap KiB' -title 'Ten minutes' <../../.cache/soak/soak.csv >soak.svg
-//	go -C scripts/plot run . -log -by contender -columns 'time µs' <../../.cache/bench/waiters.csv >waiters.svg
+//	go -C scripts/plot run . -log -by contender -columns 'time µs' -across setting \
+//		-where 'contender=docent|Curator' <../../docs/sizing/measured/waiters.csv >waiters.svg
 package main
 
 import (
@@ -19,16 +21,13 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // A drawing is what the flags say.
 type drawing struct {
-	columns, title, by string
-	log                bool
+	columns, title, by, across string
+	where                      wanted
+	log                        bool
 }
 
 func main() {
@@ -36,6 +35,8 @@ func main() {
 	flag.StringVar(&d.columns, "columns", "", "names of the columns to draw, separated by commas; all if empty")
 	flag.StringVar(&d.title, "title", "", "title of the drawing")
 	flag.StringVar(&d.by, "by", "", "name of the column whose values get a line each")
+	flag.StringVar(&d.across, "across", "", "name of the column whose values get panels next to each other")
+	flag.Var(&d.where, "where", "rows to draw: COLUMN=VALUE, or COLUMN=VALUE|VALUE; repeat it for other columns")
 	flag.BoolVar(&d.log, "log", false, "logarithmic axes")
 	flag.Parse()
 	if err := d.run(os.Stdin, os.Stdout); err != nil {
@@ -52,65 +53,96 @@ func (d drawing) run(r io.Reader, w io.Writer) error {
 	if len(rows) < 2 {
 		return fmt.Errorf("%d lines: want the names of the columns and at least one line of values", len(rows))
 	}
-	wanted := slices.DeleteFunc(slices.Clone(rows[0][1:]), func(name string) bool { return name == d.by })
+	rows, err = d.where.of(rows)
+	if err != nil {
+		return err
+	}
+	parts, err := d.parts(rows)
+	if err != nil {
+		return err
+	}
+	wanted := slices.DeleteFunc(slices.Clone(rows[0][1:]), func(name string) bool { return name == d.by || name == d.across })
 	if d.columns != "" {
 		wanted = strings.Split(d.columns, ",")
 	}
+	names, err := d.names(rows)
+	if err != nil {
+		return err
+	}
 	panels := make([][]*plot.Plot, len(wanted))
 	for i, name := range wanted {
-		p, err := d.panel(rows, name)
-		if err != nil {
-			return err
+		for _, part := range parts {
+			p, err := d.panel(part.rows, name, names)
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				p.Title.Text = strings.Trim(d.title+": "+part.name, ": ")
+			}
+			if i == len(wanted)-1 {
+				p.X.Label.Text = rows[0][0]
+			}
+			panels[i] = append(panels[i], p)
 		}
-		if i == 0 {
-			p.Title.Text = d.title
-		}
-		if i == len(wanted)-1 {
-			p.X.Label.Text = rows[0][0]
-		}
-		panels[i] = []*plot.Plot{p}
+		d.align(panels[i])
 	}
-	return write(w, panels)
+	return write(w, panels, names)
 }
 
-// panel returns the plot of one column.
-func (d drawing) panel(rows [][]string, name string) (*plot.Plot, error) {
-	names, lines, err := d.lines(rows, name)
+// names returns the values of the column by, in the order of the rows. Without -by there are none.
+func (d drawing) names(rows [][]string) ([]string, error) {
+	if d.by == "" {
+		return nil, nil
+	}
+	column, err := columnOf(rows, d.by)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, row := range rows[1:] {
+		if !slices.Contains(names, row[column]) {
+			names = append(names, row[column])
+		}
+	}
+	return names, nil
+}
+
+// panel returns the plot of one column. A name has the same color in all panels.
+func (d drawing) panel(rows [][]string, column string, all []string) (*plot.Plot, error) {
+	names, lines, err := d.lines(rows, column)
 	if err != nil {
 		return nil, err
 	}
 	p := plot.New()
-	p.Y.Label.Text, p.Y.Min = name, 0
+	p.Y.Label.Text, p.Y.Min = column, 0
 	p.Add(plotter.NewGrid())
 	if d.log {
 		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+		p.X.Tick.Marker, p.Y.Tick.Marker = decades{}, decades{}
 		p.Y.Min = smallest(lines)
 	}
 	for i, points := range lines {
 		line, err := plotter.NewLine(points)
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", name, err)
+			return nil, fmt.Errorf("column %q: %w", column, err)
 		}
-		line.Color, line.Dashes = plotutil.Color(i), plotutil.Dashes(i)
+		line.LineStyle = styleOf(max(0, slices.Index(all, names[i])))
 		p.Add(line)
-		if d.by != "" {
-			p.Legend.Add(names[i], line)
-		}
 	}
-	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
 }
 
 // lines returns the points of one column for each value of the column by, in the order of the rows.
 func (d drawing) lines(rows [][]string, name string) (names []string, lines []plotter.XYs, err error) {
-	column := slices.Index(rows[0], name)
-	if column < 0 {
-		return nil, nil, fmt.Errorf("no column %q: there are %q", name, rows[0])
+	column, err := columnOf(rows, name)
+	if err != nil {
+		return nil, nil, err
 	}
-	by := slices.Index(rows[0], d.by)
-	if d.by != "" && by < 0 {
-		return nil, nil, fmt.Errorf("no column %q: there are %q", d.by, rows[0])
+	by := -1
+	if d.by != "" {
+		if by, err = columnOf(rows, d.by); err != nil {
+			return nil, nil, err
+		}
 	}
 	for i, row := range rows[1:] {
 		var point plotter.XY
@@ -149,15 +181,4 @@ func smallest(lines []plotter.XYs) float64 {
 		}
 	}
 	return least
-}
-
-// write draws the panels below one another, with their axes aligned.
-func write(w io.Writer, panels [][]*plot.Plot) error {
-	canvas := vgsvg.New(18*vg.Centimeter, vg.Length(len(panels))*5*vg.Centimeter)
-	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadY: 4 * vg.Millimeter, PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter}
-	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
-		panels[i][0].Draw(row[0])
-	}
-	_, err := canvas.WriteTo(w)
-	return err
 }

@@ -7,6 +7,7 @@ import (
 
 const (
 	values = "seconds,goroutines,heap KiB\n0,50,3000\n1,51,3100\n2,50,3050\n"
+	across = "waiters,contender,setting,time\n1,a,near,50\n10,a,near,60\n1,a,far,70\n10,b,far,80\n"
 	curves = "waiters,contender,time\n1,a,50\n10,a,0\n100,a,70\n1,b,80\n10,b,90\n"
 )
 
@@ -18,6 +19,8 @@ func TestRun(t *testing.T) {
 	}{
 		"a panel for each column":   {drawing{title: "A title"}, values, []string{"<svg", ">A title<", ">goroutines<", ">heap KiB<", ">seconds<"}},
 		"a line for each value":     {drawing{by: "contender"}, curves, []string{">a<", ">b<", ">time<", ">waiters<"}},
+		"panels next to each other": {drawing{by: "contender", across: "setting", title: "A title"}, across, []string{">A title: near<", ">A title: far<"}},
+		"some rows":                 {drawing{by: "contender", across: "setting", where: wanted{"setting": {"far"}}}, across, []string{">far<", ">b<"}},
 		"logarithmic axes, and a 0": {drawing{by: "contender", log: true, columns: "time"}, curves, []string{">a<", ">b<", ">100<"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,6 +44,9 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		"an unknown column":        {drawing{columns: "threads"}, values, `no column "threads"`},
 		"an unknown column of by":  {drawing{by: "threads"}, values, `no column "threads"`},
+		"an unknown column across": {drawing{across: "threads"}, values, `no column "threads"`},
+		"an unknown column where":  {drawing{where: wanted{"threads": {"1"}}}, values, `no column "threads"`},
+		"no row":                   {drawing{where: wanted{"seconds": {"7"}}}, values, `no row has ["7"]`},
 		"no values":                {drawing{}, "seconds,goroutines\n", "1 lines"},
 		"text for a number":        {drawing{}, "seconds,goroutines\n0,many\n", "line 2"},
 		"no value for a logarithm": {drawing{log: true}, "seconds,goroutines\n0,1\n", "no value"},

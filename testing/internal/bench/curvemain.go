@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -39,10 +38,9 @@ func (f flags) writeCurves(results []curveResult) error {
 	var errs []error
 	for _, r := range results {
 		r.markdown(&text)
-		if f.csv != "" {
-			var values strings.Builder
-			errs = append(errs, r.csv(&values), writeFile(filepath.Join(f.csv, r.fileName()), []byte(values.String())))
-		}
+	}
+	if f.csv != "" {
+		errs = append(errs, writeValues(f.csv, results))
 	}
 	if f.markdown != "" {
 		errs = append(errs, writeFile(f.markdown, []byte(text.String())))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -69,29 +68,4 @@ func significant(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// csv writes a line for each contender and size.
-func (r curveResult) csv(w io.Writer) error {
-	head := []string{r.Unit + "s", "contender"}
-	for _, q := range quantities() {
-		head = append(head, q.name)
-	}
-	lines := [][]string{head}
-	for _, c := range r.Climbs {
-		for _, p := range c.Points {
-			line := []string{strconv.Itoa(p.Size), c.Contender}
-			for _, q := range quantities() {
-				line = append(line, strconv.FormatFloat(q.of(p), 'g', 4, 64))
-			}
-			lines = append(lines, line)
-		}
-	}
-	return csv.NewWriter(w).WriteAll(lines)
-}
-
-// fileName returns a name for the curve's file.
-func (r curveResult) fileName() string {
-	words := strings.FieldsFunc(r.Name+" "+r.Setting, func(c rune) bool { return c == ' ' || c == ',' })
-	return strings.Join(words, "-") + ".csv"
 }

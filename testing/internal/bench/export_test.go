@@ -184,6 +184,23 @@ func (b *Bench) Scale(ctx context.Context, all []Curve, limit int) ([]curveResul
 
 func (r curveResult) Markdown(w io.Writer) { r.markdown(w) }
 
-func (r curveResult) CSV(w io.Writer) error { return r.csv(w) }
+func (r curveResult) CSV(w io.Writer) error {
+	return valuesOf(r.Name, []curveResult{r}).write(w)
+}
 
 func Exponent(points []Point, value func(Point) float64) float64 { return exponent(points, value) }
+
+type (
+	CurveResult = curveResult
+	Climb       = climb
+)
+
+const (
+	ExponentsBegin = exponentsBegin
+	ExponentsEnd   = exponentsEnd
+)
+
+// Fold gathers the files in the directory and replaces the page's exponents.
+func Fold(dir, page string, files ...string) error {
+	return flags{csv: dir, page: page}.gather(files)
+}

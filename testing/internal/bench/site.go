@@ -35,12 +35,15 @@ type setting struct {
 }
 
 func (s setting) String() string {
-	if s.rtt == 0 {
-		return s.mode + ", loopback"
+	text := s.mode + ", loopback"
+	if s.rtt > 0 {
+		text = fmt.Sprintf("%s, %v of round trip added", s.mode, s.rtt)
 	}
-	text := fmt.Sprintf("%s, %v of round trip added", s.mode, s.rtt)
 	if s.jitter > 0 {
 		text += fmt.Sprintf(", %v of jitter", s.jitter)
+	}
+	if s.fsync {
+		text += ", fsync"
 	}
 	return text
 }
