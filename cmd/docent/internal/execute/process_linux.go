@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +29,8 @@ type process struct {
 	abandon chan struct{}  // closed by finish, if leftovers are ignored
 	over    chan struct{}  // closed by finish, at its end
 	watched sync.WaitGroup // for watch
-	reaping sync.WaitGroup // for reapLoop
+	reapers sync.WaitGroup // for reapLoop
+	reaping sync.Mutex     // held to reap strays, and to look at them
 	said    bool           // that there are leftovers; watch's own
 }
 
@@ -62,7 +64,7 @@ func prepare(path string, argv []string, files []*os.File, guarded bool, say fun
 		p.guardian, err = newGuardian(p.pid, say)
 	}
 	p.watched.Go(p.watch)
-	p.reaping.Go(p.reapLoop)
+	p.reapers.Go(p.reapLoop)
 	if err != nil {
 		p.finish()
 		return nil, err
@@ -157,7 +159,7 @@ func (p *process) awaitGroup() {
 	pause := 5 * time.Millisecond
 	for {
 		p.reapStrays()
-		left := groupMembers(p.pid)
+		left := p.leftInGroup()
 		if len(left) == 0 {
 			return
 		}
@@ -172,6 +174,21 @@ func (p *process) awaitGroup() {
 		}
 		pause = min(2*pause, 200*time.Millisecond)
 	}
+}
+
+// leftInGroup describes the processes of the group but its leader, which must have ended. CMD's
+// processes become docent's children when their parents end. So if docent has no other children, the
+// group is empty. Meanwhile no child is reaped: a process that starts another one and ends stays
+// visible, and the result is not empty.
+func (p *process) leftInGroup() []string {
+	p.reaping.Lock()
+	defer p.reaping.Unlock()
+	// The guard may end during one look, which then may miss a child.
+	first, second := p.strays(), p.strays()
+	if len(first) == 0 && len(second) == 0 {
+		return nil
+	}
+	return groupMembers(p.pid)
 }
 
 // Signal is part of [Group].
@@ -210,16 +227,16 @@ func (p *process) finish() endOfCommand {
 		}
 	}
 	close(p.over)
-	p.reaping.Wait()
+	p.reapers.Wait()
 	p.reapStrays()
-	end.strays = children()
+	end.strays = describe(processesOf(children()), running)
 	return end
 }
 
 // reapLoop reaps the processes that CMD's group leaves to docent, while CMD runs. prepare starts it,
 // finish ends it and waits for it.
 func (p *process) reapLoop() {
-	ended := make(chan os.Signal, 1) // one scan reaps all
+	ended := make(chan os.Signal, 1) // one look reaps all
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
 	for {
@@ -234,10 +251,16 @@ func (p *process) reapLoop() {
 
 // reapStrays reaps the ended processes that were left to docent as a subreaper.
 func (p *process) reapStrays() {
-	for _, e := range processes() {
-		guard := p.guardian != nil && e.pid == p.guardian.pid()
-		if e.parent == os.Getpid() && e.state == 'Z' && e.pid != p.pid && !guard {
-			_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
-		}
+	p.reaping.Lock()
+	defer p.reaping.Unlock()
+	for _, pid := range p.strays() {
+		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may run
 	}
+}
+
+// strays returns docent's children but the leader and the guard, ended ones included.
+func (p *process) strays() []int {
+	return slices.DeleteFunc(children(), func(pid int) bool {
+		return pid == p.pid || p.guardian != nil && pid == p.guardian.pid()
+	})
 }

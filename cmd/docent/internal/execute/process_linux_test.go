@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,7 +84,7 @@ func TestLeftovers(t *testing.T) {
 	}{
 		"wait":   {"sleep 1.2 & echo $! >%s", false, true},
 		"kill":   {"sleep 60 & echo $! >%s", false, false},
-		"ignore": {"sleep 5 >/dev/null 2>&1 & echo $! >%s", true, false},
+		"ignore": {"sleep 60 >/dev/null 2>&1 & echo $! >%s", true, false},
 	} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +103,9 @@ func TestLeftovers(t *testing.T) {
 			}
 			if alive(child) != c.lives {
 				t.Errorf("the child lives: %v, want %v", alive(child), c.lives)
+			}
+			if number, err := strconv.Atoi(child); err == nil && c.lives {
+				_ = syscall.Kill(number, syscall.SIGKILL)
 			}
 		})
 	}

@@ -1,0 +1,20 @@
+package execute_test
+
+import (
+	"strconv"
+	"testing"
+)
+
+// Each process of the chain starts the next one and ends. None lives long, and one lives at any time.
+// docent keeps the lock until the last one has ended.
+func TestLeftovers_that_start_one_another_are_awaited(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	const links = 300
+	last := tempFile(t)
+	link := `exec >/dev/null 2>&1; if [ $1 -gt 0 ]; then sh -c "$0" "$0" $(($1 - 1)) & else echo >` + last + `; fi`
+	p := run(t, addr, "/leftovers/chain", "--", "sh", "-c", link, link, strconv.Itoa(links))
+	if contents(last) == "" {
+		t.Errorf("docent ended before the last of %d processes\n%s", links, p.err.String())
+	}
+}
