@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // enoughOps is how many operations a point is measured by, where its size alone makes fewer. The
 // processor time of processes is known in steps of 10 ms.
 const enoughOps = 100
+
+// longStep is the time after which a step begins no further round: it has many operations then.
+const longStep = 20 * time.Second
 
 // manyRounds is how often a small size is measured at the most.
 const manyRounds = 20
@@ -50,10 +54,10 @@ func (b *bench) scale(ctx context.Context, curves []curve, limit int) ([]curveRe
 		for _, c := range curves {
 			fmt.Fprintf(b.log, "== %v: %s\n", s, c.name)
 			r, err := b.climb(ctx, s, c, limit)
+			results = append(results, r) // also the points before an interruption
 			if err != nil {
 				return results, fmt.Errorf("%v: %s: %w", s, c.name, err)
 			}
-			results = append(results, r)
 		}
 	}
 	return results, nil
@@ -115,8 +119,9 @@ func (b *bench) step(ctx context.Context, own *climb, t *team, sc scenario, size
 	if !sc.isGated() {
 		rounds = b.rounds
 	}
+	began := time.Now()
 	for range rounds {
-		if e.err == nil && ctx.Err() == nil {
+		if e.err == nil && ctx.Err() == nil && time.Since(began) < longStep {
 			e.turn(ctx, false)
 			e.atRest = false // once is enough
 		}
