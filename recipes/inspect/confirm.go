@@ -25,7 +25,7 @@ func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot
 }
 
 func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
-	second := Snapshot{At: time.Now(), Unread: first.Unread, Complete: first.Complete}
+	second := Snapshot{At: time.Now(), Unread: first.Unread, Large: first.Large, Complete: first.Complete}
 	suspects := make(map[string]bool)
 	for _, f := range Deadlocks(first, first) {
 		for _, e := range f.Edges {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,11 +41,12 @@ func Diagnose(first, second Snapshot, rules Rules) []Finding {
 			found = append(found, ofContender(l, c, rules)...)
 		}
 	}
+	found = append(found, oldSessions(second)...)
 	for _, u := range second.Unread {
-		found = append(found, Finding{
-			Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + framework.ErrorType(u.Err),
-			Advice: "Locks there are not seen. Use credentials that may read it.",
-		})
+		found = append(found, ofUnread(u))
+	}
+	for _, large := range second.Large {
+		found = append(found, ofListing(large))
 	}
 	Sort(found)
 	return found
@@ -56,6 +58,31 @@ func Sort(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
 	})
+}
+
+func ofListing(l Listing) Finding {
+	f := Finding{
+		Severity: Warning, Problem: LargeListing, Path: l.Path,
+		Text:   fmt.Sprintf("its listing has %d KiB; clients accept %d KiB by default", l.Bytes>>10, maxListing>>10),
+		Advice: "Find what creates the children, or divide them among several directories.",
+	}
+	if l.Bytes >= maxListing {
+		f.Severity = Error
+	}
+	return f
+}
+
+func ofUnread(u Unread) Finding {
+	if errors.Is(u.Err, framework.ErrTooLarge) {
+		return Finding{
+			Severity: Error, Problem: LargeListing, Path: u.Path, Text: "its listing, or its data, is larger than docent accepts",
+			Advice: "Find what creates the children, and delete them by name or with a client that accepts more.",
+		}
+	}
+	return Finding{
+		Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + framework.ErrorType(u.Err),
+		Advice: "Locks there are not seen. Use credentials that may read it.",
+	}
 }
 
 func ofLock(l Lock, rules Rules) []Finding {

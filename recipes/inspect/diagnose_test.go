@@ -2,7 +2,9 @@ package inspect_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +75,64 @@ func TestDiagnose_on_an_ensemble(t *testing.T) {
 			t.Errorf("found %v, want %v", problems, want)
 		}
 	})
+}
+
+// TestDiagnose_large_listings: a directory near what clients accept, and one beyond it.
+func TestDiagnose_large_listings(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		for path, n := range map[string]int{"/small": 10, "/large": 35, "/huge": 65} { // of 16 KiB each
+			mustCreate(t, c, path, "")
+			for i := range n {
+				mustCreate(t, c, fmt.Sprintf("%s/%016384d", path, i), "")
+			}
+		}
+		var got []string
+		s := mustScan(t, c, "/", inspect.Limits{})
+		for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
+			got = append(got, fmt.Sprint(f.Severity, " ", f.Problem, " ", f.Path))
+			if f.Text == "" || f.Advice == "" {
+				t.Errorf("incomplete: %+v", f)
+			}
+		}
+		if want := []string{"error large-listing /huge", "warning large-listing /large"}; !slices.Equal(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	})
+}
+
+// TestDiagnose_old_sessions: an owner of one process contends in two sessions.
+func TestDiagnose_old_sessions(t *testing.T) {
+	t.Parallel()
+	of := func(pid int, party string) string { return metadata(lease.Metadata{Host: "h", PID: pid, Party: party}) }
+	for name, test := range map[string]struct {
+		second string
+		want   int
+	}{
+		"a newer session":            {of(7, "p"), 1},
+		"another owner":              {of(7, "q"), 0},
+		"a nested program's process": {of(8, "p"), 0},
+		"Curator":                    {"10.0.3.9", 0},
+	} {
+		var s inspect.Snapshot
+		for path, z := range map[string]znode{
+			"/a": {guid + "lock-0000000001", 0x11, 5, of(7, "p")},
+			"/b": {guid + "lock-0000000001", 0x12, 6, test.second},
+		} {
+			l, _ := inspect.Of(below(path, "", z))
+			s.Locks = append(s.Locks, l)
+		}
+		found := inspect.Diagnose(s, s, inspect.Rules{Now: time.UnixMilli(1000)})
+		if len(found) != test.want {
+			t.Errorf("%s: found %+v", name, found)
+		}
+		for _, f := range found {
+			if f.Problem != inspect.OldSession || f.Severity != inspect.Info || !strings.HasPrefix(f.Path, "/a/") || !strings.Contains(f.Text, "0x12") {
+				t.Errorf("%s: found %+v", name, f)
+			}
+		}
+	}
 }
 
 // TestConfirm lets two real owners wait for each other.

@@ -26,6 +26,8 @@ const (
 	NoAuth         Problem = "no-auth"         // a path that could not be read
 	RevokedUnheard Problem = "revoked-unheard" // a holder was asked to release, and still holds
 	ClocksDiffer   Problem = "clocks-differ"   // the servers' clock is ahead of this process's
+	OldSession     Problem = "old-session"     // an owner contends in a newer session, too
+	LargeListing   Problem = "large-listing"   // a listing nears what clients accept, or exceeds it
 )
 
 // A Finding is one thing that is wrong, or may be.

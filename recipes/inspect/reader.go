@@ -17,6 +17,7 @@ type reader struct {
 	pace        pace
 	holdersOnly bool
 	unread      []Unread
+	large       []Listing
 }
 
 // list returns the directories with the names of their children. It leaves out those that are gone
@@ -33,8 +34,12 @@ func (r *reader) list(ctx context.Context, paths []string) ([]Znode, error) {
 			if err != nil {
 				return nil, err
 			}
-			if ok {
-				found = append(found, directory(path, names[i]))
+			if !ok {
+				continue
+			}
+			found = append(found, directory(path, names[i]))
+			if bytes := size(names[i]); bytes > maxListing/2 {
+				r.large = append(r.large, Listing{path, bytes})
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func newScan(c *framework.Client, limits Limits) *scan {
 
 func (s *scan) snapshot() Snapshot {
 	slices.SortFunc(s.locks, func(a, b Lock) int { return cmp.Compare(a.Path, b.Path) })
-	return Snapshot{At: s.at, Locks: s.locks, Unread: s.reader.unread, Complete: s.complete}
+	return Snapshot{At: s.at, Locks: s.locks, Unread: s.reader.unread, Large: s.reader.large, Complete: s.complete}
 }
 
 func (s *scan) run(ctx context.Context, root string) error {

@@ -11,6 +11,7 @@ type Snapshot struct {
 	At     time.Time // when the scan began, by this process's clock
 	Locks  []Lock    // with at least one contender each, in the order of their paths
 	Unread []Unread
+	Large  []Listing
 
 	// Complete reports that no limit ended the scan. Unread has what could not be read.
 	Complete bool
@@ -20,6 +21,25 @@ type Snapshot struct {
 type Unread struct {
 	Path string
 	Err  error // matches [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip], or the path is invalid
+}
+
+// A Listing is the names of a directory's children. By default, Java's clients refuse more than 1 MiB.
+// [Scan] notes the listings of more than half of it.
+type Listing struct {
+	Path  string
+	Bytes int
+}
+
+// maxListing is the default of ZooKeeper's jute.maxbuffer.
+const maxListing = 1 << 20
+
+// size returns how many bytes the names have in a reply.
+func size(names []string) int {
+	n := 0
+	for _, name := range names {
+		n += len(name) + 4
+	}
+	return n
 }
 
 // Limits bound a [Scan]. A field that is 0 has its default.
