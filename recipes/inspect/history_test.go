@@ -116,7 +116,7 @@ func (w worker) fair(n int) lock.Locker {
 	return must(lock.NewMutex(w.client, path, w.opts...))
 }
 
-// work acquires the locks in this order, gives up after the limit, and releases what it has.
+// work acquires the locks in this order, withdraws after the limit, and releases what it has.
 func (w worker) work(t *testing.T, order []int, limit, hold time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
