@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -201,6 +202,10 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 		s.want(t, made, map[string]string{"": "", "/a": "1"})
 		s.set(t, owner, "/no/below", "2")
 		s.want(t, made, map[string]string{"": "", "/a": "1"})
+		unread := maps.Collect(made.Snapshot().Unread())
+		if err := unread[s.path+"/no"]; len(unread) != 1 || !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("unread: %v", unread)
+		}
 
 		refused := s.open(t, c, s.path+"/no")
 		if err := refused.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {

@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/pathtree"
 	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
@@ -19,14 +18,11 @@ type Node struct {
 
 // A Snapshot is what a [Cache] had at one moment. It never changes, and its methods may be called
 // concurrently. Data is shared with the cache, so it must not be changed.
-type Snapshot struct {
-	tree    pathtree.Tree[treecopy.Znode]
-	settled bool
-}
+type Snapshot struct{ copied treecopy.Copy }
 
 // Get returns the znode at path, and whether there is one.
 func (s *Snapshot) Get(path string) (Node, bool) {
-	if n := s.tree.Get(path); n != nil {
+	if n := s.copied.Tree.Get(path); n != nil {
 		return Node(*n), true
 	}
 	return Node{}, false
@@ -35,7 +31,7 @@ func (s *Snapshot) Get(path string) (Node, bool) {
 // Children returns the children of the znode at path, with their names, in the names' order.
 func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
-		for name, n := range s.tree.Children(path) {
+		for name, n := range s.copied.Tree.Children(path) {
 			if !yield(name, Node(*n)) {
 				return
 			}
@@ -46,7 +42,7 @@ func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 // All returns all znodes with their paths, parents before children, in the order of the paths.
 func (s *Snapshot) All() iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
-		for path, n := range s.tree.From("") {
+		for path, n := range s.copied.Tree.From("") {
 			if !yield(path, Node(*n)) {
 				return
 			}
@@ -54,9 +50,22 @@ func (s *Snapshot) All() iter.Seq2[string, Node] {
 	}
 }
 
+// Unread returns the paths of the znodes that the cache leaves out because the client can't read them,
+// each with the reason, in the order of the paths: see the package's section "Permissions". The error
+// matches [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip].
+func (s *Snapshot) Unread() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for path, r := range s.copied.Unread.From("") {
+			if !yield(path, r.Err) {
+				return
+			}
+		}
+	}
+}
+
 // Len returns the number of znodes.
-func (s *Snapshot) Len() int { return s.tree.Len() }
+func (s *Snapshot) Len() int { return s.copied.Tree.Len() }
 
 // Settled reports whether the snapshot is the tree at one instant: see the package's section
 // "One instant".
-func (s *Snapshot) Settled() bool { return s.settled }
+func (s *Snapshot) Settled() bool { return s.copied.Settled }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/recipes/internal/pathtree"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
@@ -114,20 +113,21 @@ func (c *Cache) setFault(err error) {
 	c.signalLocked()
 }
 
-// publish makes t what the cache has.
-func (c *Cache) publish(t pathtree.Tree[treecopy.Znode], changes []treecopy.Change, settled bool) {
+// publish makes now what the cache has.
+func (c *Cache) publish(now treecopy.Copy, changes []treecopy.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
-	if len(changes) == 0 && t == old.tree && (old.settled || !settled) {
+	same := now.Tree == old.copied.Tree && now.Unread == old.copied.Unread
+	if len(changes) == 0 && same && (old.copied.Settled || !now.Settled) {
 		return
 	}
-	c.view.Store(&Snapshot{tree: t, settled: settled})
+	c.view.Store(&Snapshot{copied: now})
 	c.signalLocked()
 	if len(changes) > 0 {
 		events, counts := eventsOf(changes)
 		c.listeners.Notify(notice{events: events})
-		c.telemetry.Changed(c.ctx, counts[:], t.Len()-old.tree.Len())
+		c.telemetry.Changed(c.ctx, counts[:], now.Tree.Len()-old.copied.Tree.Len())
 	}
 }
 

@@ -12,25 +12,57 @@ import (
 
 // A followLoop has the locks of a copied tree, and brings them up to date. One goroutine uses it.
 type followLoop struct {
-	root  string
-	locks map[string]Lock // by path
+	locks  map[string]Lock     // by path
+	unread map[string][]string // by directory: the paths of its children that can't be read
 }
 
-func newFollowLoop(root string) followLoop {
-	return followLoop{root: root, locks: make(map[string]Lock)}
-}
+func newFollowLoop() followLoop { return followLoop{locks: make(map[string]Lock)} }
 
 // snapshot returns the locks of the tree, after changes of the znodes at the paths.
 func (f *followLoop) snapshot(tree *cache.Snapshot, dirty map[string]struct{}) Snapshot {
-	at := time.Now()
+	found := Snapshot{At: time.Now(), Unread: unreadOf(tree)}
+	for _, path := range f.refuse(found.Unread) {
+		dirty[path] = struct{}{}
+	}
 	for _, path := range slices.Sorted(maps.Keys(directories(dirty))) { // parents first
 		f.renew(tree, path)
 	}
-	found := Snapshot{At: at, Locks: make([]Lock, 0, len(f.locks))}
+	found.Locks = make([]Lock, 0, len(f.locks))
 	for _, path := range slices.Sorted(maps.Keys(f.locks)) {
 		found.Locks = append(found.Locks, f.locks[path])
 	}
 	return found
+}
+
+// unreadOf returns what the cache leaves out.
+func unreadOf(tree *cache.Snapshot) []Unread {
+	var all []Unread
+	for path, err := range tree.Unread() {
+		all = append(all, Unread{Path: path, Err: err})
+	}
+	return all
+}
+
+// refuse replaces what can't be read, and returns the directories for which that is a change.
+func (f *followLoop) refuse(all []Unread) []string {
+	before := f.unread
+	f.unread = make(map[string][]string)
+	for _, u := range all {
+		dir, _ := framework.SplitPath(u.Path)
+		f.unread[dir] = append(f.unread[dir], u.Path)
+	}
+	var changed []string
+	for dir, paths := range f.unread {
+		if !slices.Equal(paths, before[dir]) {
+			changed = append(changed, dir)
+		}
+	}
+	for dir := range before {
+		if f.unread[dir] == nil {
+			changed = append(changed, dir)
+		}
+	}
+	return changed
 }
 
 // directories returns the paths, with the directory of a semaphore instead of those of its queue and its
@@ -84,9 +116,9 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 	if !ok || f.isContender(path) {
 		return Lock{}, false
 	}
-	z := znodeOf(tree, node, true)
+	z := f.znode(tree, node, true)
 	if queue, ok := tree.Get(path + kazooQueue); ok {
-		found := znodeOf(tree, queue, true)
+		found := f.znode(tree, queue, true)
 		z.Queue = &found
 	}
 	if l, ok := Of(z); ok {
@@ -113,14 +145,18 @@ func (f *followLoop) isContender(path string) bool {
 	return ok && l.Kind == Semaphore && strings.Contains(name, "-")
 }
 
-// znodeOf returns a copied znode with its children, and with those of a semaphore's two directories.
-func znodeOf(tree *cache.Snapshot, node cache.Node, below bool) Znode {
+// znode returns a copied znode with its children, and with those of a semaphore's two directories. Of
+// children that can't be read it has the paths.
+func (f *followLoop) znode(tree *cache.Snapshot, node cache.Node, below bool) Znode {
 	z := Znode{Path: node.Path, Data: node.Data, Stat: node.Stat}
 	if !below {
 		return z
 	}
 	for name, child := range tree.Children(node.Path) {
-		z.Children = append(z.Children, znodeOf(tree, child, name == leasesDir || name == turnsDirectory))
+		z.Children = append(z.Children, f.znode(tree, child, name == leasesDir || name == turnsDirectory))
+	}
+	for _, path := range f.unread[node.Path] {
+		z.Children = append(z.Children, Znode{Path: path})
 	}
 	return z
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type Live struct {
 	loop   followLoop
 	ctx    context.Context // ends at Close, or with the client
 	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup // the goroutine of run
+	wg     sync.WaitGroup // the goroutines of run and watchUnread
 	closed func() error
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
@@ -37,8 +38,9 @@ type Live struct {
 }
 
 // Follow begins to follow the locks at root and below it, and returns at once. It reads all znodes
-// there, data included. So choose a root that has locks alone. Close ends it. Faulty arguments are
-// returned joined.
+// there, data included. So choose a root that has locks alone. Snapshot.Unread of a view has the
+// paths that the client may not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty
+// arguments are returned joined.
 func Follow(c *framework.Client, root string) (*Live, error) {
 	if err := contender.ClientFault(c); err != nil {
 		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
@@ -48,12 +50,13 @@ func Follow(c *framework.Client, root string) (*Live, error) {
 		return nil, recipe.Error("follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
-		client: c, cache: copied, loop: newFollowLoop(root), marks: newMarks(),
+		client: c, cache: copied, loop: newFollowLoop(), marks: newMarks(),
 		view: View{State: Connecting, Since: time.Now()}, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the follower's own life
 	unlisten, unstate := copied.OnEvent(l.marks.add), c.OnState(func(framework.StateChange) { l.marks.wake() })
 	l.wg.Go(l.run)
+	l.wg.Go(l.watchUnread)
 	l.closed = sync.OnceValue(func() error {
 		l.cancel(framework.ErrClosed)
 		l.wg.Wait()
@@ -128,6 +131,25 @@ func (l *Live) run() {
 	}
 }
 
+// watchUnread wakes run if the cache leaves out other znodes than before, because no event of the cache
+// says that. Follow starts it, and Close waits for it.
+func (l *Live) watchUnread() {
+	var last []Unread
+	for l.ctx.Err() == nil {
+		for tree := range l.cache.Snapshots(l.ctx) {
+			now := unreadOf(tree)
+			if !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
+				l.marks.wake()
+			}
+			last = now
+		}
+		select { // the root can't be read: see cache.Cache.Ready
+		case <-time.After(retryPause):
+		case <-l.ctx.Done():
+		}
+	}
+}
+
 // next returns the view after the changes below the paths.
 func (l *Live) next(dirty map[string]struct{}) View {
 	since, stale := l.cache.Stale() // before the snapshot: a view is no newer than it says
@@ -137,9 +159,6 @@ func (l *Live) next(dirty map[string]struct{}) View {
 		view.State, view.Cause = l.unready(last.State)
 	}
 	view.Snapshot = l.loop.snapshot(l.cache.Snapshot(), dirty)
-	if view.State == Stale && view.Cause != nil && errors.Is(view.Cause, framework.ErrNoAuth) {
-		view.Unread = append(view.Unread, Unread{Path: l.cache.Path(), Err: view.Cause})
-	}
 	view.Complete = view.State == Current || view.State == Stale && last.Complete
 	switch {
 	case view.State == last.State:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -204,6 +205,56 @@ func TestLive_Close(t *testing.T) {
 		<-done
 		if err := live.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A Live shows what it can't read as Scan does. ZooKeeper 3.8.4 and later do not notify a session of a
+// znode that it may not read, so the Live sees the deletion when it reads all again.
+func TestLive_shows_what_it_can_not_read(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c, observer := e.client(t), e.client(t)
+		contender(t, c, "/open", "")
+		contender(t, c, "/half", "")
+		closed := contender(t, c, "/half", "", hidden())
+		mustCreate(t, c, "/secret", "", hidden())
+		live := follow(t, observer, "/")
+		settle()
+		if v := live.View(); v.State != inspect.Current || !v.Complete {
+			t.Errorf("%v, complete %v", v.State, v.Complete)
+		}
+		checkUnread(t, live.View().Snapshot, closed)
+		for _, path := range []string{"/secret", closed} {
+			if err := c.Delete(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.server.Cut()
+		<-time.After(20 * time.Second)
+		settle()
+		if v := live.View(); len(v.Unread) != 0 || !slices.Equal(briefs(v.Snapshot), briefs(mustScan(t, c, "/", inspect.Limits{}))) {
+			t.Errorf("unread %v, locks %q", v.Unread, briefs(v.Snapshot))
+		}
+	})
+}
+
+// A znode that becomes too large is no event of the cache. It is shown within a moment nevertheless.
+func TestLive_shows_a_contender_that_is_too_large(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c, observer := e.client(t), e.client(t, framework.WithMaxPacket(1<<20, 4<<10))
+		contender(t, c, "/l", "")
+		live := follow(t, observer, "/")
+		settle()
+		large := contender(t, c, "/l", strings.Repeat("x", 6000))
+		settle()
+		v := live.View()
+		if len(v.Unread) != 1 || v.Unread[0].Path != large || !errors.Is(v.Unread[0].Err, framework.ErrTooLarge) {
+			t.Errorf("unread: %v", v.Unread)
+		}
+		if l, _ := v.Lock("/l"); len(l.Contenders) != 2 || l.Complete {
+			t.Errorf("%s, complete %v", brief(l), l.Complete)
 		}
 	})
 }

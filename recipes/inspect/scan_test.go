@@ -92,26 +92,32 @@ func TestScan_shows_what_it_can_not_read(t *testing.T) {
 		contender(t, c, "/half", "")
 		closed := contender(t, c, "/half", "", hidden())
 		mustCreate(t, c, "/secret", "", hidden())
-		s := mustScan(t, c, "/", inspect.Limits{})
-		if !slices.Equal(paths(s), []string{"/half", "/open"}) {
-			t.Errorf("found %v", paths(s))
-		}
-		var unread []string
-		for _, u := range s.Unread {
-			unread = append(unread, u.Path)
-			if !errors.Is(u.Err, framework.ErrNoAuth) {
-				t.Errorf("%s: %v", u.Path, u.Err)
-			}
-		}
-		slices.Sort(unread)
-		if !slices.Equal(unread, []string{closed, "/secret"}) {
-			t.Errorf("unread: %v", unread)
-		}
-		half, _ := s.Lock("/half")
-		if half.Complete || len(half.Contenders) != 2 || half.Contenders[1].State != inspect.Waits {
-			t.Errorf("/half: %s, complete %v", brief(half), half.Complete)
-		}
+		checkUnread(t, mustScan(t, c, "/", inspect.Limits{}), closed)
 	})
+}
+
+// checkUnread checks the locks /open and /half, and what could not be read: /secret and a contender of
+// /half.
+func checkUnread(t *testing.T, s inspect.Snapshot, closed string) {
+	t.Helper()
+	if !slices.Equal(paths(s), []string{"/half", "/open"}) {
+		t.Errorf("found %v", paths(s))
+	}
+	var unread []string
+	for _, u := range s.Unread {
+		unread = append(unread, u.Path)
+		if !errors.Is(u.Err, framework.ErrNoAuth) {
+			t.Errorf("%s: %v", u.Path, u.Err)
+		}
+	}
+	slices.Sort(unread)
+	if !slices.Equal(unread, []string{closed, "/secret"}) {
+		t.Errorf("unread: %v", unread)
+	}
+	half, _ := s.Lock("/half")
+	if half.Complete || len(half.Contenders) != 2 || half.Contenders[1].State != inspect.Waits {
+		t.Errorf("/half: %s, complete %v", brief(half), half.Complete)
+	}
 }
 
 func TestScan_ends_with_the_client(t *testing.T) {

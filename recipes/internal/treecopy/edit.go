@@ -24,14 +24,15 @@ type sight struct {
 type edit struct {
 	loop    *Loop
 	tree    pathtree.Tree[Znode]
+	unread  pathtree.Tree[Refusal]
 	changes []Change
 }
 
-func (l *Loop) edit() *edit { return &edit{loop: l, tree: l.tree} }
+func (l *Loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unread} }
 
 func (e *edit) publish(settled bool) {
-	e.loop.tree = e.tree
-	e.loop.opts.Publish(e.tree, e.changes, settled)
+	e.loop.tree, e.loop.unread = e.tree, e.unread
+	e.loop.opts.Publish(Copy{Tree: e.tree, Unread: e.unread, Settled: settled}, e.changes)
 }
 
 // apply makes what was seen part of the copy, and then the changes that the source notified of
@@ -88,6 +89,8 @@ func (l *Loop) take(changes []framework.Change) {
 func (e *edit) apply(s *sight) {
 	if s.Refusal != nil {
 		e.loop.logRefusal(s)
+	} else {
+		e.unread = e.unread.Without(s.Path)
 	}
 	if s.Path == e.loop.opts.Extent.Root {
 		e.loop.opts.Refused(s.Refusal)
@@ -98,6 +101,9 @@ func (e *edit) apply(s *sight) {
 	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
 		e.remove(s.Path)
 		old = nil
+	}
+	if r := e.unread.Get(s.Path); s.Refusal != nil && (r == nil || r.Err.Error() != s.Refusal.Error()) {
+		e.unread = e.unread.With(s.Path, &Refusal{Path: s.Path, Err: s.Refusal})
 	}
 	if s.znode != nil {
 		e.put(old, s.znode)
@@ -124,6 +130,11 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 			dead = append(dead, n.Path)
 		}
 	}
+	for name, r := range e.unread.Children(s.Path) {
+		if !listed[name] {
+			dead = append(dead, r.Path)
+		}
+	}
 	for _, path := range dead {
 		e.remove(path)
 	}
@@ -136,11 +147,14 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 	}
 }
 
-// remove removes the znode at path and all below it, children first.
+// remove removes the znode at path and all below it, children first, and what could not be read there.
 func (e *edit) remove(path string) {
 	for _, n := range slices.Backward(e.tree.Subtree(path)) {
 		e.tree = e.tree.Without(n.Path)
 		e.changes = append(e.changes, Change{Old: n})
+	}
+	for _, r := range e.unread.Subtree(path) {
+		e.unread = e.unread.Without(r.Path)
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 type Loop struct {
 	opts    Options
 	desk    desk
-	tree    pathtree.Tree[Znode] // the copy
+	tree    pathtree.Tree[Znode]   // the copy
+	unread  pathtree.Tree[Refusal] // what it leaves out
 	source  treesource.Source
 	marks   readlist.List
 	asks    bool                // before it reads, it has to ask for what has been committed by now

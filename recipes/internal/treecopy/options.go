@@ -23,6 +23,19 @@ type Change struct {
 	Old, New *Znode // nil for none
 }
 
+// A Refusal is a znode that can't be read, and why.
+type Refusal struct {
+	Path string
+	Err  error
+}
+
+// A Copy is what a Loop has copied. It never changes.
+type Copy struct {
+	Tree    pathtree.Tree[Znode]
+	Unread  pathtree.Tree[Refusal] // left out, with all below
+	Settled bool                   // it is the tree at one instant
+}
+
 // Options say what a Loop copies, and whom it reports to. They are immutable. The functions are called
 // by the goroutine of Run.
 type Options struct {
@@ -31,9 +44,8 @@ type Options struct {
 	NoData bool // the copy has no data
 	Log    *zap.Logger
 
-	// Publish reports the copy, and the changes that lead to it. settled says that it is the tree at
-	// one instant.
-	Publish func(tree pathtree.Tree[Znode], changes []Change, settled bool)
+	// Publish reports the copy, and the changes that lead to it.
+	Publish func(now Copy, changes []Change)
 	Unseen  func()                   // changes may have been missed; everything is read again
 	Filled  func(took time.Duration) // nothing that belongs to the fill is left to be read
 	Failed  func(error)              // an attempt to read has failed, and is repeated
