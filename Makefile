@@ -140,6 +140,7 @@ release-check: ## Check that VERSION, CHANGELOG.md and all modules agree, and th
 .PHONY: lint
 lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes), and of the prose
 	$(LINT) run
+	cd cmd/docent && ../../$(LINT) run --config ../../.golangci.yml
 
 .PHONY: prose
 prose: ## Check the words and sentences of pages and comments by styles/docent

@@ -9,11 +9,15 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// types are the content types of the files. The system's own table is not asked, because it varies.
-var types = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
+// typeOf returns the content type of a file. It does not use the system's table, because that varies.
+func typeOf(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	}
+	return "text/javascript; charset=utf-8"
 }
 
 // addAssets adds the frame of the page, which needs no token, and the schema.
@@ -32,7 +36,7 @@ func (s *Server) addAssets(mux *http.ServeMux) {
 			route = "/{$}"
 		}
 		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", types[path.Ext(file.Name())])
+			w.Header().Set("Content-Type", typeOf(file.Name()))
 			_, _ = w.Write(data) // the browser has gone
 		})
 	}

@@ -30,23 +30,27 @@ type entry struct {
 
 // A collector makes boards of views, one after another.
 type collector struct {
-	history *history
-	last    inspect.View
+	history   *history
+	contended inspect.Snapshot // the locks of the last view that have waiters
 }
 
 func (c *collector) board(view inspect.View) *board {
-	b := &board{view: view}
+	b := &board{view: view, entries: make([]entry, 0, len(view.Locks))}
+	contended := inspect.Snapshot{At: view.At, Complete: view.Complete}
 	for i := range view.Locks {
 		e := entryOf(&view.Locks[i])
 		if !e.held.IsZero() {
 			b.held++
 		}
+		if e.waiting > 0 {
+			contended.Locks = append(contended.Locks, view.Locks[i])
+		}
 		b.waiting += e.waiting
 		b.entries = append(b.entries, e)
 	}
-	b.graph = graphOf(view.Snapshot, c.verdict(b))
+	b.graph = graphOf(contended, c.verdict(b, contended))
 	b.holds = c.history.see(view)
-	c.last = view
+	c.contended = contended
 	return b
 }
 

@@ -42,7 +42,7 @@ func startBrowser(t *testing.T) context.Context {
 		t.Skipf("SKIPPED, NOT TESTED: no browser: %v", err)
 	}
 	browser.Do(func() {
-		dir, err := os.MkdirTemp("", "docent-page")
+		dir, err := os.MkdirTemp("", "docent-page") //nolint:usetesting // the browser outlives the test
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,14 +53,14 @@ func startBrowser(t *testing.T) context.Context {
 			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		}
 		allocator, end := chromedp.NewExecAllocator(context.Background(), opts...) // outlives the test
-		ctx, stop := chromedp.NewContext(allocator)
-		browser.ctx = ctx
+		shared, stop := chromedp.NewContext(allocator)
+		browser.ctx = shared //nolint:fatcontext // all tests share it
 		browser.stop = func() {
 			stop()
 			end()
 			_ = os.RemoveAll(dir) // it is in the temporary directory anyway
 		}
-		if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		if err := chromedp.Do(shared, chromedp.Navigate("about:blank")); err != nil {
 			browser.stop()
 			t.Fatal(err)
 		}
@@ -78,11 +78,16 @@ type tab struct {
 	faults   []string
 }
 
-// openTab opens a tab, empty yet. It is closed when the test has ended.
+// openTab opens a tab, empty yet. It is closed when the test has ended, or after a minute.
 func openTab(t *testing.T) *tab {
 	t.Helper()
+	return openTabFor(t, time.Minute)
+}
+
+func openTabFor(t *testing.T, most time.Duration) *tab {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(startBrowser(t), chromedp.WithNewBrowserContext())
-	ctx, end := context.WithTimeout(ctx, time.Minute)
+	ctx, end := context.WithTimeout(ctx, most)
 	t.Cleanup(func() { end(); cancel() })
 	tb := &tab{t: t, ctx: ctx}
 	tb.do(chromedp.Navigate("about:blank"))

@@ -102,7 +102,10 @@ func (b *board) summary(cfg Config) summary {
 
 // find returns the locks that the tab asks for, in its order.
 func (b *board) find(q query) []entry {
-	var found []entry
+	if q.isPlain() {
+		return b.entries
+	}
+	found := make([]entry, 0, len(b.entries))
 	for i := range b.entries {
 		if b.entries[i].matches(q) {
 			found = append(found, b.entries[i])

@@ -17,13 +17,13 @@ import (
 
 // ask sends a request. Headers are "Name: value"; Host and Authorization are those of the page itself,
 // unless they are given.
-func (s *stand) ask(t *testing.T, method, path, body string, headers ...string) *http.Response {
+func (s *stand) ask(t testing.TB, method, path, body string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", "Bearer "+s.token)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		if name == "Host" {
@@ -39,7 +39,7 @@ func (s *stand) ask(t *testing.T, method, path, body string, headers ...string) 
 	return reply
 }
 
-func text(t *testing.T, reply *http.Response) string {
+func text(t testing.TB, reply *http.Response) string {
 	t.Helper()
 	data, err := io.ReadAll(reply.Body)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestServer_streams_changes(t *testing.T) {
 	}
 }
 
-func readMessage(t *testing.T, lines *bufio.Reader) string {
+func readMessage(t testing.TB, lines *bufio.Reader) string {
 	t.Helper()
 	var message strings.Builder
 	for {

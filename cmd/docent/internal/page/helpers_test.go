@@ -35,17 +35,18 @@ func (s script) Views(ctx context.Context) iter.Seq[inspect.View] {
 // A stand is a page that is served on loopback.
 type stand struct {
 	script
-	base string
+	base  string
+	token string
 }
 
 // serve serves a page until the test has ended.
-func serve(t *testing.T, change func(*page.Config)) *stand {
+func serve(t testing.TB, change func(*page.Config)) *stand {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{make(script), "http://" + l.Addr().String()}
+	s := &stand{make(script), "http://" + l.Addr().String(), token}
 	cfg := page.Config{Source: s, Servers: "zk1:2181", Root: "/locks", Token: token, Hosts: []string{l.Addr().String()}}
 	if change != nil {
 		change(&cfg)

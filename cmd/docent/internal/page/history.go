@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +23,8 @@ type hold struct {
 	To     int64  `json:"to"`               // ms; 0 if it holds
 	Before bool   `json:"before,omitempty"` // it held before the page began to look
 	Unsure bool   `json:"unsure,omitempty"` // it ended while the page did not see the ensemble
+
+	holder holder
 }
 
 // A holder is a znode that never comes again: its path and its czxid.
@@ -30,30 +33,25 @@ type holder struct {
 	czxid int64
 }
 
+func holderOf(c *inspect.Contender) holder { return holder{znode: c.Znode, czxid: c.Czxid} }
+
 // A history has the holds of the last ten minutes. One goroutine uses it.
 type history struct {
-	holding map[holder]open
-	waited  map[holder]bool // seen as waiters in the last view
-	ended   []ended         // by end
-	started bool            // a complete view was seen
-	blind   bool            // the view before was not live
-}
-
-// An open hold has not ended.
-type open struct {
-	lock string
-	hold
+	holds   map[string][]hold // by lock, and by begin; a slice never changes
+	ended   []ended           // by end
+	last    []inspect.Lock    // of the last live view
+	started bool              // a live view was seen
+	blind   bool              // the view before was not live
 }
 
 // An ended hold is kept until it is ten minutes old.
 type ended struct {
-	lock string
-	hold
+	lock   string
+	holder holder
+	to     int64
 }
 
-func newHistory() *history {
-	return &history{holding: map[holder]open{}, waited: map[holder]bool{}}
-}
+func newHistory() *history { return &history{holds: map[string][]hold{}} }
 
 // see takes a view into the history, and returns the holds of the last ten minutes, by lock.
 func (h *history) see(view inspect.View) map[string][]hold {
@@ -62,58 +60,88 @@ func (h *history) see(view inspect.View) map[string][]hold {
 	}
 	h.blind = view.State != inspect.Current
 	h.forget(millis(view.At.Add(-historySpan)))
-	byLock := map[string][]hold{}
-	for _, e := range h.ended {
-		byLock[e.lock] = append(byLock[e.lock], e.hold)
-	}
-	for _, o := range h.holding {
-		byLock[o.lock] = append(byLock[o.lock], o.hold)
-	}
-	for _, holds := range byLock {
-		slices.SortFunc(holds, func(a, b hold) int {
-			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Fence, b.Fence))
-		})
-	}
-	return byLock
+	return maps.Clone(h.holds)
 }
 
+// update compares the locks with those of the last live view. Both are in the order of their paths.
 func (h *history) update(view inspect.View) {
-	now := millis(view.At)
-	holding, waited := map[holder]open{}, map[holder]bool{}
+	now, old := millis(view.At), h.last
+	known := len(h.ended)
 	for i := range view.Locks {
 		l := &view.Locks[i]
-		for j := range l.Contenders {
-			c := &l.Contenders[j]
-			id := holder{znode: c.Znode, czxid: c.Czxid}
-			switch c.State {
-			case inspect.Holds:
-				o, known := h.holding[id]
-				if !known {
-					o = open{lock: l.Path, hold: h.begin(c, h.waited[id], now)}
-				}
-				holding[id] = o
-			case inspect.Waits:
-				waited[id] = true
-			case inspect.Unknown: // it may hold or not
-			}
+		for len(old) > 0 && old[0].Path < l.Path {
+			h.change(&old[0], &inspect.Lock{Path: old[0].Path}, now)
+			old = old[1:]
+		}
+		before := &inspect.Lock{}
+		if len(old) > 0 && old[0].Path == l.Path {
+			before, old = &old[0], old[1:]
+		}
+		if !unchanged(before, l) {
+			h.change(before, l, now)
 		}
 	}
-	var gone []ended
-	for id, o := range h.holding {
-		if _, holds := holding[id]; !holds {
+	for i := range old {
+		h.change(&old[i], &inspect.Lock{Path: old[i].Path}, now)
+	}
+	slices.SortFunc(h.ended[known:], func(a, b ended) int { return cmp.Compare(a.holder.czxid, b.holder.czxid) })
+	h.last, h.started = view.Locks, true
+}
+
+// unchanged reports whether both are the same lock of two views. Views never change, so it need not
+// compare the contenders.
+func unchanged(a, b *inspect.Lock) bool {
+	return len(a.Contenders) == len(b.Contenders) && len(a.Contenders) > 0 && &a.Contenders[0] == &b.Contenders[0]
+}
+
+// change notes the holds of one lock that have begun and ended.
+func (h *history) change(before, l *inspect.Lock, now int64) {
+	holding, waited, known := map[holder]bool{}, map[holder]bool{}, map[holder]bool{}
+	for i := range l.Contenders {
+		if c := &l.Contenders[i]; c.State == inspect.Holds {
+			holding[holderOf(c)] = true
+		}
+	}
+	for i := range before.Contenders {
+		if c := &before.Contenders[i]; c.State == inspect.Waits {
+			waited[holderOf(c)] = true
+		}
+	}
+	holds := slices.Clone(h.holds[l.Path])
+	for i := range holds {
+		o := &holds[i]
+		if o.To != 0 {
+			continue
+		}
+		if known[o.holder] = true; !holding[o.holder] {
 			o.To, o.Unsure = now, h.blind
-			gone = append(gone, ended{lock: o.lock, hold: o.hold})
+			h.ended = append(h.ended, ended{lock: l.Path, holder: o.holder, to: now})
 		}
 	}
-	slices.SortFunc(gone, func(a, b ended) int { return cmp.Compare(a.Fence, b.Fence) })
-	h.ended = append(h.ended, gone...)
-	h.holding, h.waited, h.started = holding, waited, true
+	for i := range l.Contenders {
+		if c := &l.Contenders[i]; c.State == inspect.Holds && !known[holderOf(c)] {
+			holds = append(holds, h.begin(c, waited[holderOf(c)], now))
+		}
+	}
+	h.put(l.Path, holds)
+}
+
+// put replaces the holds of a lock.
+func (h *history) put(path string, holds []hold) {
+	if len(holds) == 0 {
+		delete(h.holds, path)
+		return
+	}
+	slices.SortFunc(holds, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Fence, b.Fence))
+	})
+	h.holds[path] = holds
 }
 
 // begin returns the hold of a contender that is seen to hold for the first time. One that never
 // waited holds since its znode was created. The clock of the servers may be ahead.
 func (h *history) begin(c *inspect.Contender, waited bool, now int64) hold {
-	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: now}
+	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: now, holder: holderOf(c)}
 	if c.Meta != nil {
 		d.Owner = c.Meta.Owner
 	}
@@ -127,8 +155,13 @@ func (h *history) begin(c *inspect.Contender, waited bool, now int64) hold {
 // forget drops holds that ended before a time, and the oldest of too many.
 func (h *history) forget(before int64) {
 	drop := max(0, len(h.ended)-historyMax)
-	for drop < len(h.ended) && h.ended[drop].To < before {
+	for drop < len(h.ended) && h.ended[drop].to < before {
 		drop++
+	}
+	for _, e := range h.ended[:drop] {
+		h.put(e.lock, slices.DeleteFunc(slices.Clone(h.holds[e.lock]), func(o hold) bool {
+			return o.To != 0 && o.holder == e.holder
+		}))
 	}
 	h.ended = slices.Delete(h.ended, 0, drop)
 }

@@ -56,15 +56,15 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	m.family("docent_locks", "gauge", "Locks below the root, by kind.", "kind", kinds)
-	m.value("docent_locks_held", "gauge", "Locks that have a holder.", float64(b.held))
-	m.value("docent_lock_waiters", "gauge", "Contenders that wait.", float64(b.waiting))
-	m.value("docent_lock_deadlocks", "gauge", "Deadlocks that are certain.", float64(b.dead))
-	m.value("docent_lock_oldest_hold_seconds", "gauge", "Age of the oldest holder's znode.", age(ages["hold"]))
-	m.value("docent_lock_oldest_wait_seconds", "gauge", "Age of the oldest waiter's znode.", age(ages["wait"]))
-	m.value("docent_lock_unread_directories", "gauge", "Directories that could not be read.", float64(len(b.view.Unread)))
-	m.value("docent_view_live", "gauge", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
-	m.value("docent_view_timestamp_seconds", "gauge", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
-	m.value("docent_page_streams", "gauge", "Open pages.", float64(s.hub.count()))
+	m.gauge("docent_locks_held", "Locks that have a holder.", float64(b.held))
+	m.gauge("docent_lock_waiters", "Contenders that wait.", float64(b.waiting))
+	m.gauge("docent_lock_deadlocks", "Deadlocks that are certain.", float64(b.dead))
+	m.gauge("docent_lock_oldest_hold_seconds", "Age of the oldest holder's znode.", age(ages["hold"]))
+	m.gauge("docent_lock_oldest_wait_seconds", "Age of the oldest waiter's znode.", age(ages["wait"]))
+	m.gauge("docent_lock_unread_directories", "Directories that could not be read.", float64(len(b.view.Unread)))
+	m.gauge("docent_view_live", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
+	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
+	m.gauge("docent_page_streams", "Open pages.", float64(s.hub.count()))
 	refused, revoked := s.counts.copy()
 	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", refused)
 	m.family("docent_page_revocations_total", "counter", "Requests to release that the page made, by outcome.", "outcome", revoked)
@@ -79,8 +79,8 @@ func (m *metricsText) head(name, kind, help string) {
 	fmt.Fprintf(m, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-func (m *metricsText) value(name, kind, help string, v float64) {
-	m.head(name, kind, help)
+func (m *metricsText) gauge(name, help string, v float64) {
+	m.head(name, "gauge", help)
 	fmt.Fprintf(m, "%s %g\n", name, v)
 }
 

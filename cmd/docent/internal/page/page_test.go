@@ -1,11 +1,12 @@
 package page_test
 
 import (
-	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -36,6 +37,21 @@ func TestPage_shows_locks_and_deadlocks(t *testing.T) {
 	tb.awaitText("#graph-table", "host:17 alice")
 	s.script <- inspect.View{State: inspect.Stale, Snapshot: inspect.Snapshot{Locks: []inspect.Lock{mutex("/locks/a", "alice")}}}
 	tb.awaitText("#banner", "docent has lost ZooKeeper")
+}
+
+// What could not be read is counted, with the reasons and the list.
+func TestPage_shows_what_could_not_be_read(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	s.script <- inspect.View{State: inspect.Current, Snapshot: inspect.Snapshot{
+		At: time.Now(), Complete: true, Locks: []inspect.Lock{mutex("/locks/a", "alice")},
+		Unread: []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}, {Path: "/locks/pay", Err: framework.ErrNoAuth}},
+	}}
+	tb.awaitText("#unread-text", "2 directories could not be read: no_auth")
+	tb.do(chromedp.Click("#unread-text"))
+	tb.awaitText("#unread-list", "/locks/pay: no_auth")
+	s.show(mutex("/locks/a", "alice"))
+	tb.await("document.querySelector('#unread').hidden")
 }
 
 // By keyboard alone: "/" finds, Enter opens a queue. The focus stays over updates.
@@ -89,14 +105,7 @@ func TestPage_without_a_token(t *testing.T) {
 func TestPage_of_10000_locks(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)
-	var locks []inspect.Lock
-	for i := range 10_000 {
-		owners := []string{fmt.Sprintf("owner-%d", i)}
-		if i%10 == 0 {
-			owners = append(owners, fmt.Sprintf("waiter-%d", i))
-		}
-		locks = append(locks, mutex(fmt.Sprintf("/locks/%05d", i), owners...))
-	}
+	locks := manyLocks(10_000)
 	s.show(locks...)
 	tb.awaitText("#rows-note", "The first 200 of 10,000")
 	tb.await("document.querySelectorAll('#rows tbody tr').length === 200")

@@ -20,7 +20,10 @@ type query struct {
 }
 
 // orders are the columns that rows can be sorted by.
-var orders = []string{"lock", "held", "waiting", "longest"}
+func orders() []string { return []string{"lock", "held", "waiting", "longest"} }
+
+// isPlain reports whether q asks for all locks in the order of their paths.
+func (q query) isPlain() bool { return q.find == "" && !q.waiting && q.order == "lock" && !q.desc }
 
 const (
 	maxFind = 256
@@ -39,8 +42,8 @@ func parseQuery(values url.Values) (query, error) {
 		q.order = "lock"
 	}
 	var faults []error
-	if !slices.Contains(orders, q.order) {
-		faults = append(faults, fmt.Errorf("sort %q: must be one of %v", q.order, orders))
+	if !slices.Contains(orders(), q.order) {
+		faults = append(faults, fmt.Errorf("sort %q: must be one of %v", q.order, orders()))
 	}
 	if utf8.RuneCountInString(q.find) > maxFind {
 		faults = append(faults, fmt.Errorf("find: must have at most %d characters", maxFind))

@@ -139,7 +139,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if server.Shutdown(grace) != nil {
 			_ = server.Close() // cuts what is left
 		}
-		<-served
+		if err = <-served; errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
 	}
 	<-collected
 	return err

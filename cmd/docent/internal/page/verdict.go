@@ -18,14 +18,15 @@ type finding struct {
 }
 
 // verdict adds the findings of a complete view, and returns them. A live view that has not changed since a moment
-// is a second look at the same: an edge in both existed all the time between.
-func (c *collector) verdict(b *board) []inspect.Finding {
+// is a second look at the same: an edge in both existed all the time between. Locks without waiters
+// have no edge, so contended has all that can be part of a deadlock.
+func (c *collector) verdict(b *board, contended inspect.Snapshot) []inspect.Finding {
 	b.findings = []finding{}
-	if !b.view.Complete || !c.last.Complete {
+	if !contended.Complete || !c.contended.Complete {
 		return nil
 	}
 	dead := map[string]bool{}
-	found := inspect.Deadlocks(c.last.Snapshot, b.view.Snapshot)
+	found := inspect.Deadlocks(c.contended, contended)
 	for _, f := range found {
 		b.findings = append(b.findings, findingOf(f))
 		if f.Severity == inspect.Error {

@@ -64,7 +64,8 @@ function showSummary() {
   set($('rows-note'), noteOf(s, known));
   const unread = s.unread ?? [];
   $('unread').hidden = unread.length === 0;
-  set($('unread-text'), many(unread.length + (s.more_unread ?? 0), 'directory could not be read', 'directories could not be read'));
+  const reasons = [...new Set(unread.map((u) => u.error))].join(', ');
+  set($('unread-text'), many(unread.length + (s.more_unread ?? 0), 'directory could not be read', 'directories could not be read') + ': ' + reasons);
   $('unread-list').replaceChildren(...unread.map((u) => element('li', {}, `${u.path}: ${u.error}`)));
 }
 
