@@ -210,7 +210,7 @@ func TestLive_Close(t *testing.T) {
 }
 
 // A Live shows what it can't read as Scan does. ZooKeeper 3.8.4 and later do not notify a session of a
-// znode that it may not read, so the Live sees the deletion when it reads all again.
+// znode that it may not read. So the Live sees the deletion when it reads all again.
 func TestLive_shows_what_it_can_not_read(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {

@@ -39,7 +39,7 @@ func TestPage_shows_locks_and_deadlocks(t *testing.T) {
 	tb.awaitText("#banner", "docent has lost ZooKeeper")
 }
 
-// What could not be read is counted, with the reasons and the list.
+// The page counts the directories that could not be read, with the reasons and the list.
 func TestPage_shows_what_could_not_be_read(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)
