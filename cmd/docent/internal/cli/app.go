@@ -69,7 +69,10 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 		Args:             cobra.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			begin(cmd)
-			return a.load()
+			if err := a.load(); err != nil {
+				return err
+			}
+			return a.checkPicture(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

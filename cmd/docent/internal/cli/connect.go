@@ -39,7 +39,7 @@ func (a *App) Client(further ...framework.Option) (*framework.Client, error) {
 	for _, c := range secrets {
 		opts = append(opts, framework.WithAuth(c.scheme, c.secret))
 	}
-	config, err := s.tlsConfig()
+	config, err := s.TLSConfig()
 	if err != nil {
 		return nil, Usage(err)
 	}
@@ -68,8 +68,8 @@ func (a *App) Connect(ctx context.Context, further ...framework.Option) (*framew
 	return c, nil
 }
 
-// tlsConfig returns the configuration of TLS, nil if it is off.
-func (s *Settings) tlsConfig() (*tls.Config, error) {
+// TLSConfig returns the configuration of TLS, nil if it is off.
+func (s Settings) TLSConfig() (*tls.Config, error) {
 	if !s.TLS && s.CA == "" && s.Cert == "" && s.ServerName == "" {
 		return nil, nil
 	}

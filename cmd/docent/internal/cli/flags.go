@@ -68,7 +68,7 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.DurationVar(&v.SessionTimeout, "session-timeout", framework.DefaultSessionTimeout, "ask the servers for this timeout")
 	set.DurationVar(&v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
 	set.DurationVar(&v.Timeout, "timeout", DefaultTimeout, "give a query so long")
-	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name")
+	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name; of doctor also svg or dot")
 	set.BoolVar(&v.NoColor, "no-color", false, "no colour on a terminal")
 	set.BoolVarP(&v.Quiet, "quiet", "q", false, "say nothing but errors on standard error")
 	set.BoolVarP(&v.Verbose, "verbose", "v", false, "say more on standard error")

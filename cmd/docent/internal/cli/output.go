@@ -24,15 +24,20 @@ const (
 	JSON      Format = "json" // one document
 	JSONLines Format = "jsonl"
 	Names     Format = "name" // paths alone, one a line
+	SVG       Format = "svg"  // a picture, of the commands with the annotation Pictures
+	DOT       Format = "dot"  // a graph for Graphviz, of the same commands
 )
+
+// Pictures is the annotation of a command that can draw.
+const Pictures = "docent/pictures"
 
 // String is part of pflag.Value, as the following methods are.
 func (f *Format) String() string { return string(*f) }
 
 // Set takes a format by its name.
 func (f *Format) Set(name string) error {
-	if !slices.Contains([]Format{Text, Wide, JSON, JSONLines, Names}, Format(name)) {
-		return fmt.Errorf("%q: must be text, wide, json, jsonl or name", name)
+	if !slices.Contains([]Format{Text, Wide, JSON, JSONLines, Names, SVG, DOT}, Format(name)) {
+		return fmt.Errorf("%q: must be text, wide, json, jsonl or name; of doctor also svg or dot", name)
 	}
 	*f = Format(name)
 	return nil

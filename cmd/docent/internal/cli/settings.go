@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // A contextFile is the file of contexts.
@@ -76,6 +78,15 @@ func (s *Settings) check() error {
 	}
 	if s.Timeout <= 0 {
 		return Usage(fmt.Errorf("--timeout %v: must be positive", s.Timeout))
+	}
+	return nil
+}
+
+// checkPicture refuses a picture of a command that draws none.
+func (a *App) checkPicture(cmd *cobra.Command) error {
+	draws := a.settings.Output == SVG || a.settings.Output == DOT
+	if draws && cmd.Annotations[Pictures] == "" {
+		return Usage(fmt.Errorf("--output %s: %s draws nothing; docent doctor does", a.settings.Output, cmd.Name()))
 	}
 	return nil
 }

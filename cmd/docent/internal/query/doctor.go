@@ -23,6 +23,8 @@ type doctor struct {
 	heldLonger time.Duration
 	failOn     string
 	servers    bool
+	adminPort  int
+	acls       bool
 }
 
 // NewDoctor returns the command doctor.
@@ -33,14 +35,17 @@ func NewDoctor(app *cli.App) *cobra.Command {
 		Short: "Look for deadlocks and other faults below ROOT",
 		Long: "doctor asks each server how it is, reads all locks below ROOT, and shows what is wrong: deadlocks,\n" +
 			"contenders without a session, children that take permits, mixed formats, and so on. It writes no\n" +
-			"znode. It exits with 4 if it found something as bad as --fail-on.",
-		Args: cli.Args(0, 1),
-		RunE: d.run,
+			"znode. It exits with 4 if it found something as bad as --fail-on. docs/command.md lists the findings.",
+		Args:        cli.Args(0, 1),
+		Annotations: map[string]string{cli.Pictures: "yes"},
+		RunE:        d.run,
 	}
 	d.scan.define(cmd)
 	cmd.Flags().DurationVar(&d.confirm, "confirm", 2*time.Second, "look at a deadlock again after this time")
 	cmd.Flags().DurationVar(&d.heldLonger, "held-longer", 0, "report holders that have held for longer than this")
 	cmd.Flags().BoolVar(&d.servers, "servers", true, "ask each server how it is, by the four-letter word srvr")
+	cmd.Flags().IntVar(&d.adminPort, "admin-port", 0, "ask each server's AdminServer, too, at this `port`")
+	cmd.Flags().BoolVar(&d.acls, "acls", false, "read the ACL of each lock's directory: a request for each")
 	cmd.Flags().StringVar(&d.failOn, "fail-on", "error", "exit with 4 at a finding of this severity or worse: error, warning or info")
 	return cmd
 }
@@ -57,11 +62,21 @@ func (d *doctor) run(cmd *cobra.Command, args []string) error {
 	if d.confirm < 0 {
 		return cli.Usage(fmt.Errorf("--confirm %v: must not be negative", d.confirm))
 	}
+	if d.adminPort < 0 || d.adminPort > 65535 {
+		return cli.Usage(fmt.Errorf("--admin-port %d: must be from 1 to 65535, or 0 for none", d.adminPort))
+	}
 	return connected(cmd.Context(), d.app, func(c *framework.Client) error {
 		servers := d.checkServers(cmd.Context(), c)
 		second, found, err := d.examine(cmd.Context(), c, root(args))
 		if err != nil {
 			return err
+		}
+		if d.acls {
+			open, err := d.checkACLs(cmd.Context(), c, second)
+			if err != nil {
+				return err
+			}
+			found = append(found, open...)
 		}
 		found = append(servers, found...)
 		inspect.Sort(found)
@@ -104,6 +119,10 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
 		return writeSnapshot(d.app, s, false, append([]inspect.Finding{}, found...))
 	}
 	var text strings.Builder
+	switch d.app.Settings().Output {
+	case cli.SVG, cli.DOT:
+		return d.draw(s, found)
+	}
 	for _, f := range found {
 		writeFinding(&text, f, s.At)
 	}
@@ -112,6 +131,18 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
 	}
 	fmt.Fprintf(&text, "%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), show.Counted(len(found), "finding"))
 	_, err := fmt.Fprint(d.app.Out, text.String())
+	return err
+}
+
+// draw writes the wait-for graph, and says on standard error how many findings there are.
+func (d *doctor) draw(s inspect.Snapshot, found []inspect.Finding) error {
+	g := graphOf(s, found)
+	d.app.Say("%s, %s; %s left out", show.Counted(len(s.Locks), "lock"), show.Counted(len(found), "finding"), show.Counted(g.more, "wait"))
+	text := g.dot()
+	if d.app.Settings().Output == cli.SVG {
+		text = g.svg()
+	}
+	_, err := fmt.Fprint(d.app.Out, text)
 	return err
 }
 
@@ -139,59 +170,4 @@ func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 	} else if f.Advice != "" {
 		text.WriteString(indent + f.Advice + "\n")
 	}
-}
-
-// checkServers asks each server how it is, and times a sync.
-func (d *doctor) checkServers(ctx context.Context, c *framework.Client) []inspect.Finding {
-	var found []inspect.Finding
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, d.app.Settings().Timeout)
-	defer cancel()
-	if err := c.Sync(ctx, "/"); err != nil {
-		found = append(found, inspect.Finding{
-			Severity: inspect.Error, Problem: "sync", Text: "the leader does not answer: " + err.Error(), Advice: "See the servers' logs.",
-		})
-	} else if took := time.Since(began); took > time.Second {
-		found = append(found, inspect.Finding{
-			Severity: inspect.Warning, Problem: "sync", Text: fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
-			Advice: "The leader or the network to it is slow: see its disk and its load.",
-		})
-	}
-	if !d.servers {
-		return found
-	}
-	if s := d.app.Settings(); s.TLS || s.CA != "" || s.Cert != "" || s.ServerName != "" {
-		return append(found, inspect.Finding{
-			Severity: inspect.Info, Problem: "server", Text: "the servers were not asked one by one, because the connection uses TLS",
-		})
-	}
-	for _, addr := range c.Servers() {
-		found = append(found, ofServer(ctx, addr)...)
-	}
-	return found
-}
-
-// ofServer returns what is wrong with the server, by its answer to srvr.
-func ofServer(ctx context.Context, addr string) []inspect.Finding {
-	answer, err := fourLetters(ctx, addr, "srvr")
-	f := inspect.Finding{Severity: inspect.Error, Problem: "server", Path: addr}
-	switch {
-	case err != nil:
-		f.Text, f.Advice = "it can't be reached: "+err.Error(), "Start the server, or correct the address."
-	case strings.Contains(answer, "not in the whitelist"):
-		f.Severity, f.Text = inspect.Info, "it does not answer srvr"
-		f.Advice = "To have it checked, set 4lw.commands.whitelist=srvr there."
-	case strings.Contains(answer, "not currently serving requests"):
-		f.Text, f.Advice = "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."
-	case !strings.Contains(answer, "Mode:"):
-		f.Severity, f.Text = inspect.Warning, "it gives no answer that docent knows: "+firstLine(answer)
-	default:
-		return nil
-	}
-	return []inspect.Finding{f}
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -13,11 +14,16 @@ const (
 	serverTimeout = 3 * time.Second
 )
 
-// fourLetters sends one of ZooKeeper's four-letter words to the server and returns its answer.
-func fourLetters(ctx context.Context, addr, word string) (answer string, err error) {
+// fourLetters sends one of ZooKeeper's four-letter words to the server and returns its answer. With a
+// config it does so by TLS.
+func fourLetters(ctx context.Context, addr, word string, config *tls.Config) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	dial := new(net.Dialer).DialContext
+	if config != nil {
+		dial = (&tls.Dialer{Config: config}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", addr)
 	if err != nil {
 		return "", err
 	}
@@ -31,5 +37,8 @@ func fourLetters(ctx context.Context, addr, word string) (answer string, err err
 		return "", err
 	}
 	read, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
+	if len(read) > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // a server ends TLS without saying so
+	}
 	return string(read), err
 }

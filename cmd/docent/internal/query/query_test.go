@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"net"
 	"slices"
@@ -122,6 +123,57 @@ func TestDoctor_asks_each_server(t *testing.T) {
 	if r.code != 4 || !strings.Contains(r.out, gone+": it can't be reached") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
+}
+
+// TestDoctor_draws the wait-for graph, with hostile names.
+func TestDoctor_draws(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.deadlock(t)
+		contender(t, w.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h\"<x>\\", 1, "", "three"))
+		contender(t, w.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h-four", 1, "", "four"))
+		contender(t, w.client, "/dead/a"+guid+"lock-", metadata("h-five", 1, "", "five"))
+		for _, format := range []string{"dot", "svg"} {
+			r := w.docent(t, "doctor", "/dead", "-o", format, "--servers=false")
+			if r.code != 4 || !strings.Contains(r.err, "2 locks") && !strings.Contains(r.err, "3 locks") {
+				t.Errorf("exit code %d: %s", r.code, r.err)
+			}
+			golden(t, "doctor-"+format, r.out)
+			if err := xml.Unmarshal([]byte(r.out), new(struct{})); format == "svg" && err != nil {
+				t.Error(err)
+			}
+		}
+		if r := w.docent(t, "ls", "-o", "svg"); r.code != 2 || !strings.Contains(r.err, "ls draws nothing") {
+			t.Errorf("ls: exit code %d: %s", r.code, r.err)
+		}
+	})
+}
+
+// TestDoctor_reads_ACLs: directories in which all clients may delete, and one of the operator's own.
+func TestDoctor_reads_ACLs(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		contender(t, w.client, "/jobs/a"+guid+"lock-", "")
+		contender(t, w.client, "/jobs/b"+guid+"lock-", "")
+		run := func(args ...string) result {
+			return w.docent(t, append([]string{"doctor", "--acls", "--servers=false", "--fail-on", "warning"}, args...)...)
+		}
+		if r := run(); r.code != 0 || !strings.Contains(r.out, "INFO    open-acl   /jobs/a: every client may delete the contenders of 2 locks of 2") {
+			t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+		}
+		w.env = append(w.env, "DOCENT_AUTH=digest:a:b")
+		if r := run(); r.code != 4 || !strings.Contains(r.out, "WARNING open-acl") {
+			t.Errorf("with credentials: exit code %d: %s%s", r.code, r.out, r.err)
+		}
+		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Read, Scheme: "world", ID: "anyone"})
+		if _, err := w.client.Create(t.Context(), "/own/a", nil, closed, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+		contender(t, w.client, "/own/a"+guid+"lock-", "")
+		if r := run("/own/a"); r.code != 0 || strings.Contains(r.out, "open-acl") {
+			t.Errorf("without the permission to delete: exit code %d: %s%s", r.code, r.out, r.err)
+		}
+	})
 }
 
 // TestQueriesWriteNothing runs them with the permission to read alone, on an ensemble that is not to

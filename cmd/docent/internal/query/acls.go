@@ -1,0 +1,68 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// checkACLs reads the ACL of each lock's directory, at --rate, and reports those in which every client
+// may delete contenders.
+func (d *doctor) checkACLs(ctx context.Context, c *framework.Client, s inspect.Snapshot) ([]inspect.Finding, error) {
+	var open []string
+	for _, l := range s.Locks {
+		if err := d.pause(ctx); err != nil {
+			return nil, err
+		}
+		dir := l.Path
+		if l.Kind == inspect.Exclusive {
+			dir, _ = framework.SplitPath(l.Path)
+		}
+		entries, _, err := c.ACL(ctx, dir)
+		switch {
+		case errors.Is(err, framework.ErrNoNode), errors.Is(err, framework.ErrNoAuth):
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(entries, isOpen):
+			open = append(open, l.Path)
+		}
+	}
+	if len(open) == 0 {
+		return nil, nil
+	}
+	f := inspect.Finding{
+		Severity: inspect.Info, Problem: "open-acl", Path: open[0],
+		Text:   fmt.Sprintf("every client may delete the contenders of %s of %d, such as this", show.Counted(len(open), "lock"), len(s.Locks)),
+		Advice: "If not all clients are trusted, give the directories an ACL: see docs/security.md.",
+	}
+	if d.app.Settings().AuthFile != "" || slices.ContainsFunc(cli.AuthVariables(), func(v string) bool { return d.app.Getenv(v) != "" }) {
+		f.Severity = inspect.Warning // credentials are in use
+	}
+	return []inspect.Finding{f}, nil
+}
+
+// isOpen reports whether the entry lets every client delete children.
+func isOpen(e acl.Entry) bool { return e.Scheme == "world" && e.Perms&acl.Delete != 0 }
+
+// pause waits until another request may be sent.
+func (d *doctor) pause(ctx context.Context) error {
+	if d.scan.rate == 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(time.Second / time.Duration(d.scan.rate))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,164 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// A serverInfo is what a server said about itself.
+type serverInfo struct {
+	addr        string
+	version     string // with the build
+	mode        string // standalone, leader, follower, observer, read-only
+	outstanding int
+	clockOff    time.Duration // how far its clock is ahead of this host's; 0 if unknown
+}
+
+func (s serverInfo) known() bool { return s.mode != "" }
+
+// release returns the version without the build: 3.8.0.
+func (s serverInfo) release() string {
+	release, _, _ := strings.Cut(s.version, "-")
+	return release
+}
+
+// older reports whether the release is before major.minor.
+func older(release string, major, minor int) bool {
+	var has [2]int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &has[0], &has[1]); n < 2 {
+		return false
+	}
+	return has[0] < major || has[0] == major && has[1] < minor
+}
+
+// ask asks the server by srvr, and by its AdminServer if --admin-port has its port.
+func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Finding) {
+	config, err := d.app.Settings().TLSConfig()
+	if err != nil {
+		return serverInfo{}, []inspect.Finding{serverFault(addr, err.Error(), "Correct the settings of TLS.")}
+	}
+	answer, err := fourLetters(ctx, addr, "srvr", config)
+	info := parseSrvr(addr, answer)
+	var found []inspect.Finding
+	if fault, faulty := faultOf(addr, answer, err); faulty && !info.known() {
+		found = append(found, fault)
+	}
+	if d.adminPort == 0 || err != nil {
+		return info, found
+	}
+	admin, err := askAdmin(ctx, addr, d.adminPort)
+	switch {
+	case err != nil:
+		found = append(found, inspect.Finding{
+			Severity: inspect.Info, Problem: serverProblem, Path: addr, Text: "its AdminServer does not answer: " + err.Error(),
+			Advice: "See admin.enableServer and admin.serverPort in its configuration.",
+		})
+	case !info.known() && admin.known():
+		return admin, nil // no other answer is needed
+	}
+	info.clockOff = admin.clockOff
+	return info, found
+}
+
+func serverFault(addr, text, advice string) inspect.Finding {
+	return inspect.Finding{Severity: inspect.Error, Problem: serverProblem, Path: addr, Text: text, Advice: advice}
+}
+
+// faultOf returns what is wrong with the answer to srvr.
+func faultOf(addr, answer string, err error) (inspect.Finding, bool) {
+	switch {
+	case err != nil:
+		return serverFault(addr, "it can't be reached: "+err.Error(), "Start the server, or correct the address."), true
+	case strings.Contains(answer, "not in the whitelist"):
+		f := serverFault(addr, "it does not answer srvr", "To have it checked, set 4lw.commands.whitelist=srvr there, or use --admin-port.")
+		f.Severity = inspect.Info
+		return f, true
+	case strings.Contains(answer, "not currently serving requests"):
+		return serverFault(addr, "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."), true
+	case !strings.Contains(answer, "Mode:"):
+		f := serverFault(addr, "it gives no answer that docent knows: "+firstLine(answer), "See whether the address is a ZooKeeper server's.")
+		f.Severity = inspect.Warning
+		return f, true
+	}
+	return inspect.Finding{}, false
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// parseSrvr returns what the answer to srvr says.
+func parseSrvr(addr, answer string) serverInfo {
+	s := serverInfo{addr: addr}
+	for line := range strings.Lines(answer) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "Zookeeper version":
+			s.version = value
+		case "Mode":
+			s.mode = value
+		case "Outstanding":
+			s.outstanding, _ = strconv.Atoi(value) // 0 for what is no number
+		}
+	}
+	return s
+}
+
+// askAdmin asks the server's AdminServer, whose answers have the time.
+func askAdmin(ctx context.Context, addr string, port int) (serverInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return serverInfo{}, err
+	}
+	url := "http://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/commands/srvr"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return serverInfo{}, err
+	}
+	began := time.Now()
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return serverInfo{}, err
+	}
+	middle := began.Add(time.Since(began) / 2)
+	info, err := parseAdmin(addr, reply)
+	if date, fault := http.ParseTime(reply.Header.Get("Date")); fault == nil {
+		info.clockOff = date.Sub(middle.Truncate(time.Second))
+	}
+	return info, errors.Join(err, reply.Body.Close())
+}
+
+func parseAdmin(addr string, reply *http.Response) (serverInfo, error) {
+	if reply.StatusCode != http.StatusOK {
+		return serverInfo{}, fmt.Errorf("HTTP status %s", reply.Status)
+	}
+	var answer struct {
+		Version  string `json:"version"`
+		ReadOnly bool   `json:"read_only"`
+		Stats    struct {
+			State       string `json:"server_state"`
+			Outstanding int    `json:"outstanding_requests"`
+		} `json:"server_stats"`
+	}
+	if err := json.NewDecoder(io.LimitReader(reply.Body, maxAnswer)).Decode(&answer); err != nil {
+		return serverInfo{}, err
+	}
+	mode := answer.Stats.State
+	if answer.ReadOnly {
+		mode = "read-only"
+	}
+	return serverInfo{addr: addr, version: answer.Version, mode: mode, outstanding: answer.Stats.Outstanding}, nil
+}

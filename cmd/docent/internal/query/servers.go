@@ -1,0 +1,129 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// The problems of servers.
+const (
+	syncProblem     inspect.Problem = "sync"     // the leader is slow, or does not answer
+	serverProblem   inspect.Problem = "server"   // a server is out of reach, or has no quorum
+	ensembleProblem inspect.Problem = "ensemble" // the servers are no ensemble
+	versionProblem  inspect.Problem = "version"  // of the servers' software
+	busyProblem     inspect.Problem = "busy"     // many requests are outstanding at a server
+)
+
+const (
+	slowSync  = time.Second
+	busy      = 100             // outstanding requests
+	clockSlop = 2 * time.Second // the Date of HTTP has whole seconds
+)
+
+// checkServers times a sync, and asks each server how it is.
+func (d *doctor) checkServers(ctx context.Context, c *framework.Client) []inspect.Finding {
+	ctx, cancel := context.WithTimeout(ctx, d.app.Settings().Timeout)
+	defer cancel()
+	found := checkSync(ctx, c)
+	if !d.servers {
+		return found
+	}
+	var all []serverInfo
+	for _, addr := range c.Servers() {
+		info, faults := d.ask(ctx, addr)
+		found = append(found, faults...)
+		if info.known() {
+			all = append(all, info)
+			found = append(found, ofServer(info)...)
+		}
+	}
+	return append(found, ofEnsemble(all)...)
+}
+
+func checkSync(ctx context.Context, c *framework.Client) []inspect.Finding {
+	began := time.Now()
+	err, took := c.Sync(ctx, "/"), time.Duration(0)
+	if took = time.Since(began); err != nil {
+		return []inspect.Finding{{
+			Severity: inspect.Error, Problem: syncProblem, Text: "the leader does not answer: " + err.Error(), Advice: "See the servers' logs.",
+		}}
+	}
+	if took > slowSync {
+		return []inspect.Finding{{
+			Severity: inspect.Warning, Problem: syncProblem, Text: fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
+			Advice: "The leader or the network to it is slow: see its disk and its load.",
+		}}
+	}
+	return nil
+}
+
+// ofServer returns what is wrong with one server.
+func ofServer(s serverInfo) []inspect.Finding {
+	var found []inspect.Finding
+	warn := func(problem inspect.Problem, text, advice string) {
+		found = append(found, inspect.Finding{Severity: inspect.Warning, Problem: problem, Path: s.addr, Text: text, Advice: advice})
+	}
+	if s.outstanding >= busy {
+		warn(busyProblem, fmt.Sprintf("%d requests are outstanding", s.outstanding), "See its disk and its load, and what the clients send.")
+	}
+	if s.mode == "read-only" {
+		warn(serverProblem, "it is read-only: it has no quorum", "Start the other servers, or mend the network between them.")
+	}
+	if old := s.release(); old != "" && older(old, 3, 5) {
+		warn(versionProblem, "it runs ZooKeeper "+old+", which has no containers", "Upgrade it to ZooKeeper 3.5 or newer.")
+	}
+	if off := s.clockOff; off.Abs() > clockSlop {
+		how := "ahead of"
+		if off < 0 {
+			how = "behind"
+		}
+		warn(inspect.ClocksDiffer, fmt.Sprintf("its clock is %v %s this host's", off.Abs().Round(time.Second), how),
+			"Ages that docent shows are wrong by that. Leases are not affected. Set the clocks.")
+	}
+	return found
+}
+
+// ofEnsemble returns what is wrong with the servers taken together.
+func ofEnsemble(all []serverInfo) []inspect.Finding {
+	var found []inspect.Finding
+	byVersion, versions := map[string][]string{}, []string{}
+	byMode := map[string][]string{}
+	for _, s := range all {
+		if release := s.release(); release != "" {
+			if byVersion[release] == nil {
+				versions = append(versions, release)
+			}
+			byVersion[release] = append(byVersion[release], s.addr)
+		}
+		byMode[s.mode] = append(byMode[s.mode], s.addr)
+	}
+	if len(versions) > 1 {
+		var parts []string
+		for _, v := range versions {
+			parts = append(parts, fmt.Sprintf("%s (%s)", v, strings.Join(byVersion[v], ", ")))
+		}
+		found = append(found, inspect.Finding{
+			Severity: inspect.Warning, Problem: versionProblem, Text: "the servers run different versions: " + strings.Join(parts, ", "),
+			Advice: "Complete the upgrade.",
+		})
+	}
+	if leaders := byMode["leader"]; len(leaders) > 1 {
+		found = append(found, inspect.Finding{
+			Severity: inspect.Error, Problem: ensembleProblem, Text: "several servers lead: " + strings.Join(leaders, ", "),
+			Advice: "Look again. If it remains, the addresses are of several ensembles, whose locks do not exclude each other.",
+		})
+	}
+	if alone := byMode["standalone"]; len(alone) > 0 && len(all) > 1 {
+		found = append(found, inspect.Finding{
+			Severity: inspect.Error, Problem: ensembleProblem,
+			Text:   strings.Join(alone, ", ") + ": standalone, so part of no ensemble with the other addresses",
+			Advice: "Correct the addresses: locks of several ensembles do not exclude each other.",
+		})
+	}
+	return found
+}

@@ -1,0 +1,191 @@
+package query_test
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// serve accepts connections until the test ends, and hands each to fn, which owns it.
+func serve(t *testing.T, l net.Listener, fn func(net.Conn)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			wg.Go(func() { fn(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		wg.Wait()
+	})
+}
+
+// listen returns a listener on loopback.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// answering returns the address of a server that answers srvr, and refuses all else.
+func answering(t *testing.T, answer string) string {
+	t.Helper()
+	l := listen(t)
+	serve(t, l, func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		word := make([]byte, 4)
+		if _, err := io.ReadFull(conn, word); err == nil && string(word) == "srvr" {
+			_, _ = io.WriteString(conn, answer)
+		}
+	})
+	return l.Addr().String()
+}
+
+func srvr(version, mode string, outstanding int) string {
+	return fmt.Sprintf("Zookeeper version: %s-abc, built on x\nLatency min/avg/max: 0/0.0/0\nOutstanding: %d\nZxid: 0x0\nMode: %s\nNode count: 5\n",
+		version, outstanding, mode)
+}
+
+// listening returns the address of an embedded server with TCP.
+func listening(t *testing.T) string {
+	t.Helper()
+	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// TestDoctor_compares_the_servers: what each says about itself, and what all say together.
+func TestDoctor_compares_the_servers(t *testing.T) {
+	t.Parallel()
+	real := listening(t) // 3.8.0, standalone
+	for name, test := range map[string]struct {
+		answers []string
+		code    int
+		want    []string
+	}{
+		"another version":      {[]string{srvr("3.9.2", "follower", 0)}, 4, []string{"WARNING version   the servers run different versions: 3.8.0 (", "3.9.2 ("}},
+		"too old a version":    {[]string{srvr("3.4.14", "follower", 0)}, 4, []string{"it runs ZooKeeper 3.4.14, which has no containers"}},
+		"many requests":        {[]string{srvr("3.8.0", "follower", 100)}, 4, []string{"WARNING busy", "100 requests are outstanding"}},
+		"no quorum":            {[]string{srvr("3.8.0", "read-only", 0)}, 4, []string{"WARNING server", "it is read-only"}},
+		"two leaders":          {[]string{srvr("3.8.0", "leader", 0), srvr("3.8.0", "leader", 0)}, 4, []string{"ERROR   ensemble   several servers lead: "}},
+		"two ensembles":        {[]string{srvr("3.8.0", "standalone", 0)}, 4, []string{"ERROR   ensemble", "standalone, so part of no ensemble"}},
+		"a forbidden question": {[]string{"srvr is not executed because it is not in the whitelist.\n"}, 0, []string{"INFO    server", "it does not answer srvr"}},
+		"starting":             {[]string{"This ZooKeeper instance is not currently serving requests\n"}, 4, []string{"ERROR   server", "it serves no requests"}},
+		"another service":      {[]string{"HTTP/1.1 400 Bad Request\r\n"}, 0, []string{"WARNING server", "no answer that docent knows"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addrs := []string{real}
+			for _, answer := range test.answers {
+				addrs = append(addrs, answering(t, answer))
+			}
+			r := plain(t, "--connect", strings.Join(addrs, ","), "doctor")
+			if r.code != test.code {
+				t.Errorf("exit code %d, want %d", r.code, test.code)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(r.out, want) {
+					t.Errorf("no %q in\n%s%s", want, r.out, r.err)
+				}
+			}
+		})
+	}
+}
+
+// TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
+func TestDoctor_asks_by_TLS(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewUnstartedServer(nil)
+	web.StartTLS()
+	defer web.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, secured := listening(t), listen(t)
+	serve(t, tls.NewListener(secured, &tls.Config{Certificates: web.TLS.Certificates}), func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		behind, err := net.Dial("tcp", server)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { // ends when conn is closed
+			_, _ = io.Copy(behind, conn)
+			_ = behind.Close()
+		}()
+		_, _ = io.Copy(conn, behind)
+	})
+	addr := secured.Addr().String()
+	if r := plain(t, "--connect", addr, "--ca", ca, "doctor"); r.code != 0 || strings.Contains(r.out, "server") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+	old := answering(t, srvr("3.8.0", "follower", 0)) // without TLS
+	if r := plain(t, "--connect", addr+","+old, "--ca", ca, "doctor"); r.code != 4 || !strings.Contains(r.out, old+": it can't be reached: ") {
+		t.Errorf("a server without TLS: exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+// TestDoctor_asks_the_AdminServer, which has the time, and answers if srvr is forbidden.
+func TestDoctor_asks_the_AdminServer(t *testing.T) {
+	t.Parallel()
+	server := listening(t)
+	for name, test := range map[string]struct {
+		ahead time.Duration
+		body  string
+		want  string // "" for no finding of a server
+	}{
+		"equal clocks":      {0, `{"version":"3.8.0-x","server_stats":{"server_state":"leader"}}`, ""},
+		"a clock ahead":     {time.Minute, `{"version":"3.8.0-x","server_stats":{"server_state":"leader"}}`, "ahead of this host's"},
+		"a clock behind":    {-time.Minute, `{"version":"3.8.0-x","server_stats":{"server_state":"leader"}}`, "behind this host's"},
+		"no answer of Java": {0, `<html>`, "its AdminServer does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/commands/srvr" {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Date", time.Now().Add(test.ahead).UTC().Format(http.TimeFormat))
+				_, _ = io.WriteString(w, test.body)
+			}))
+			defer web.Close()
+			_, port, err := net.SplitHostPort(web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := plain(t, "--connect", server, "doctor", "--admin-port", port)
+			if r.code != 0 || !strings.Contains(r.out, test.want) || test.want == "" && strings.Contains(r.out, server) {
+				t.Errorf("exit code %d, no %q in\n%s%s", r.code, test.want, r.out, r.err)
+			}
+			mute := answering(t, "srvr is not executed because it is not in the whitelist.\n")
+			r = plain(t, "--connect", server+","+mute, "doctor", "--admin-port", port)
+			if forbidden := strings.Contains(r.out, "it does not answer srvr"); forbidden == (test.body[0] == '{') {
+				t.Errorf("the AdminServer answers, and docent says srvr is forbidden: %v\n%s", forbidden, r.out)
+			}
+		})
+	}
+}
