@@ -2,6 +2,7 @@ package execute
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,14 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guardAck is the guard's descriptor for its answers.
+// guardAck is the guard's descriptor for its answer.
 const guardAck = 3
 
 // The guard's messages, one a line.
 const (
-	guardGroup = "group" // with the number: answered by "ok"
-	guardKill  = "kill"  // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
-	guardDone  = "done"  // the group is gone: answered by "ok", or "killed" if the guard did it
+	guardKill = "kill" // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	guardDone = "done" // the group is gone: answered by "ok", or "killed" if the guard did it
 )
 
 // A watchedGroup is the group that a guard kills; 0 for none.
@@ -34,21 +34,23 @@ type watchedGroup struct {
 }
 
 // guard is the second process of an exec. It kills the group when its input ends without "done", so
-// when docent has died. It also does so at the time for KILL, in case docent is stopped.
-func guard(in io.Reader, out io.Writer, errOut io.Writer) int {
+// when docent has died. It also does so at the time for KILL, in case docent is stopped. It knows the
+// group from its start on, so docent need not wait for it.
+func guard(number int, killAt int64, in io.Reader, out io.Writer, errOut io.Writer) int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
-	var group watchedGroup
+	group := watchedGroup{number: number, killAt: killAt}
 	var clock sync.Once
+	watch := func() { clock.Do(func() { go group.watchClock() }) } // ends with the process
+	if killAt > 0 {
+		watch()
+	}
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
-		number, _ := strconv.ParseInt(rest, 10, 64)
 		switch word {
-		case guardGroup:
-			group.set(int(number))
-			fmt.Fprintln(out, "ok")
 		case guardKill:
-			group.postpone(number)
-			clock.Do(func() { go group.watchClock() }) // ends with the process
+			at, _ := strconv.ParseInt(rest, 10, 64)
+			group.postpone(at)
+			watch()
 		case guardDone:
 			fmt.Fprintln(out, group.clear())
 			return 0
@@ -58,12 +60,6 @@ func guard(in io.Reader, out io.Writer, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "docent: guard: docent is gone: the command was killed; its lock ends with the session")
 	}
 	return 1
-}
-
-func (g *watchedGroup) set(number int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.number = number
 }
 
 func (g *watchedGroup) postpone(killAt int64) {
@@ -123,15 +119,20 @@ type guardian struct {
 
 	mu      sync.Mutex // guards following; held across short messages to the guard
 	process *os.Process
+	starts  int
 	in      *os.File
-	answers *bufio.Reader
 	out     *os.File
 	group   int
-	killAt  int64
+	killAt  int64 // CLOCK_BOOTTIME; 0 for none yet
 	done    bool
-	failed  bool           // no guard can be started
 	watch   sync.WaitGroup // for the goroutine that waits for the guard
 }
+
+// maxGuards bounds the guards of one run, in case each dies at once.
+const maxGuards = 64
+
+// guardPatience is how long docent waits for a guard that does not read or answer.
+const guardPatience = time.Second
 
 // newGuardian starts a guard for the group.
 func newGuardian(group int, say func(format string, args ...any)) (*guardian, error) {
@@ -144,8 +145,11 @@ func newGuardian(group int, say func(format string, args ...any)) (*guardian, er
 	return g, nil
 }
 
-// startLocked starts a guard and tells it the group. newGuardian and watchLoop call it.
+// startLocked starts a guard for the group. newGuardian and watchLoop call it.
 func (g *guardian) startLocked() error {
+	if g.starts++; g.starts > maxGuards {
+		return fmt.Errorf("%d guards have died", maxGuards)
+	}
 	theirs, in, err := os.Pipe()
 	if err != nil {
 		return err
@@ -157,7 +161,8 @@ func (g *guardian) startLocked() error {
 		return err
 	}
 	defer answer.Close()
-	g.process, err = os.StartProcess("/proc/self/exe", []string{"docent", guardCommand}, &os.ProcAttr{
+	argv := []string{"docent", guardCommand, strconv.Itoa(g.group), strconv.FormatInt(g.killAt, 10)}
+	started, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{theirs, nil, os.Stderr, answer}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -165,13 +170,10 @@ func (g *guardian) startLocked() error {
 		out.Close()
 		return err
 	}
-	g.in, g.out, g.answers = in, out, bufio.NewReader(out)
+	g.process, g.in, g.out = started, in, out
 	g.watch.Add(1)
 	go g.watchLoop(g.process)
-	if _, err := g.askLocked(guardGroup, int64(g.group)); err != nil {
-		return err
-	}
-	return g.sendKillLocked()
+	return nil
 }
 
 // watchLoop waits for one guard and starts the next one if that guard died. startLocked starts it,
@@ -181,56 +183,47 @@ func (g *guardian) watchLoop(p *os.Process) {
 	_, _ = p.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.done || g.failed || g.process != p {
+	if g.done {
 		return
 	}
 	g.in.Close()
 	g.out.Close()
 	if err := g.startLocked(); err != nil {
-		g.failed = true
 		g.say("the guard has died, and another one can't be started: %v", err)
 		return
 	}
 	g.say("the guard had died: another one is at work")
 }
 
-// askLocked sends a message and waits for the answer.
-func (g *guardian) askLocked(word string, number int64) (string, error) {
-	if _, err := fmt.Fprintf(g.in, "%s %d\n", word, number); err != nil {
-		return "", err
-	}
-	answer, err := g.answers.ReadString('\n')
-	return strings.TrimSpace(answer), err
-}
-
-func (g *guardian) sendKillLocked() error {
-	if g.killAt == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(g.in, "%s %d\n", guardKill, g.killAt)
-	return err
-}
-
-// kill passes the time for KILL to the guard. If the guard has died, its successor gets it.
+// kill passes the time for KILL to the guard. If the guard has died, its successor gets it. A guard
+// that does not read, because it is stopped, is replaced: it would block docent.
 func (g *guardian) kill(at time.Time) {
 	killAt := bootTime() + int64(time.Until(at))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.killAt = killAt
-	_ = g.sendKillLocked()
+	_ = g.in.SetWriteDeadline(time.Now().Add(guardPatience)) // a pipe has deadlines
+	if _, err := fmt.Fprintf(g.in, "%s %d\n", guardKill, killAt); errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = g.process.Kill()
+	}
 }
 
 // finish tells the guard that the group is gone, and reports whether the guard killed it. It returns
-// when the guard knows, so that the group's number may be used again.
+// when the guard knows or has ended, so that the group's number may be used again.
 func (g *guardian) finish() (killed bool) {
 	g.mu.Lock()
 	g.done = true
-	answer, _ := g.askLocked(guardDone, 0)
+	fmt.Fprintln(g.in, guardDone)
+	_ = g.out.SetReadDeadline(time.Now().Add(guardPatience))
+	answer, err := io.ReadAll(g.out) // nothing, if the guard has died
+	if err != nil {
+		_ = g.process.Kill() // it is stopped
+	}
 	g.in.Close()
 	g.out.Close()
 	g.mu.Unlock()
 	g.watch.Wait()
-	return answer == "killed"
+	return strings.TrimSpace(string(answer)) == "killed"
 }
 
 // pid returns the guard's process id.

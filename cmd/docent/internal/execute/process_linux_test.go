@@ -217,6 +217,24 @@ func TestGuard_that_dies_has_a_successor(t *testing.T) {
 	}
 }
 
+// A guard that was stopped does not keep docent from its end.
+func TestGuard_that_is_stopped_is_not_awaited(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	ready := tempFile(t)
+	p := start(t, addr, "/guard/stopped", "--", "sh", "-c", "echo >"+ready+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
+	await(t, ready)
+	guard := guardOf(t, p.Process.Pid)
+	for pid, sig := range map[int]syscall.Signal{guard: syscall.SIGSTOP, p.Process.Pid: syscall.SIGTERM} {
+		if err := syscall.Kill(pid, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := p.end(t); code != 6 || alive(strconv.Itoa(guard)) {
+		t.Errorf("exit code %d, want 6; the guard lives: %v\n%s", code, alive(strconv.Itoa(guard)), p.err.String())
+	}
+}
+
 // guardOf returns the process id of a docent's guard.
 func guardOf(t *testing.T, docent int) int {
 	t.Helper()

@@ -3,6 +3,7 @@ package execute
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -29,10 +30,22 @@ func Internal(args []string) (code int, ok bool) {
 	switch {
 	case len(args) >= 3 && args[0] == starterCommand:
 		return starter(args[1], args[2:]), true
-	case len(args) == 1 && args[0] == guardCommand:
-		return guard(os.Stdin, os.NewFile(guardAck, "ack"), os.Stderr), true
+	case len(args) == 3 && args[0] == guardCommand:
+		return startGuard(args[1], args[2]), true
 	}
 	return 0, false
+}
+
+// startGuard runs the guard of a group. It refuses numbers by which the system means other processes
+// than those of one group.
+func startGuard(group, killAt string) int {
+	number, err := strconv.Atoi(group)
+	at, atErr := strconv.ParseInt(killAt, 10, 64)
+	if err != nil || atErr != nil || number <= 1 {
+		fmt.Fprintf(os.Stderr, "docent: guard: group %q, time %q: must be numbers\n", group, killAt)
+		return codeFailed
+	}
+	return guard(number, at, os.Stdin, os.NewFile(guardAck, "ack"), os.Stderr)
 }
 
 // starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group,
