@@ -89,7 +89,7 @@ func (a *App) showError(cmd *cobra.Command, code int, err error) {
 	message := Safe(err.Error())
 	if format := a.flags.values.Output; format == JSON || format == JSONLines {
 		detail := ErrorDetail{Type: framework.ErrorType(err), Message: message}
-		if code == CodeUsage || errorIsUsage(err) {
+		if code == CodeUsage || IsUsage(err) {
 			detail.Type = "usage"
 		}
 		if op := (*framework.OpError)(nil); errors.As(err, &op) {
@@ -99,12 +99,13 @@ func (a *App) showError(cmd *cobra.Command, code int, err error) {
 		return
 	}
 	fmt.Fprintf(a.Err, "docent: %s\n", message)
-	if code == CodeUsage || errorIsUsage(err) {
+	if code == CodeUsage || IsUsage(err) {
 		fmt.Fprintf(a.Err, "Try: %s --help\n", cmd.CommandPath())
 	}
 }
 
-func errorIsUsage(err error) bool {
+// IsUsage reports whether err is of a wrong flag, argument or setting.
+func IsUsage(err error) bool {
 	var coded *ExitError
 	return errors.As(err, &coded) && coded.Code == CodeUsage
 }

@@ -50,13 +50,9 @@ func New(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runtime.LockOSThread() // see prepare
 			defer runtime.UnlockOSThread()
-			j, err := o.job(args, cmd.ArgsLenAtDash())
-			if err != nil {
+			code, err := newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash())
+			if code == 0 && err == nil || cli.IsUsage(err) {
 				return err
-			}
-			code, err := newRun(app, j).run(cmd.Context())
-			if code == 0 && err == nil {
-				return nil
 			}
 			return &cli.ExitError{Code: code, Err: err}
 		},

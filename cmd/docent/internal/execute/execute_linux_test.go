@@ -3,6 +3,7 @@ package execute_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,37 +14,41 @@ import (
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	plain := tempFile(t)
+	plain, lost := tempFile(t), tempFile(t)
+	if err := os.WriteFile(lost, []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(plain, []byte("no program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
 		args    []string
 		code    int
-		outcome string
+		outcome string // "" if docent could not open the status file
+		reason  string
 	}{
-		"of the command":            {[]string{"--", "sh", "-c", "exit 7"}, 7, "done"},
-		"121 of the command":        {[]string{"--", "sh", "-c", "exit 121"}, 121, "done"},
-		"127 of the command":        {[]string{"--", "sh", "-c", "exit 127"}, 127, "done"},
-		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done"},
-		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, ""},
-		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, ""},
-		"a directory":               {[]string{"--", "/tmp"}, 126, ""},
-		"not executable":            {[]string{"--", "/etc/passwd"}, 126, ""},
-		"of no format":              {[]string{"--", plain}, 126, "failed"},
-		"no command":                {[]string{"--"}, 125, ""},
-		"no dashes":                 {[]string{"true"}, 125, ""},
-		"unknown flag":              {[]string{"--shell", "--", "true"}, 125, ""},
-		"a path that is none":       {[]string{"locks", "--", "true"}, 125, ""},
-		"the same path twice":       {[]string{"/" + name125, "/" + name125, "--", "true"}, 125, ""},
-		"two kinds":                 {[]string{"--read", "--write", "--", "true"}, 125, ""},
-		"semaphore of none":         {[]string{"--semaphore", "0", "--", "true"}, 125, ""},
-		"leader without waiting":    {[]string{"--leader", "-n", "--", "true"}, 125, ""},
-		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed"},
-		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, ""},
-		"unwritable status file":    {[]string{"--status-file", "/nonexistent/file", "--", "true"}, 125, ""},
-		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed"},
-		"an auth file that is open": {[]string{"--auth-file", "/etc/passwd", "--", "true"}, 125, "failed"},
+		"of the command":            {[]string{"--", "sh", "-c", "exit 7"}, 7, "done", ""},
+		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done", ""},
+		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, "failed", "not_found"},
+		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, "failed", "not_found"},
+		"no interpreter":            {[]string{"--", lost}, 127, "failed", "not_found"},
+		"a directory":               {[]string{"--", "/tmp"}, 126, "failed", "not_executable"},
+		"not executable":            {[]string{"--", "/etc/passwd"}, 126, "failed", "not_executable"},
+		"of no format":              {[]string{"--", plain}, 126, "failed", "not_executable"},
+		"no command":                {[]string{"--"}, 125, "failed", "usage"},
+		"no dashes":                 {[]string{"true"}, 125, "failed", "usage"},
+		"unknown flag":              {[]string{"--shell", "--", "true"}, 125, "", ""},
+		"a path that is none":       {[]string{"locks", "--", "true"}, 125, "failed", "usage"},
+		"the same path twice":       {[]string{"/" + name125, "/" + name125, "--", "true"}, 125, "failed", "usage"},
+		"two kinds":                 {[]string{"--read", "--write", "--", "true"}, 125, "failed", "usage"},
+		"semaphore of none":         {[]string{"--semaphore", "0", "--", "true"}, 125, "failed", "usage"},
+		"leader without waiting":    {[]string{"--leader", "-n", "--", "true"}, 125, "failed", "usage"},
+		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed", "usage"},
+		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, "failed", "usage"},
+		"unwritable status file":    {[]string{"--status-file", "/nonexistent/file", "--", "true"}, 125, "", ""},
+		"a full disk":               {[]string{"--status-file", "/dev/full", "--", "true"}, 125, "", ""},
+		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed", "not_connected"},
+		"an auth file that is open": {[]string{"--auth-file", "/etc/passwd", "--", "true"}, 125, "failed", "usage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,8 +59,33 @@ func TestExitCode(t *testing.T) {
 			if c.outcome == "" {
 				return
 			}
-			if status := p.readStatus(t); status.Outcome != c.outcome {
-				t.Errorf("status %+v, want %s", status, c.outcome)
+			status := p.readStatus(t)
+			if status.Outcome != c.outcome || status.Reason != c.reason {
+				t.Errorf("status %+v, want %s, %s", status, c.outcome, c.reason)
+			}
+			if ran := status.Child.Code != nil || status.Child.Signal != nil; ran != (c.outcome == "done") {
+				t.Errorf("the command ran: %v; %+v", ran, status)
+			}
+		})
+	}
+}
+
+// The status file tells a command that returns one of docent's own codes from docent's failure. It
+// replaces the file of an earlier run.
+func TestStatus_has_the_code_of_the_command(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for code := 121; code <= 127; code++ {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			t.Parallel()
+			p := run(t, addr, fmt.Sprintf("/status/%d", code), "--", "sh", "-c", fmt.Sprintf("exit %d", code))
+			status := p.readStatus(t)
+			if p.ProcessState.ExitCode() != code || status.Outcome != "done" || status.Child.Code == nil || *status.Child.Code != code {
+				t.Errorf("exit code %d, status %+v", p.ProcessState.ExitCode(), status)
+			}
+			again := run(t, addr, "--status-file", p.status, "/status/again", "--", "/nonexistent/program")
+			if status := p.readStatus(t); again.ProcessState.ExitCode() != 127 || status.Outcome != "failed" || status.Child.Code != nil {
+				t.Errorf("a program that is not found: exit code %d, status %+v", again.ProcessState.ExitCode(), status)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func await(t *testing.T, path string) string {
 	return line
 }
 
-// The table of signals by kinds of commands: who lives on, and which exit code tells of it.
+// The table of signals by kinds of commands: which processes live on, and the exit code.
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -35,6 +35,7 @@ func TestSignal(t *testing.T) {
 		"deaf":         `trap '' INT TERM HUP QUIT; sleep 60 & echo $$ $! >%s; wait; wait; while :; do sleep 1; done`,
 		"polite":       `trap 'kill $!; exit 5' TERM; sleep 60 & echo $$ $! >%s; wait`,
 		"double fork":  `(sleep 60 & echo $! >%[1]s.2); echo $$ $(cat %[1]s.2) >%[1]s; sleep 60`,
+		"ended":        `sleep 60 & echo $! >%s; exit 7`,
 	}
 	for _, c := range []struct {
 		kind string
@@ -50,6 +51,9 @@ func TestSignal(t *testing.T) {
 		{"deaf", []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGINT}, 137},
 		{"polite", []syscall.Signal{syscall.SIGTERM}, 5},
 		{"double fork", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"plain", []syscall.Signal{syscall.SIGQUIT}, 131},
+		{"plain", []syscall.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGUSR2}, 140},
+		{"ended", []syscall.Signal{syscall.SIGTERM}, 7},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.send), func(t *testing.T) {
 			t.Parallel()
@@ -62,8 +66,12 @@ func TestSignal(t *testing.T) {
 				}
 				<-time.After(20 * time.Millisecond) // signals of one number may merge
 			}
-			if code := p.end(t); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, p.err.String())
+			code, status := p.end(t), p.readStatus(t)
+			if code != c.code || status.Outcome != "done" {
+				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())
+			}
+			if code > 128 && (status.Child.Signal == nil || status.Child.Code != nil) {
+				t.Errorf("the command's end by a signal is missing: %+v", status.Child)
 			}
 			for pid := range strings.FieldsSeq(list) {
 				if alive(pid) {
@@ -111,12 +119,37 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// A process that left the group gets no signal. docent names it and does not wait for it.
 func TestSetsid_is_named(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	p := run(t, addr, "/stray", "--", "sh", "-c", "setsid -f sleep 3 >/dev/null 2>&1 </dev/null; sleep 0.2")
-	if !strings.Contains(p.err.String(), "left its process group") || !strings.Contains(p.err.String(), "sleep (pid ") {
-		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.err.String())
+	stray := tempFile(t)
+	script := `setsid -f sh -c 'echo $$ >` + stray + `; exec sleep 60' >/dev/null 2>&1 </dev/null; exec sleep 60`
+	p := start(t, addr, "/stray", "--", "sh", "-c", script)
+	pid := await(t, stray)
+	eventually(t, "the stray sleeps", func() bool { return contents("/proc/"+pid+"/comm") == "sleep\n" })
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	code := p.end(t)
+	if code != 143 || !alive(pid) || !strings.Contains(p.err.String(), "left its process group and is not under the lock: sleep (pid "+pid+")") {
+		t.Errorf("exit code %d; the stray lives: %v\n%s", code, alive(pid), p.err.String())
+	}
+	if number, err := strconv.Atoi(pid); err == nil {
+		_ = syscall.Kill(number, syscall.SIGKILL)
+	}
+}
+
+// A signal ends the wait for the connection, too.
+func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
+	t.Parallel()
+	p := start(t, "127.0.0.1:1", "--timeout", "60s", "/a", "--", "true")
+	eventually(t, "docent waits", func() bool { return len(guardsOf(p.Process.Pid)) == 1 })
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, status := p.end(t), p.readStatus(t); code != 143 || status.Outcome != "interrupted" {
+		t.Errorf("exit code %d, status %+v\n%s", code, status, p.err.String())
 	}
 }
 
@@ -249,45 +282,56 @@ func guardOf(t *testing.T, docent int) int {
 // An outage that lasts stops the command before the lease ends; a shorter one does not disturb it.
 func TestLoss(t *testing.T) {
 	t.Parallel()
+	cut := func(_ *testing.T, srv *zkserver.Server) { srv.Refuse(); srv.Cut() }
 	for name, c := range map[string]struct {
 		args    []string
-		outage  time.Duration // 0 for one without an end
-		code    int
+		fault   func(t *testing.T, srv *zkserver.Server)
+		outcome string
+		reason  string
 		warned  bool
 		killed  bool
-		outcome string
 	}{
-		"polite":       {nil, 0, 121, true, false, "lost"},
-		"deaf":         {[]string{"--owner", "deaf"}, 0, 121, true, true, "lost"},
-		"short outage": {nil, 500 * time.Millisecond, 0, false, false, "done"},
-		"on suspend":   {[]string{"--on-suspend", "stop"}, 0, 121, false, true, "lost"},
+		"polite":        {nil, cut, "lost", "lease_deadline", true, false},
+		"deaf":          {[]string{"--owner", "deaf"}, cut, "lost", "lease_deadline", true, true},
+		"frozen server": {nil, func(_ *testing.T, srv *zkserver.Server) { srv.Freeze() }, "lost", "lease_deadline", true, false},
+		"on suspend":    {[]string{"--on-suspend", "stop"}, cut, "lost", "suspended", false, true},
+		"expired":       {nil, expire, "lost", "session_expired", false, true},
+		"short outage": {nil, func(t *testing.T, srv *zkserver.Server) {
+			cut(t, srv)
+			<-time.After(500 * time.Millisecond)
+			srv.Accept()
+		}, "done", "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, addr := serve(t)
 			log := tempFile(t)
-			script := "echo >" + log + "; i=0; while [ $i -lt %d ]; do sleep 0.1; i=$((i+1)); done"
-			rounds := 400
-			if c.outage > 0 {
-				rounds = 40
+			rounds, code := 400, 121
+			if c.outcome == "done" {
+				rounds, code = 40, 0
 			}
-			script = fmt.Sprintf(script, rounds)
+			script := fmt.Sprintf("echo >%s; i=0; while [ $i -lt %d ]; do sleep 0.1; i=$((i+1)); done", log, rounds)
 			if name == "deaf" {
 				script = "trap '' TERM; " + script
 			}
 			p := start(t, addr, append(c.args, "--session-timeout", short, "/loss", "--", "sh", "-c", script)...)
 			await(t, log)
-			srv.Refuse()
-			srv.Cut()
-			if c.outage > 0 {
-				<-time.After(c.outage)
-				srv.Accept()
-			}
-			code := p.end(t)
+			c.fault(t, srv)
+			got := p.end(t)
 			status := p.readStatus(t)
-			if code != c.code || status.Outcome != c.outcome || (status.WarnedAt != nil) != c.warned || (status.KilledAt != nil) != c.killed {
-				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())
+			if got != code || status.Outcome != c.outcome || status.Reason != c.reason || (status.WarnedAt != nil) != c.warned || (status.KilledAt != nil) != c.killed {
+				t.Errorf("exit code %d, want %d; status %+v\n%s", got, code, status, p.err.String())
 			}
 		})
+	}
+}
+
+// expire ends all sessions.
+func expire(t *testing.T, srv *zkserver.Server) {
+	t.Helper()
+	for _, s := range srv.Sessions() {
+		if err := srv.Expire(s.ID); err != nil {
+			t.Error(err)
+		}
 	}
 }

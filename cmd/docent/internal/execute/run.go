@@ -16,7 +16,6 @@ import (
 )
 
 // A run is one run of exec.
-
 type run struct {
 	app     *cli.App
 	job     *job
@@ -27,57 +26,61 @@ type run struct {
 	status  Status
 }
 
-func newRun(app *cli.App, j *job) *run {
-	return &run{app: app, job: j, begin: time.Now(), revoked: make(chan struct{}, 1)}
+func newRun(app *cli.App) *run {
+	return &run{app: app, begin: time.Now(), revoked: make(chan struct{}, 1)}
 }
 
+// talkAfter is the time after which docent talks about a wait.
 const talkAfter = time.Second
 
 // releaseLimit bounds the release at the end. The deletion goes on in the client until Close.
-
 const releaseLimit = 5 * time.Second
 
-// signalError is the cause of a wait that a signal ended.
-
 // say writes to standard error, with the lock's path in front.
-
 func (r *run) say(format string, args ...any) {
 	r.app.Say("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...))
 }
 
 // chatty says what is worth a line only with --verbose, or if docent has waited.
-
 func (r *run) chatty(format string, args ...any) {
 	if r.app.Settings().Verbose || time.Since(r.begin) > talkAfter {
 		r.say(format, args...)
 	}
 }
 
-// run runs CMD under the lock and returns the exit code.
-
-func (r *run) run(ctx context.Context) (int, error) {
-	path, code, err := lookUp(r.job.command[0])
-	if err != nil {
-		return code, err
-	}
-	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
-		return codeFailed, fmt.Errorf("%s: %w", envParty, err)
-	}
-	status, err := openStatus(r.job.statusFile)
+// run runs the command of args, and returns the exit code. It writes the status file in each case
+// but one: that it can't be opened.
+func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int, error) {
+	file, err := openStatus(o.statusFile)
 	if err != nil {
 		return codeFailed, err
 	}
-	stop := r.listen()
-	defer stop()
-	code, err = r.underLock(ctx, path)
-	if fault := status.write(r.status); fault != nil {
+	code, err := r.checked(ctx, o, args, dash)
+	if fault := file.write(r.status); fault != nil {
 		return codeFailed, errors.Join(err, fault)
 	}
 	return code, err
 }
 
-// listen begins to take signals. Those that were ignored at docent's start stay ignored.
+// checked checks the arguments and runs CMD under the lock.
+func (r *run) checked(ctx context.Context, o *options, args []string, dash int) (int, error) {
+	var err error
+	if r.job, err = o.job(args, dash); err != nil {
+		return r.fail(codeFailed, err)
+	}
+	path, code, err := lookUp(r.job.command[0])
+	if err != nil {
+		return r.fail(code, err)
+	}
+	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
+		return r.fail(codeFailed, fmt.Errorf("%s: %w", envParty, err))
+	}
+	stop := r.listen()
+	defer stop()
+	return r.underLock(ctx, path)
+}
 
+// listen begins to take signals. Those that were ignored at docent's start stay ignored.
 func (r *run) listen() (stop func()) {
 	r.signals = make(chan os.Signal, 16) // as many as may arrive while one is passed on
 	for _, sig := range passedOn() {
@@ -89,7 +92,6 @@ func (r *run) listen() (stop func()) {
 }
 
 // underLock connects, waits for the lock, and runs CMD. It fills in the status.
-
 func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	files, err := streams(r.app)
 	if err != nil {
@@ -125,22 +127,7 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	return code, err
 }
 
-// acquire waits for the connection and the lock, and until CMD may start.
-
-// budget returns the times for the present session.
-
-// lock waits for the lock, or makes one attempt.
-
-// talk says whom docent waits for, once it has waited for a second. stop waits for its goroutine.
-
-// describeHolder describes a contender for a message.
-
-// interruptible returns a context that INT, TERM, HUP and QUIT end. end stops listening, and returns
-
-// the signal if there was one.
-
 // work starts CMD, supervises it, and returns its exit code.
-
 func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
 	p.Guarded(b.Kill(l.Deadline()))
 	if err := p.start(r.job.environment(r.app, c, l, r.owner.Party())); err != nil {
@@ -163,7 +150,6 @@ func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (i
 }
 
 // conclude notes the end of CMD and returns the exit code.
-
 func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 	r.status.Outcome, r.status.Reason = v.Outcome, v.Reason
 	r.status.WarnedAt, r.status.KilledAt = optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
@@ -181,7 +167,6 @@ func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 }
 
 // notStarted returns the exit code for a CMD that could not be started.
-
 func (r *run) notStarted(err error) (int, error) {
 	err = fmt.Errorf("%s: %w", cli.Safe(r.job.command[0]), err)
 	if refusal := (notExecutableError{}); errors.As(err, &refusal) {
@@ -194,7 +179,6 @@ func (r *run) notStarted(err error) (int, error) {
 }
 
 // refused returns the exit code for a wait that ended without the lock.
-
 func (r *run) refused(err error) (int, error) {
 	r.status.Waited = time.Since(r.begin).Seconds()
 	var interrupted signalError
@@ -212,6 +196,7 @@ func (r *run) refused(err error) (int, error) {
 	return r.fail(codeFailed, err)
 }
 
+// conflict returns the exit code of a wait that another owner's hold ended.
 func (r *run) conflict(code int) int {
 	if r.job.conflictGiven {
 		return r.job.conflictCode
@@ -219,9 +204,18 @@ func (r *run) conflict(code int) int {
 	return code
 }
 
+// fail notes that docent failed, and returns the exit code.
 func (r *run) fail(code int, err error) (int, error) {
-	r.status.Outcome, r.status.Reason = OutcomeFailed, framework.ErrorType(err)
+	r.status.Outcome = OutcomeFailed
+	switch {
+	case cli.IsUsage(err):
+		r.status.Reason = "usage"
+	case code == codeNotFound:
+		r.status.Reason = "not_found"
+	case code == codeNotExecutable:
+		r.status.Reason = "not_executable"
+	default:
+		r.status.Reason = framework.ErrorType(err)
+	}
 	return code, err
 }
-
-// endsWait reports whether the signal ends docent's wait for the lock.

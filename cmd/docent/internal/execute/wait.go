@@ -15,12 +15,12 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// talkAfter is the time after which docent talks about a wait.
-
+// signalError is the cause of a wait that a signal ended.
 type signalError struct{ number syscall.Signal }
 
 func (e signalError) Error() string { return "ended by signal " + name(e.number) }
 
+// acquire waits for the connection and the lock, and until CMD may start.
 func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
 	ctx, end := r.interruptible(ctx)
 	l, budget, err := r.acquireWithin(ctx, c)
@@ -35,6 +35,7 @@ func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, B
 	return l, budget, err
 }
 
+// acquireWithin is acquire within --wait.
 func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
 	if r.job.wait > 0 {
 		var cancel context.CancelFunc
@@ -68,6 +69,7 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 	return l, budget, err
 }
 
+// budget returns the times for the present session.
 func (r *run) budget(c *framework.Client) (Budget, error) {
 	timeout := c.Session().Timeout
 	b, err := NewBudget(timeout, EffectiveMargin(timeout, r.app.Settings().LeaseMargin), r.job.given)
@@ -77,6 +79,7 @@ func (r *run) budget(c *framework.Client) (Budget, error) {
 	return b, nil
 }
 
+// lock waits for the lock, or makes one attempt.
 func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
 	locker, first, err := r.job.locker(c, func() {
 		select {
@@ -96,6 +99,8 @@ func (r *run) lock(ctx context.Context, c *framework.Client) (*lease.Lease, erro
 	return locker.Lock(ctx)
 }
 
+// talk says which contender docent waits for, once it has waited for a second. stop waits for its
+// goroutine.
 func (r *run) talk(ctx context.Context, c *framework.Client, first shown) (stop func()) {
 	if first == nil || r.app.Settings().Quiet {
 		return func() {}
@@ -124,6 +129,7 @@ func (r *run) talk(ctx context.Context, c *framework.Client, first shown) (stop 
 	return func() { cancel(); talking.Wait() }
 }
 
+// describeHolder describes a contender for a message.
 func describeHolder(p lease.Participant) string {
 	m := p.Metadata
 	if m == nil {
@@ -136,6 +142,8 @@ func describeHolder(p lease.Participant) string {
 	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
 }
 
+// interruptible returns a context that INT, TERM, HUP and QUIT end. end stops listening, and returns
+// the signal if there was one.
 func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -163,6 +171,7 @@ func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() 
 	}
 }
 
+// endsWait reports whether the signal ends docent's wait for the lock.
 func endsWait(sig syscall.Signal) bool {
 	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
 }
