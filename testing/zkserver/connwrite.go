@@ -47,9 +47,9 @@ func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
 			return taken + 1, c.write(buf) && false
 		}
 		if buf == nil {
-			buf = items[taken].frame
+			buf = slices.Clip(items[taken].frame) // others may share it
 		} else {
-			buf = append(slices.Clip(buf), items[taken].frame...)
+			buf = append(buf, items[taken].frame...)
 		}
 		taken++
 	}
