@@ -17,7 +17,7 @@ const (
 )
 
 // A monitor watches a znode of a hold. It has no goroutine while it is idle: a timer or the watch
-// calls inspect. The session reports its own end to the hold.
+// calls run. The session reports its own end to the hold.
 type monitor struct {
 	hold       *Hold
 	znode      *Znode
@@ -52,7 +52,7 @@ func (m *monitor) start() {
 		return
 	}
 	if m.hold.Revoked != nil {
-		go m.inspect() // it ends by itself; EndMonitors waits for it
+		go m.run() // it ends by itself; EndMonitors waits for it
 		return
 	}
 	m.after(ownWatchDelay)
@@ -83,7 +83,7 @@ func (m *monitor) after(delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.over {
-		m.trigger = time.AfterFunc(delay, m.inspect).Stop
+		m.trigger = time.AfterFunc(delay, m.run).Stop
 	}
 }
 
@@ -96,11 +96,14 @@ func (m *monitor) await(own *framework.Watch) {
 		return
 	}
 	m.own = own
-	m.trigger = own.AfterFire(m.inspect)
+	m.trigger = own.AfterFire(m.run)
 }
 
-// inspect watches the znode again and checks its state. A timer or a watch starts it. It ends by
-// itself, early if the monitor stops; EndMonitors waits for it.
+// run runs an inspection, soon if many others of the client run. A timer or a watch starts it.
+func (m *monitor) run() { inspectionsOf(m.hold.Client).run(m) }
+
+// inspect watches the znode again and checks its state. It ends by itself, early if the monitor
+// stops; EndMonitors waits for it.
 func (m *monitor) inspect() {
 	m.mu.Lock()
 	if m.over {
