@@ -16,7 +16,9 @@ import (
 //
 // A hold can be secured. From then on, when the deadline passes, the client abandons the session at
 // once and the hold is lost. The deadline is before the ensemble can expire the session. So the
-// hold is lost before another client can be granted what this hold protects.
+// hold is lost before another client can be granted what this hold protects. With many secured
+// holds, the client begins earlier, 4 µs for each hold, so that all are lost by the deadline. It
+// begins at most a sixteenth of the session timeout earlier.
 //
 // Its methods may be called concurrently.
 type SessionHold struct {
@@ -94,7 +96,8 @@ func (h *SessionHold) Lost() <-chan struct{} { return h.hold.Lost() }
 // returns from then on. The end of the session waits for fn, and so does Close before it closes the
 // session at the ensemble. So fn returns before another client can be granted what this hold
 // protects. fn is not called if the hold is lost already, or if it is released first. fn must not
-// block. It may call the client, but not Close, which waits for fn. There is one fn at a time.
+// block. It may call the client, but not Close, which waits for fn. There is one fn at a time. The
+// functions of several holds may be called concurrently.
 func (h *SessionHold) OnLost(fn func(cause error)) { h.hold.OnLost(fn) }
 
 // AfterLost registers fn, which is called when the hold is lost, after OnLost's functions of all

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,14 +211,15 @@ func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		const holds = 20
-		var told, cleaned int
+		var told atomic.Int32 // holders may be told concurrently
+		var cleaned int
 		for range holds {
 			h := mustHold(t, c)
-			h.OnLost(func(error) { told++ })
+			h.OnLost(func(error) { told.Add(1) })
 			h.AfterLost(func() {
 				cleaned++
-				if told != holds {
-					t.Errorf("%d of %d were told when one cleaned up", told, holds)
+				if n := told.Load(); n != holds {
+					t.Errorf("%d of %d were told when one cleaned up", n, holds)
 				}
 				if h.Err() == nil {
 					t.Error("it cleans up what is not lost")
@@ -226,8 +228,8 @@ func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
 		}
 		mustHold(t, c).Release()
 		must.OK(t, c.Close())
-		if told != holds || cleaned != holds {
-			t.Errorf("%d of %d were told, and %d cleaned up", told, holds, cleaned)
+		if n := told.Load(); n != holds || cleaned != holds {
+			t.Errorf("%d of %d were told, and %d cleaned up", n, holds, cleaned)
 		}
 	})
 }

@@ -14,7 +14,12 @@ const (
 	connectFraction = 4  // an attempt to reconnect gets at most T/4
 	pauseFraction   = 16 // a pause between attempts takes at most T/16
 	touchFraction   = 2  // if there is no reply for T/2, a touch is sent: pings go out every T/3
+	earlyFraction   = 16 // a session ends at most T/16 before its deadline, however many holds it has
 )
+
+// notifyTime is how long it takes to notify the owner of a secured hold of its loss: a lease with a
+// context that is waited for, measured on a busy machine.
+const notifyTime = 4 * time.Microsecond
 
 // tend does what is due, and returns when to look again, or 0.
 func (s *Session) tend(now time.Time) time.Duration {
@@ -70,14 +75,22 @@ func (s *Session) expireIfDue() {
 }
 
 // deadlineLocked returns when the session has to be abandoned, or zero if it has not begun. That is
-// the certain deadline if a hold is secured by it, else the presumed deadline. While there is a
+// the certain deadline if a hold is secured by it, else the presumed deadline. If very many holds
+// are secured, it is earlier, so that all are notified by the deadline. While there is a
 // connection, the presumed deadline passes only if the process was stopped for long, or the wire is
 // stuck. It needs mu.
 func (s *Session) deadlineLocked() time.Time {
 	if s.secured > 0 {
-		return s.tap.Deadline()
+		return s.tap.Deadline().Add(-s.notifyTimeLocked())
 	}
 	return s.tap.Presumed()
+}
+
+// notifyTimeLocked returns how long it takes to notify all owners of secured holds, in whole
+// milliseconds, at most T/16. A hold is secured only if its deadline is further ahead. It needs mu.
+func (s *Session) notifyTimeLocked() time.Duration {
+	all := time.Duration(s.secured) * notifyTime
+	return min(all.Truncate(time.Millisecond), s.Timeout()/earlyFraction)
 }
 
 // A soonest finds the time until the first of several instants.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
@@ -13,8 +16,8 @@ import (
 )
 
 // end ends the session for the first given cause, and returns that cause. Before anything else
-// happens, holds are lost, and OnLost's functions return, and then AfterLost's. If another goroutine is ending the
-// session, end does not wait for it; finish does.
+// happens, holds are lost, and OnLost's functions return, and then AfterLost's. If another goroutine
+// is ending the session, end does not wait for it; finish does.
 func (s *Session) end(cause error) error {
 	s.mu.Lock()
 	if s.err != nil {
@@ -43,9 +46,7 @@ func (s *Session) end(cause error) error {
 	s.secured = 0
 	s.mu.Unlock()
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
-	for _, tell := range told {
-		usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { tell(cause) })
-	}
+	s.notify(told, cause)
 	for _, fn := range after {
 		usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn)
 	}
@@ -61,6 +62,24 @@ func (s *Session) end(cause error) error {
 	s.watches.FireAll(event)
 	close(s.over)
 	return cause
+}
+
+// notifiedByOne is how many functions of OnLost one goroutine calls, if there are processors for
+// more goroutines. To start a goroutine takes less time than to call so many.
+const notifiedByOne = 1000
+
+// notify calls OnLost's functions, on several goroutines if there are many, and waits for them.
+func (s *Session) notify(told []func(error), cause error) {
+	goroutines := min(runtime.GOMAXPROCS(0), 1+len(told)/notifiedByOne)
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(told, max(1, (len(told)+goroutines-1)/goroutines)) {
+		wg.Go(func() {
+			for _, tell := range part {
+				usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { tell(cause) })
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // finish is end for the session's own goroutine: it also waits until the goroutine that ended the

@@ -42,6 +42,9 @@ func (s *Session) Take(h *Hold) bool {
 // Session returns the session that is held.
 func (h *Hold) Session() *Session { return h.session }
 
+// wakeEvery is after how many secured holds the loop looks at the deadline again.
+const wakeEvery = 1000
+
 // Secure secures h if the session's deadline is far enough ahead; fresh reports whether it is. From
 // then on, the session ends at its deadline.
 func (h *Hold) Secure() (fresh bool, err error) {
@@ -58,8 +61,8 @@ func (h *Hold) Secure() (fresh bool, err error) {
 		return false, nil // too close: a heartbeat takes a round trip
 	}
 	h.secured = true
-	if s.secured++; s.secured == 1 {
-		s.Wake() // the deadline counts from now on
+	if s.secured++; s.secured%wakeEvery == 1 {
+		s.Wake() // the deadline counts from now on, or is earlier
 	}
 	return true, nil
 }
