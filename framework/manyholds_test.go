@@ -53,7 +53,8 @@ func TestManyHoldsAreLostInTime(t *testing.T) {
 				if len(lost) != holds {
 					t.Fatalf("%d holds were notified, want %d", len(lost), holds)
 				}
-				if first := hold.Deadline().Sub(lost[0]); first != early {
+				// The session looks at its deadline once a millisecond at the most.
+				if first := hold.Deadline().Sub(lost[0]); first > early || first <= early-time.Millisecond {
 					t.Errorf("the first was notified %v before the deadline, want %v", first, early)
 				}
 			})
