@@ -31,6 +31,7 @@ type Settings struct {
 	SessionTimeout time.Duration
 	LeaseMargin    time.Duration // 0 for the client's default
 	Timeout        time.Duration // of a query
+	TimeoutSet     bool          // Timeout is not the default
 
 	Output  Format
 	NoColor bool

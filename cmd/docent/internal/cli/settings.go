@@ -68,6 +68,7 @@ func (a *App) load() error {
 		return err
 	}
 	a.settings = a.flags.values
+	a.settings.TimeoutSet = a.flags.set.Changed("timeout")
 	return a.settings.check()
 }
 

@@ -75,12 +75,28 @@ func (b *breaking) run(ctx context.Context, c *framework.Client, znode string) e
 		return err
 	}
 	b.describe(l, target)
-	if err := b.confirm(target); err != nil {
+	if err := b.confirm(ctx, target); err != nil {
 		return err
 	}
 	end, cancel := context.WithTimeout(ctx, b.app.Settings().Timeout)
 	defer cancel()
-	if err := c.Delete(end, target.Znode, framework.CreatedBy(target.Czxid)); err != nil && !errors.Is(err, framework.ErrNoNode) {
+	return b.delete(end, c, target)
+}
+
+// delete deletes the contender's znode, unless another one has taken its path since it was shown.
+func (b *breaking) delete(ctx context.Context, c *framework.Client, target inspect.Contender) error {
+	st, ok, err := c.Exists(ctx, target.Znode)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		_, err = fmt.Fprintln(b.app.Out, "gone already:", cli.Safe(target.Znode))
+		return err
+	}
+	if st.Czxid != target.Czxid {
+		return fmt.Errorf("the znode is of transaction %d now, not %d: nothing was done", st.Czxid, target.Czxid)
+	}
+	if err := c.Delete(ctx, target.Znode, framework.CreatedBy(target.Czxid)); err != nil && !errors.Is(err, framework.ErrNoNode) {
 		return err
 	}
 	_, err = fmt.Fprintln(b.app.Out, "deleted", cli.Safe(target.Znode))
@@ -132,13 +148,13 @@ func (b *breaking) describe(l inspect.Lock, c inspect.Contender) {
 // suffix is how many characters of the znode's name the user has to type.
 const suffix = 6
 
-func (b *breaking) confirm(c inspect.Contender) error {
-	if err := allowContext(b.app, b.context); err != nil || b.yes {
+func (b *breaking) confirm(ctx context.Context, c inspect.Contender) error {
+	if err := allowContext(ctx, b.app, b.context); err != nil || b.yes {
 		return err
 	}
 	name := path.Base(c.Znode)
 	last := name[max(0, len(name)-suffix):]
-	typed, err := ask(b.app, fmt.Sprintf("Type the last %d characters of its name (%s):", len(last), cli.Safe(name)))
+	typed, err := ask(ctx, b.app, fmt.Sprintf("Type the last %d characters of its name (%s):", len(last), cli.Safe(name)))
 	if err == nil && typed != last {
 		err = errRefused
 	}

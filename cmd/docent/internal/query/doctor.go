@@ -93,12 +93,12 @@ func (d *doctor) run(cmd *cobra.Command, args []string) error {
 
 // examine reads the locks, and those in question once more.
 func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) (inspect.Snapshot, []inspect.Finding, error) {
-	first, err := inspect.Scan(ctx, c, from, d.scan.limits(false))
+	first, err := scan(ctx, d.app, c, from, d.scan.limits(false))
 	if err != nil {
 		return first, nil, err
 	}
 	if !first.Complete {
-		d.app.Say("a limit ended the search, so deadlocks may be missed: see --depth and --max")
+		d.app.Say("deadlocks may be missed")
 	}
 	second := first
 	if d.confirm > 0 && len(inspect.Deadlocks(first, first)) > 0 {
@@ -107,7 +107,9 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 		case <-ctx.Done():
 			return first, nil, ctx.Err()
 		}
-		if second, err = inspect.Confirm(ctx, c, first); err != nil {
+		within, cancel := bounded(ctx, d.app)
+		defer cancel()
+		if second, err = inspect.Confirm(within, c, first); err != nil {
 			return first, nil, err
 		}
 	}

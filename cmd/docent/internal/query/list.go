@@ -51,7 +51,7 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return connected(cmd.Context(), l.app, func(c *framework.Client) error {
-		s, err := inspect.Scan(cmd.Context(), c, root(args), l.scan.limits(!isJSON(l.app)))
+		s, err := scan(cmd.Context(), l.app, c, root(args), l.scan.limits(!isJSON(l.app)))
 		if err != nil {
 			return err
 		}

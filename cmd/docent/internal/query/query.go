@@ -5,7 +5,9 @@ package query
 import (
 	"context"
 	"errors"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +27,41 @@ func Commands() []func(*cli.App) *cobra.Command {
 // errNothing ends a command that found nothing, and has said so.
 var errNothing = &cli.ExitError{Code: cli.CodeNothing}
 
-// connected calls fn with a client that is connected.
+// connected calls fn with a client that is connected. If the reader of the output has gone, as with
+// "| head", it ends the session without an error.
 func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) error) error {
+	signal.Ignore(syscall.SIGPIPE) // a write fails instead
 	c, err := app.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(fn(c), c.Close())
+	if err = fn(c); errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	return errors.Join(err, c.Close())
+}
+
+// bounded returns ctx with the time of --timeout, if that is set. A search has no other bound.
+func bounded(ctx context.Context, app *cli.App) (context.Context, context.CancelFunc) {
+	if s := app.Settings(); s.TimeoutSet {
+		return context.WithTimeout(ctx, s.Timeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// scan looks for locks. If --timeout ends the search, it returns what was found.
+func scan(ctx context.Context, app *cli.App, c *framework.Client, from string, limits inspect.Limits) (inspect.Snapshot, error) {
+	within, cancel := bounded(ctx, app)
+	defer cancel()
+	s, err := inspect.Scan(within, c, from, limits)
+	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
+		app.Say("--timeout ended the search")
+		return s, nil
+	}
+	if err == nil && !s.Complete {
+		app.Say("a limit ended the search: see --depth and --max")
+	}
+	return s, err
 }
 
 // readLock reads the lock at the path, within the time of a query.
@@ -95,11 +125,8 @@ func writeSnapshot(app *cli.App, s inspect.Snapshot, data bool, findings []inspe
 	return nil
 }
 
-// warn says what the snapshot does not have.
+// warn says by how much the clocks differ.
 func warn(app *cli.App, s inspect.Snapshot) {
-	if !s.Complete {
-		app.Say("a limit ended the search: see --depth and --max")
-	}
 	latest := time.Duration(0)
 	for _, l := range s.Locks {
 		for _, c := range l.Contenders {

@@ -41,15 +41,17 @@ func NewRevoke(app *cli.App) *cobra.Command {
 }
 
 func (r *revoke) run(ctx context.Context, c *framework.Client, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
+	read, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
 	defer cancel()
-	targets, err := r.targets(ctx, c, path)
+	targets, err := r.targets(read, c, path)
 	if err != nil {
 		return err
 	}
-	if err := allowContext(r.app, r.context); err != nil {
+	if err := allowContext(ctx, r.app, r.context); err != nil { // the user has time
 		return err
 	}
+	ctx, cancel = context.WithTimeout(ctx, r.app.Settings().Timeout)
+	defer cancel()
 	for _, t := range targets {
 		fmt.Fprintf(r.app.Out, "asking %s, session %s, %s\n", show.Who(t), show.Session(t.Session), cli.Safe(t.Znode))
 		if err := lock.Revoke(ctx, c, t.Znode); err != nil {

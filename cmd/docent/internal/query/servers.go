@@ -47,8 +47,9 @@ func (d *doctor) checkServers(ctx context.Context, c *framework.Client) []inspec
 
 func checkSync(ctx context.Context, c *framework.Client) []inspect.Finding {
 	began := time.Now()
-	err, took := c.Sync(ctx, "/"), time.Duration(0)
-	if took = time.Since(began); err != nil {
+	err := c.Sync(ctx, "/")
+	took := time.Since(began)
+	if err != nil {
 		return []inspect.Finding{{
 			Severity: inspect.Error, Problem: syncProblem, Text: "the leader does not answer: " + err.Error(), Advice: "See the servers' logs.",
 		}}

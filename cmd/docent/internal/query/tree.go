@@ -16,14 +16,14 @@ import (
 
 // NewTree returns the command tree.
 func NewTree(app *cli.App) *cobra.Command {
-	var scan scanFlags
+	var flags scanFlags
 	cmd := &cobra.Command{
 		Use:   "tree [ROOT]",
 		Short: "Show the locks below ROOT with their contenders, as a tree",
 		Args:  cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connected(cmd.Context(), app, func(c *framework.Client) error {
-				s, err := inspect.Scan(cmd.Context(), c, root(args), scan.limits(false))
+				s, err := scan(cmd.Context(), app, c, root(args), flags.limits(false))
 				if err != nil {
 					return err
 				}
@@ -35,7 +35,7 @@ func NewTree(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	scan.define(cmd)
+	flags.define(cmd)
 	return cmd
 }
 

@@ -1,0 +1,91 @@
+package query_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// TestCost counts the requests of each query, which docs/command.md promises, and finds no write.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	w, addr := processes(t)
+	for i, name := range []string{"a", "a", "a", "b"} {
+		contender(t, w.client, "/jobs/deep/"+name+guid+"lock-", metadata("h", 1, "", fmt.Sprint(i)))
+	}
+	for _, step := range []string{"x one", "y two", "y one", "x two"} { // a deadlock
+		name, party, _ := strings.Cut(step, " ")
+		contender(t, w.client, "/dead/"+name+guid+"lock-", metadata("h", 1, "", party))
+	}
+	contender(t, w.client, "/sem/s/leases"+guid+"lease-", "")
+	contender(t, w.client, "/sem/s/locks"+guid+"lock-", "")
+	proxy := zkproxy.Run(t, addr)
+	const list, read = fault.GetChildren, fault.GetData
+	for _, test := range []struct {
+		args       string
+		list, read int
+		syncs      int
+	}{
+		{"who /jobs/deep/a", 1, 3, 1},
+		{"queue /jobs/deep/a", 1, 3, 1},
+		{"queue /sem/s", 3, 2, 1},
+		{"ls /jobs", 4, 2, 1},
+		{"ls /jobs --waiting", 4, 2, 1},
+		{"ls /jobs -o json", 4, 4, 1},
+		{"tree /jobs", 4, 4, 1},
+		{"doctor /jobs --servers=false", 4, 4, 2},
+		{"doctor /dead --servers=false --confirm 1ms", 3 + 2, 4 + 4, 3}, // both locks once more
+	} {
+		proxy.ResetRequests()
+		plain(t, append(strings.Fields(test.args), "--connect", proxy.Addr())...)
+		got := map[fault.Op]int{}
+		for _, rq := range proxy.Requests() {
+			if rq.Op != fault.Connect && rq.Op != fault.CloseSession && rq.Op != fault.Ping {
+				got[rq.Op]++
+			}
+		}
+		if want := (map[fault.Op]int{fault.Sync: test.syncs, list: test.list, read: test.read}); !maps.Equal(got, want) {
+			t.Errorf("%s: requests %v, want %v", test.args, got, want)
+		}
+	}
+}
+
+// TestRate: a search keeps --rate. --timeout ends it, and the command shows the locks found by then.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		for i := range 60 {
+			contender(t, w.client, fmt.Sprintf("/locks/%02d%slock-", i, guid), "")
+		}
+		began := time.Now() // virtual
+		if r := w.docent(t, "ls", "--rate", "10"); r.code != 0 || !strings.Contains(r.out, "60 locks") {
+			t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+		}
+		if took := time.Since(began); took < 11*time.Second || took > 13*time.Second {
+			t.Errorf("some 122 requests at 10 a second took %v", took)
+		}
+		began = time.Now()
+		r := w.docent(t, "ls", "--rate", "10", "--timeout", "8s", "-o", "json")
+		if took := time.Since(began); took < 7*time.Second || took > 9*time.Second {
+			t.Errorf("with --timeout 8s it took %v", took)
+		}
+		var document form.Snapshot
+		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(document.Locks); r.code != 0 || document.Complete || n < 5 || n > 30 || !strings.Contains(r.err, "--timeout ended the search") {
+			t.Errorf("exit code %d, %d locks, complete %v: %s", r.code, n, document.Complete, r.err)
+		}
+		w.env = append(w.env, "DOCENT_TIMEOUT=8s")
+		if r := w.docent(t, "doctor", "--rate", "10", "--servers=false"); r.code != 0 || !strings.Contains(r.err, "deadlocks may be missed") {
+			t.Errorf("exit code %d: %s", r.code, r.err)
+		}
+	})
+}
