@@ -25,7 +25,10 @@ import (
 
 func TestCachesKeepTheirPromisesUnderFaults(t *testing.T) {
 	for name, make := range makers() {
-		t.Run(name, func(t *testing.T) { cachetest.Run(t, make) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cachetest.Run(t, make)
+		})
 	}
 }
 

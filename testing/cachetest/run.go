@@ -23,6 +23,7 @@ func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache
 	t.Helper()
 	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel() // most of it waits
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				t.Helper()
 				path := "/cachetest-" + rand.Text()

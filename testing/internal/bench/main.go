@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,6 +38,8 @@ type flags struct {
 	jitter    time.Duration
 	fold      bool
 	page      string
+	only      string
+	compare   string
 }
 
 func main() {
@@ -57,6 +60,8 @@ func main() {
 	flag.DurationVar(&f.jitter, "jitter", 0, "the most to add to a round trip besides, at random; it needs -rtt")
 	flag.BoolVar(&f.fold, "fold", false, "measure nothing: gather the curves of the JSON files that are given as arguments")
 	flag.StringVar(&f.page, "page", "", "with -fold: page whose table of exponents to replace")
+	flag.StringVar(&f.only, "contenders", ".", "regular expression of the contenders' names")
+	flag.StringVar(&f.compare, "compare", "", "with -before: directory for the rounds of before and after, as benchstat reads them")
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
 	flag.Parse()
 
@@ -84,6 +89,10 @@ func (f flags) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("-scenarios: %w", err)
 	}
+	only, err := regexp.Compile(f.only)
+	if err != nil {
+		return fmt.Errorf("-contenders: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "docent-bench-")
 	if err != nil {
 		return err
@@ -92,6 +101,7 @@ func (f flags) run(ctx context.Context) (err error) {
 	b := &bench{
 		settings: settings, rounds: max(1, f.rounds), quick: f.quick, peers: locatePeers(ctx, dir, f.profile, f.before), log: os.Stderr,
 	}
+	b.peers = slices.DeleteFunc(b.peers, func(p *peer) bool { return !only.MatchString(p.name) })
 	if f.quick {
 		for _, p := range b.peers {
 			p.warm /= 10
@@ -151,6 +161,11 @@ func (f flags) write(r *report) error {
 	if f.json != "" {
 		data, err := r.json()
 		errs = append(errs, err, writeFile(f.json, data))
+	}
+	if f.compare != "" {
+		for contender, file := range map[string]string{before: "before.txt", docent: "after.txt"} {
+			errs = append(errs, writeFile(filepath.Join(f.compare, file), []byte(r.rounds(contender))))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -56,6 +56,9 @@ type figures struct {
 	Samples    int       `json:"samples"`
 	RoundsP50  []float64 `json:"roundsP50"`
 	RoundsRate []float64 `json:"roundsRate"`
+
+	RoundsRequests []float64 `json:"roundsRequests"`
+	RoundsAllocs   []float64 `json:"roundsAllocs"`
 }
 
 // cost is what ratios are of, in nanoseconds: one operation of a worker, or where many

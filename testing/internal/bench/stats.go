@@ -43,6 +43,7 @@ func figuresOf(e *entrant) figures {
 		f.PeakMiB = max(f.PeakMiB, float64(t.peak)/(1<<20))
 	}
 	f.Samples, f.RoundsP50, f.RoundsRate = len(all), p50s, rates
+	f.RoundsRequests, f.RoundsAllocs = requests, allocs
 	f.P50, f.P99, f.Rate = median(p50s), quantile(all, 0.99), median(rates)
 	f.Allocs, f.Requests, f.KiBEach = median(allocs), median(requests), median(grown)
 	return f

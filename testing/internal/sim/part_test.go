@@ -56,14 +56,18 @@ func shares(first, schedules uint64, virtual time.Duration) []part {
 	return parts
 }
 
-// runParts runs a process for each part and adds up what they met.
+// runParts runs a process for each part and adds up what they met. As many run at the same time as
+// there are processors, so that many short parts use all of them to the end.
 func runParts(t *testing.T, parts []part) map[string]int {
 	t.Helper()
 	total := map[string]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
+	running := make(chan struct{}, runtime.NumCPU())
 	for _, p := range parts {
+		running <- struct{}{}
 		all.Go(func() {
+			defer func() { <-running }()
 			counts := runPart(t, p)
 			mu.Lock()
 			defer mu.Unlock()
