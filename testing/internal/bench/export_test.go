@@ -204,3 +204,6 @@ const (
 func Fold(dir, page string, files ...string) error {
 	return flags{csv: dir, page: page}.gather(files)
 }
+
+// RoundLines returns a contender's rounds as benchstat reads them.
+func (r *Report) RoundLines(contender string) string { return r.rounds(contender) }

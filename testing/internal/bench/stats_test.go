@@ -123,3 +123,16 @@ func TestAFailureIsInTheTableAndMakesTheRunFail(t *testing.T) {
 		t.Errorf("the failures are %v", err)
 	}
 }
+
+// benchstat reads a line for each round: the name, a number, and pairs of a value and its unit.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	r := new(bench.Report)
+	all := map[string][]bench.Turn{bench.Docent: turns(100, 200), bench.Gozk: turns(300)}
+	r.Add("ensemble, 2ms of round trip added", bench.Summarize(scenarioNamed(t, "uncontended"), bench.NewSetting("ensemble"), all, nil))
+	const name = "BenchmarkScenario/uncontended/ensemble-2ms-of-round-trip-added"
+	want := name + " 1 100 ns/op 3.000 requests/op 2.0 allocs/op\n" + name + " 1 200 ns/op 3.000 requests/op 2.0 allocs/op\n"
+	if got := r.RoundLines(bench.Docent); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
