@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -21,10 +22,13 @@ func (wire) Connect(ctx context.Context, server string, timeout time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	return wireSession{conn}, nil
+	return wireSession{conn, new(sync.Map)}, nil
 }
 
-type wireSession struct{ conn *zk.Conn }
+type wireSession struct {
+	conn *zk.Conn
+	made *sync.Map // directories, by path: one that exists costs the floor nothing
+}
 
 func (s wireSession) Close() error { return closeWire(s.conn) }
 
@@ -78,9 +82,13 @@ func (s wireSession) makeParents(kind, path string) error {
 		dirs = append(dirs, fmt.Sprintf("%s/%d", path, i))
 	}
 	for _, dir := range dirs {
+		if _, made := s.made.Load(dir); made {
+			continue
+		}
 		if _, err := s.conn.Create(dir, []byte{}, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("create %s: %w", dir, err)
 		}
+		s.made.Store(dir, true)
 	}
 	return nil
 }
