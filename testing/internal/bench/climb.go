@@ -126,6 +126,9 @@ func (b *bench) step(ctx context.Context, own *climb, t *team, sc scenario, size
 			e.atRest = false // once is enough
 		}
 	}
+	if e.err == nil && len(e.turns) == 0 {
+		e.err = ctx.Err()
+	}
 	if e.err != nil {
 		own.Ended = fmt.Sprintf("at %d: %v", size, e.err)
 		fmt.Fprintf(b.log, "   %s ended %s\n", own.Contender, own.Ended)

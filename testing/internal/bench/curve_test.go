@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -39,6 +42,29 @@ func TestScale_has_every_curve(t *testing.T) {
 		must.OK(t, results[0].CSV(&values))
 		if !strings.Contains(text.String(), "*exponent*") || !strings.Contains(values.String(), "docent,") {
 			t.Errorf("%s: no exponent in %s or no values in %s", c.Name(), &text, &values)
+		}
+	}
+}
+
+// A run that is interrupted keeps what it has, and JSON can hold it.
+func TestScale_interrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	b := bench.Smoke(1, nil, []*bench.Peer{
+		bench.Interrupting(bench.InProcess(t.Context(), bench.Docent), cancel), bench.InProcess(t.Context(), bench.Gozk),
+	}, bench.Embedded())
+	results, err := b.Scale(ctx, bench.Curves()[:1], 3)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was canceled", err)
+	}
+	must.Get(json.Marshal(results))(t)
+	for _, r := range results {
+		for _, c := range r.Climbs {
+			for _, p := range c.Points {
+				if math.IsNaN(p.P50) {
+					t.Errorf("%s has a point without a measurement: %+v", c.Contender, p)
+				}
+			}
 		}
 	}
 }

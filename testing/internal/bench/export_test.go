@@ -86,6 +86,16 @@ func InProcess(ctx context.Context, name string) *Peer {
 	}}
 }
 
+// Interrupting returns the peer, which calls interrupt as it starts.
+func Interrupting(p *Peer, interrupt func()) *Peer {
+	own := *p
+	own.launch = func(ctx context.Context) (*process, error) {
+		interrupt()
+		return p.launch(ctx)
+	}
+	return &own
+}
+
 // Missing returns a peer that is not installed.
 func Missing(name string, why error) *Peer { return &peer{name: name, skip: why} }
 
