@@ -3,6 +3,7 @@
 //
 //	go run ./docs/sizing
 //	go run ./docs/sizing -clients 40000 -rate 0.2 -hold 2s -ahead 5 -timeout 15s -servers 5
+//	go run ./docs/sizing -measured docs/sizing/measured     predictions and measurements
 //	go test -run='^$' -bench=Cost ./docs/sizing       the costs, measured on a ZooKeeper
 package main
 
@@ -27,7 +28,16 @@ func main() {
 	flag.Float64Var(&on.writes, "writes", on.writes, "that the ensemble can do, per second")
 	flag.Float64Var(&on.reads, "reads", on.reads, "that each server can do, per second")
 	flag.IntVar(&on.sessions, "sessions", on.sessions, "that one server is to have at the most")
+	dir := flag.String("measured", "", "directory of measured curves: print them with the model's predictions, and nothing else")
+	page := flag.String("page", "", "with -measured: page to write them into")
 	flag.Parse()
+	if *dir != "" {
+		if err := showMeasured(*dir, *page); err != nil {
+			fmt.Fprintln(os.Stderr, "sizing:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := given.validate(on); err != nil {
 		fmt.Fprintln(os.Stderr, "sizing:", err)
 		os.Exit(2)
@@ -39,6 +49,14 @@ func main() {
 	table(os.Stdout, on, examples())
 	fmt.Println()
 	heartbeats(os.Stdout, on)
+}
+
+// showMeasured writes the measurements into the page, or to standard output if there is none.
+func showMeasured(dir, page string) error {
+	if page != "" {
+		return replaceMeasured(page, dir)
+	}
+	return printMeasured(os.Stdout, dir)
 }
 
 // examples are the workloads of docs/sizing.md, each for a growing number of clients.

@@ -217,3 +217,11 @@ func Fold(dir, page string, files ...string) error {
 
 // RoundLines returns a contender's rounds as benchstat reads them.
 func (r *Report) RoundLines(contender string) string { return r.rounds(contender) }
+
+// Exponents returns the tables of the files in the directory.
+func Exponents(dir string) (string, error) {
+	all, err := readAllValues(dir)
+	var table strings.Builder
+	exponents(&table, all)
+	return table.String(), err
+}

@@ -89,3 +89,25 @@ func TestFold_refuses(t *testing.T) {
 		}
 	}
 }
+
+// docs/performance.md has the exponents of the values that are kept, and a drawing of each curve.
+func TestThePageShowsTheCurves(t *testing.T) {
+	t.Parallel()
+	const docs, largest = "../../../docs/", 60_000
+	page := string(must.Get(os.ReadFile(docs + "performance.md"))(t))
+	table := must.Get(bench.Exponents(docs + "sizing/measured"))(t)
+	if !strings.Contains(page, bench.ExponentsBegin+"\n"+table+bench.ExponentsEnd) {
+		t.Errorf("docs/performance.md does not have the exponents of docs/sizing/measured (scripts/curves writes both):\n%s", table)
+	}
+	for _, file := range must.Get(filepath.Glob(docs + "sizing/measured/*.csv"))(t) {
+		curve := strings.TrimSuffix(filepath.Base(file), ".csv")
+		for _, drawing := range []string{"img/scale-" + curve + ".svg", "img/scale-" + curve + "-settings.svg"} {
+			if info := must.Get(os.Stat(docs + drawing))(t); info.Size() > largest {
+				t.Errorf("%s has %d bytes, want at most %d", drawing, info.Size(), largest)
+			}
+			if !strings.Contains(page, "]("+drawing+")") {
+				t.Errorf("docs/performance.md lacks %s", drawing)
+			}
+		}
+	}
+}

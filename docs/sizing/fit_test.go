@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/must"
+)
+
+// paid returns measurements of servers that cost as much as given.
+func paid(costs ...float64) []measurement {
+	var all []measurement
+	for _, curve := range []string{"waiters", "sessions", "readers", "multi", "cache"} {
+		for _, size := range []int{10, 100, 300, 10_000} {
+			m := measurement{curve: curve, contender: docent, setting: "ensemble, loopback, fsync", size: size}
+			m.columns = map[string]float64{requestsColumn: 3, bytesInColumn: 1000 * float64(size%7)}
+			w, _ := workOf(m)
+			for i, amount := range w.parts() {
+				m.columns[serversColumn] += amount * costs[i]
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func TestTheFitFindsTheCosts(t *testing.T) {
+	t.Parallel()
+	for _, costs := range [][]float64{{100, 20, 50, 300, 10}, {100, 0, 50, 300, 0}} {
+		all := paid(costs...)
+		f := must.Get(fitServers("ensemble", all))(t)
+		for i, cost := range f.costs {
+			if math.Abs(cost-costs[i]) > 1e-6 {
+				t.Errorf("%s costs %v, want %v", partNames()[i], cost, costs[i])
+			}
+		}
+		if off := largest(f.compareServers(all)); math.Abs(off) > 1e-9 {
+			t.Errorf("the fit is off by %v", off)
+		}
+	}
+	if _, err := fitServers("standalone", paid(1, 1, 1, 1, 1)); err == nil {
+		t.Error("a fit to nothing")
+	}
+}
+
+func TestNoCostIsNegative(t *testing.T) {
+	t.Parallel()
+	all := paid(100, 20, 50, 300, 0)
+	for _, m := range all {
+		m.columns[serversColumn] -= 5 * m.columns[bytesInColumn] / 1000 // longer replies seem to cost less
+	}
+	for i, cost := range must.Get(fitServers("ensemble", all))(t).costs {
+		if cost < 0 {
+			t.Errorf("%s costs %v", partNames()[i], cost)
+		}
+	}
+}
+
+func TestTheTimeGrowsByTheRoundTrips(t *testing.T) {
+	t.Parallel()
+	at := func(setting string, time float64) measurement {
+		return measurement{"paths", docent, setting, 100, map[string]float64{timeColumn: time}}
+	}
+	all := []measurement{
+		at("ensemble, 2ms of round trip added, 1ms of jitter", 5900),
+		at("ensemble, 500µs of round trip added", 1700),
+		at("ensemble, loopback, fsync", 9000), // another disk: no base
+	}
+	found := compareTimes(all)
+	if len(found) != 1 || found[0].predicted != 1700+2*2000 {
+		t.Errorf("predicted %+v, want 5,700 µs for the longer round trip alone", found)
+	}
+}
+
+// The page shows what the program prints, and with it the largest errors.
+func TestThePageShowsTheMeasurements(t *testing.T) {
+	t.Parallel()
+	text := must.Get(os.ReadFile("../sizing.md"))(t)
+	page := filepath.Join(t.TempDir(), "page.md")
+	must.OK(t, os.WriteFile(page, text, 0o600))
+	must.OK(t, replaceMeasured(page, "measured"))
+	if !bytes.Equal(must.Get(os.ReadFile(page))(t), text) {
+		t.Error("docs/sizing.md does not show the measurements: go run ./docs/sizing -measured docs/sizing/measured -page docs/sizing.md")
+	}
+}
+
+func TestTheLimitsOnPaper(t *testing.T) {
+	t.Parallel()
+	f := fit{costs: []float64{500, 0, 100, 0, 0}} // 1,100 µs for a free lock
+	for _, c := range []struct {
+		load load
+		want string
+	}{
+		{load{names: 18_000}, "**a listing of 1 MiB: divide by 2**"},
+		{load{locks: 10_000_000}, "**4 GiB of each server: divide by 4**"},
+		{load{sessions: 200_000}, "**20 000 sessions per server: divide by 4**"},
+		{load{rate: 1_000}, "4 processors of the leader"},
+		{load{rate: 10_000}, "**4 processors of the leader: divide by 2**"},
+	} {
+		var most share
+		for _, s := range c.load.shares(f, reference) {
+			if s.part > most.part {
+				most = s
+			}
+		}
+		if got := most.limit(); got != c.want {
+			t.Errorf("%+v: the first limit is %s, want %s", c.load, got, c.want)
+		}
+	}
+}
+
+func TestMeasurementsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"no curves": "", "line 2": "waiters,contender,setting,requests\n1,docent,here,many\n"} {
+		dir := t.TempDir()
+		if text != "" {
+			must.OK(t, os.WriteFile(filepath.Join(dir, "waiters.csv"), []byte(text), 0o600))
+		}
+		if err := printMeasured(new(bytes.Buffer), dir); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want an error with %q", err, name)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import "strings"
+
+// docent is this module's name among the contenders.
+const docent = "docent"
+
+// Work is what an operation asks of the servers.
+type work struct {
+	writes   float64 // that change znodes, a transaction counts as one
+	members  float64 // operations of transactions
+	reads    float64
+	sessions float64 // opened and closed
+	kilobyte float64 // of replies
+}
+
+// parts returns the amounts that have a cost each.
+func (w work) parts() []float64 {
+	return []float64{w.writes, w.members, w.reads, w.sessions, w.kilobyte}
+}
+
+// partNames are those of parts.
+func partNames() []string {
+	return []string{"a write", "a member of a transaction", "a read", "a session", "1,000 bytes of replies"}
+}
+
+func (w work) requests() float64 { return w.writes + w.reads + w.sessions*requestsPerSession }
+
+const (
+	requestsPerSession = 2.0  // the handshake and the close
+	znodesPerDirectory = 100. // of the bench's tree
+)
+
+// workOf returns what the model knows of an operation of a curve, and false for what it doesn't
+// know: other libraries, and the locks of new directories.
+func workOf(m measurement) (work, bool) {
+	size := float64(m.size)
+	w := work{kilobyte: m.columns[bytesInColumn] / 1000}
+	switch m.contender + " " + m.curve {
+	case "docent waiters", "docent paths", "wire paths", "wire readers":
+		w.writes, w.reads = writesPerLock, readsPerLock
+	case "docent readers": // readers of one client share listings
+		w.writes, w.reads = writesPerLock, min(readsPerLock, m.columns[requestsColumn]-writesPerLock)
+	case "docent sessions":
+		w.writes, w.reads, w.sessions = writesPerLock, readsPerLock+readsPerWait, 1
+	case "docent multi":
+		w.writes, w.members, w.reads = writesPerLock, writesPerLock*size, readsPerLock*size
+	case "wire multi":
+		w.writes, w.members = writesPerLock, writesPerLock*size
+	case "docent cache", "wire cache":
+		w.reads = size + size/znodesPerDirectory
+	default:
+		return work{}, false
+	}
+	return w, true
+}
+
+// isFirst reports whether the locks are of directories that the run makes, which cost more, and so
+// few operations that this counts.
+func isFirst(m measurement) bool { return m.curve == "paths" && m.size > 300 }
+
+// isLong reports whether the clients wait or hold for so long in a run that they send pings, or watch
+// the znodes that they hold. Readers are left out, too: how many share a listing varies.
+func isLong(m measurement) bool {
+	most := map[string]int{"waiters": 3_000, "sessions": 100, "multi": 300, "readers": 0}
+	size, bounded := most[m.curve]
+	return bounded && m.size > size
+}
+
+// modeOf returns the servers of a setting. Their processors do the same with and without a flush.
+func modeOf(setting string) string {
+	mode, _, _ := strings.Cut(setting, ",")
+	return mode
+}
+
+func isFlushed(setting string) bool { return strings.HasSuffix(setting, ", fsync") }
