@@ -4,6 +4,8 @@ import (
 	"embed"
 	"net/http"
 	"path"
+
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 )
 
 //go:embed assets
@@ -20,8 +22,12 @@ func typeOf(name string) string {
 	return "text/javascript; charset=utf-8"
 }
 
-// addAssets adds the frame of the page, which needs no token, and the schema.
+// addAssets adds the frame of the page and the schema of docent's JSON. Neither needs a token.
 func (s *Server) addAssets(mux *http.ServeMux) {
+	mux.HandleFunc("GET /schema.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/schema+json")
+		_, _ = w.Write(form.Schema) // an error means that the browser has gone
+	})
 	files, err := assets.ReadDir("assets")
 	if err != nil {
 		panic(err) // the binary lacks its files
@@ -37,7 +43,7 @@ func (s *Server) addAssets(mux *http.ServeMux) {
 		}
 		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", typeOf(file.Name()))
-			_, _ = w.Write(data) // the browser has gone
+			_, _ = w.Write(data) // an error means that the browser has gone
 		})
 	}
 }

@@ -73,9 +73,10 @@ type tab struct {
 	t   *testing.T
 	ctx context.Context
 
-	mu       sync.Mutex // guards following
-	requests []string
-	faults   []string
+	mu        sync.Mutex // guards following
+	requests  []string
+	referrers []string
+	faults    []string
 }
 
 // openTab opens a tab, empty yet. It is closed when the test has ended, or after a minute.
@@ -104,6 +105,9 @@ func (tb *tab) see(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		tb.requests = append(tb.requests, e.Request.URL)
+		if referrer, ok := e.Request.Headers["Referer"].(string); ok && referrer != "" {
+			tb.referrers = append(tb.referrers, referrer)
+		}
 	case *runtime.EventExceptionThrown:
 		tb.faults = append(tb.faults, fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
 	}

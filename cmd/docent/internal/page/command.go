@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,8 +91,20 @@ func (o Options) serve(ctx context.Context, app *cli.App, cfg Config) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if _, err := fmt.Fprintf(app.Out, "%s/#token=%s\n", o.base(l), token); err != nil {
+	if err := o.announce(app, l, token); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return server.Serve(ctx, l)
+}
+
+// announce prints the page's URL. It does not print an operator's own token, because standard output may
+// go to a log.
+func (o Options) announce(app *cli.App, l net.Listener, token string) error {
+	if o.TokenFile == "" {
+		_, err := fmt.Fprintf(app.Out, "%s/#token=%s\n", o.base(l), token)
+		return err
+	}
+	_, err := fmt.Fprintf(app.Out, "%s/\n", o.base(l))
+	fmt.Fprintf(app.Err, "docent: the page needs #token= and the token of %s after its URL. It listens at %s\n", o.TokenFile, l.Addr())
+	return err
 }

@@ -43,7 +43,7 @@ func (s *Server) needToken(next http.HandlerFunc) http.Handler {
 		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !found || subtle.ConstantTimeCompare([]byte(token), []byte(s.cfg.Token)) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.refuse(w, r, http.StatusUnauthorized, "token", "the token is missing or wrong: open the URL that docent printed")
+			s.refuse(w, r, http.StatusUnauthorized, "token", "the token is missing or wrong: open the URL that docent printed, with #token= and the token")
 			return
 		}
 		next(w, r)

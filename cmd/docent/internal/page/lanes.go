@@ -1,7 +1,5 @@
 package page
 
-import "slices"
-
 // A lane is the holds of one lock in the timeline.
 type lane struct {
 	Path  string `json:"path"`
@@ -27,7 +25,7 @@ func (b *board) lanes(pick []string, rows []row) []lane {
 	for _, path := range pick {
 		holds := b.holds[path]
 		more := max(0, len(holds)-maxBars)
-		lanes = append(lanes, lane{Path: path, Holds: slices.Clone(holds[more:]), More: more})
+		lanes = append(lanes, lane{Path: path, Holds: append([]hold{}, holds[more:]...), More: more})
 	}
 	return lanes
 }

@@ -1,5 +1,5 @@
 // The page: what it asks for, and what it shows of the answers.
-import { element, set, clock, many, age } from './text.js';
+import { element, set, clock, many } from './text.js';
 import { Stream } from './stream.js';
 import { Table, showQueue, tick } from './table.js';
 import * as graph from './graph.js';
@@ -7,10 +7,20 @@ import * as timeline from './timeline.js';
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
-const ask = { find: '', waiting: false, sort: 'lock', desc: false, open: '' };
-const has = { summary: undefined, lanes: [], offset: 0, lost: 0, paused: false, refused: '' };
+const ask = { find: '', waiting: false, sort: 'lock', desc: false, open: '', pick: new Set() };
+const has = { summary: undefined, lanes: [], offset: 0, lost: 0, paused: false, refused: '', failed: '' };
+const mostLanes = 24; // that a stream may ask for
 
-const table = new Table($('rows'), (path) => { ask.open = ask.open === path ? '' : path; reopen(); });
+const table = new Table($('rows'), ask.pick, {
+  open(path) {
+    ask.open = ask.open === path ? '' : path;
+    reopen();
+  },
+  pick(path) {
+    ask.pick.delete(path) || ask.pick.size < mostLanes && ask.pick.add(path);
+    repick();
+  },
+});
 const stream = new Stream(token, {
   message(event, data) {
     has.offset = data.now - Date.now();
@@ -26,7 +36,17 @@ const stream = new Stream(token, {
     has.refused = text;
     showState();
   },
+  failed: fail,
 });
+
+// fail shows a fault of the page itself. It does not ask again, because the fault would come again.
+function fail(error) {
+  has.failed ||= String(error?.message ?? error);
+  stream.close();
+  showState();
+}
+addEventListener('error', (e) => fail(e.error ?? e.message));
+addEventListener('unhandledrejection', (e) => fail(e.reason));
 
 // now returns the time by docent's clock. If the view is not live, it is when the view was.
 function now() { return Date.now() + has.offset; }
@@ -56,6 +76,7 @@ function showSummary() {
   const known = s.state === 'live' || s.state === 'stale';
   set($('ensemble'), s.servers + (s.root === '/' ? '' : ' ' + s.root));
   set($('count-locks'), known || s.locks ? s.locks.toLocaleString('en') : '–');
+  set($('word-locks'), s.locks === 1 ? 'lock' : 'locks');
   set($('count-held'), known || s.held ? s.held.toLocaleString('en') : '–');
   set($('count-waiting'), known || s.waiting ? s.waiting.toLocaleString('en') : '–');
   $('figure-dead').hidden = !s.deadlocks;
@@ -80,7 +101,9 @@ function noteOf(s, known) {
 function showState() {
   const s = has.summary;
   let state = s?.state ?? 'connecting', text = state, banner = '';
-  if (has.refused) {
+  if (has.failed) {
+    [state, text, banner] = ['failed', 'failed', `This page has failed: ${has.failed}. What it shows is old. Load it again.`];
+  } else if (has.refused) {
     [state, text, banner] = ['refused', 'refused', has.refused];
   } else if (has.lost) {
     [state, text, banner] = ['lost', 'disconnected', `This page has lost docent since ${clock(has.lost)}. It tries again.`];
@@ -101,7 +124,7 @@ function showState() {
   set($('banner'), banner);
   const waits = state === 'connecting' || state === 'scanning' && !s.locks;
   if (waits && !$('rows').tBodies[0].firstChild) {
-    $('rows').tBodies[0].append(...[0, 1, 2].map(() => element('tr', { class: 'waits-for-rows' }, element('td', { colspan: 6 }, element('div', { class: 'skeleton' })))));
+    $('rows').tBodies[0].append(...[0, 1, 2].map(() => element('tr', { class: 'waits-for-rows' }, element('td', { colspan: 7 }, element('div', { class: 'skeleton' })))));
   } else if (!waits) {
     document.querySelectorAll('.waits-for-rows').forEach((row) => row.remove());
   }
@@ -141,9 +164,9 @@ async function revoke(who) {
 let spoken = 0;
 function speak() {
   const s = has.summary;
-  if (!s || Date.now() - spoken < 5000) return;
-  const text = `${document.body.dataset.state}: ${many(s.locks, 'lock', 'locks')}, ${s.waiting} waiting` +
-    (s.deadlocks ? `, ${many(s.deadlocks, 'deadlock', 'deadlocks')}` : '');
+  if (Date.now() - spoken < 5000) return;
+  const figures = s ? `: ${many(s.locks, 'lock', 'locks')}, ${s.waiting} waiting` : '';
+  const text = document.body.dataset.state + figures + (s?.deadlocks ? `, ${many(s.deadlocks, 'deadlock', 'deadlocks')}` : '');
   if ($('spoken').textContent === text) return;
   spoken = Date.now();
   set($('spoken'), text);
@@ -159,13 +182,22 @@ function beat() {
 }
 
 function reopen() {
-  if (has.paused || document.hidden) return;
+  if (has.paused || has.failed || document.hidden) return;
   const query = new URLSearchParams({ sort: ask.sort });
   if (ask.find) query.set('find', ask.find);
   if (ask.waiting) query.set('waiting', '1');
   if (ask.desc) query.set('desc', '1');
   if (ask.open) query.set('open', ask.open);
+  for (const path of ask.pick) query.append('pick', path);
   stream.open(query);
+}
+
+// repick asks for the chosen lanes of the timeline.
+function repick() {
+  table.markAll();
+  $('unpick').hidden = ask.pick.size === 0;
+  set($('picked'), ask.pick.size === mostLanes ? `${mostLanes} lanes are the most.` : '');
+  reopen();
 }
 
 // A hidden tab closes its stream: browsers open few connections to a host.
@@ -211,6 +243,11 @@ for (const [button, picture, list] of [['graph-toggle', 'graph', 'graph-table'],
     $(button).setAttribute('aria-pressed', asTable);
   });
 }
+$('unpick').addEventListener('click', () => {
+  ask.pick.clear();
+  $('holds-toggle').focus();
+  repick();
+});
 $('queue-close').addEventListener('click', () => {
   const path = ask.open;
   ask.open = '';
@@ -230,4 +267,8 @@ addEventListener('hashchange', () => location.reload());
 sorts();
 showState();
 reopen();
-setInterval(() => { showState(); beat(); }, 1000);
+setInterval(() => {
+  showState();
+  if (has.failed) speak();
+  else beat();
+}, 1000);

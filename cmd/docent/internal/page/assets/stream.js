@@ -3,7 +3,8 @@
 
 const silence = 40_000; // ms without a sign of life, after which the stream is opened again
 
-// A Stream calls on.message(event, data), on.lost(since), and on.refused(text).
+// A Stream calls on.message(event, data), on.lost(), on.refused(text), and on.failed(error) if on.message
+// throws or a message can't be read.
 export class Stream {
   constructor(token, on) {
     this.token = token;
@@ -58,12 +59,18 @@ export class Stream {
       const parts = (rest + value).split('\n\n');
       rest = parts.pop();
       for (const part of parts) {
-        const [, event, text] = /^event: (\w+)\ndata: (.*)$/s.exec(part);
-        const data = JSON.parse(text);
-        if (data.n !== ++number) return; // a gap: the next stream begins with a snapshot
         if (this.control !== control) return;
-        this.pause = 500;
-        this.on.message(event, data);
+        try {
+          const [, event, text] = /^event: (\w+)\ndata: (.*)$/s.exec(part);
+          const data = JSON.parse(text);
+          if (data.n !== ++number) return; // a gap: the next stream begins with a snapshot
+          this.pause = 500;
+          this.on.message(event, data);
+        } catch (error) {
+          console.error(error);
+          this.on.failed(error);
+          return;
+        }
       }
     }
   }

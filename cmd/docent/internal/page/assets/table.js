@@ -1,11 +1,13 @@
 // The tables of locks and of the contenders of one lock.
-import { element, set, age, many } from './text.js';
+import { element, set, age, shown } from './text.js';
 
-// A Table keeps a row per lock. Rows don't move under the pointer or the focus.
+// A Table keeps a row per lock. Rows don't move under the pointer or the focus. It calls on.open(path)
+// and on.pick(path). picked has the paths that are chosen for the timeline.
 export class Table {
-  constructor(table, open) {
+  constructor(table, picked, on) {
     this.body = table.tBodies[0];
-    this.open = open;
+    this.picked = picked;
+    this.on = on;
     this.rows = new Map(); // by path: {data, tr}
     this.order = [];
     table.addEventListener('pointerleave', () => this.arrange());
@@ -21,20 +23,26 @@ export class Table {
       this.show(row);
     }
     if (change.order) this.order = change.order;
-    for (const row of this.rows.values()) this.mark(row);
+    this.markAll();
     this.arrange(anew);
+  }
+
+  markAll() {
+    for (const row of this.rows.values()) this.mark(row);
   }
 
   add(data) {
     const path = element('button', { type: 'button', class: 'path' }, data.path);
+    const pick = element('input', { type: 'checkbox', 'aria-label': 'Show in the timeline: ' + shown(data.path) });
     const tag = element('span', { class: 'tag dead', hidden: '' }, 'deadlock');
     const row = {
-      data, path, tag,
+      data, path, pick, tag,
       kind: element('td', { class: 'kind' }), holders: element('td'),
       since: element('td', { class: 'number' }), waiting: element('td', { class: 'number' }), longest: element('td', { class: 'number' }),
     };
-    row.tr = element('tr', {}, element('td', {}, path, tag), row.kind, row.holders, row.since, row.waiting, row.longest);
-    path.addEventListener('click', () => this.open(data.path));
+    row.tr = element('tr', {}, element('td', {}, path, tag), row.kind, row.holders, row.since, row.waiting, row.longest, element('td', { class: 'pick' }, pick));
+    path.addEventListener('click', () => this.on.open(data.path));
+    pick.addEventListener('change', () => this.on.pick(data.path));
     this.rows.set(data.path, row);
     return row;
   }
@@ -54,6 +62,7 @@ export class Table {
     const open = row.data.path === this.opened;
     row.tr.className = [row.data.dead && 'dead', open && 'open'].filter(Boolean).join(' ');
     row.path.setAttribute('aria-expanded', open);
+    row.pick.checked = this.picked.has(row.data.path);
   }
 
   // arrange puts the rows in order, unless somebody is at one of them.
@@ -133,5 +142,3 @@ export function tick(now) {
     set(node, node.dataset.since ? age(now - Number(node.dataset.since)) : '–');
   }
 }
-
-export { many };

@@ -2,6 +2,7 @@
 import { element, shape, set, shown, clock, age } from './text.js';
 
 const laneHeight = 27, barHeight = 19, axis = 22;
+const tail = 32; // right of the last bar: half a tick's text
 const mostRows = 5; // of a lane, for holds at the same time
 const blur = 500; // ms by which the end of a hold may be seen too late
 const longest = 10 * 60_000, shortest = 60_000; // ms that the axis has
@@ -16,7 +17,7 @@ export function show(box, lanes, now) {
   const names = Math.min(220, full * 0.3);
   const first = Math.min(now, ...lanes.flatMap((l) => l.holds.map((h) => h.from)));
   const span = Math.min(longest, Math.max(shortest, (now - first) * 1.02));
-  const x = (ms) => names + (full - names - 12) * Math.max(0, Math.min(1, (ms - now + span) / span));
+  const x = (ms) => names + (full - names - tail) * Math.max(0, Math.min(1, (ms - now + span) / span));
   const view = { full, names, now, span, x };
   const drawn = [];
   let y = 0;
