@@ -39,14 +39,14 @@ func TestDemo_ends_at_an_interrupt(t *testing.T) {
 	if err := cmd.Wait(); err != nil || cmd.ProcessState.ExitCode() != 0 {
 		t.Errorf("%v, messages %s", err, errs.String())
 	}
-	if err := syscall.Kill(-cmd.Process.Pid, 0); err != syscall.ESRCH { //nolint:errorlint // an errno
+	if err := syscall.Kill(-cmd.Process.Pid, 0); err != syscall.ESRCH {
 		t.Errorf("a process of the demo's group is left: %v", err)
 	}
 	if conn, err := net.DialTimeout("tcp", at.Host, 5*time.Second); err == nil {
 		_ = conn.Close()
 		t.Errorf("the demo's port %s still listens", at.Host)
 	}
-	for _, line := range strings.Split(errs.String(), "\n") {
+	for _, line := range strings.SplitSeq(errs.String(), "\n") {
 		if strings.HasPrefix(line, "docent:") || strings.Contains(line, "panic") {
 			t.Errorf("a complaint: %s", line)
 		}

@@ -167,7 +167,7 @@ func TestPage_focus_order(t *testing.T) {
 	if missed := get[string](tb, "controls.filter((c) => !reached.includes(c)).map((c) => c.outerHTML.slice(0, 80)).join(' ')"); missed != "" || controls < 10 {
 		t.Errorf("of %d controls Tab does not reach %s", controls, missed)
 	}
-	first := "reached.slice(0, new Set(reached).size)" // before Tab begins anew
+	first := "reached.slice(0, new Set(reached).size)" // before Tab begins again
 	if n := get[int](tb, first+".filter((e, i, all) => i > 0 && !(all[i - 1].compareDocumentPosition(e) & 4)).length"); n != 0 {
 		t.Errorf("%d times Tab goes back", n)
 	}

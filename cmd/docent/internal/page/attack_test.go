@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 )
 
-// A page of another origin can neither read what docent shows nor ask for a revocation, on another port of the
-// host as little as under another name.
+// A page of another origin can neither read what docent shows nor ask for a revocation. The origin is another
+// port of the host, or another name.
 func TestAttack_another_origin(t *testing.T) {
 	var revoked atomic.Int64
 	s := serve(t, func(c *page.Config) {
