@@ -13,6 +13,7 @@ import (
 // A followLoop has the locks of a copied tree, and brings them up to date. One goroutine uses it.
 type followLoop struct {
 	locks  map[string]Lock     // by path
+	paths  []string            // of locks, in order; nil if locks has other ones by now
 	unread map[string][]string // by directory: the paths of its children that can't be read
 }
 
@@ -27,8 +28,12 @@ func (f *followLoop) snapshot(tree *cache.Snapshot, dirty map[string]struct{}) S
 	for _, path := range slices.Sorted(maps.Keys(directories(dirty))) { // parents first
 		f.renew(tree, path)
 	}
+	if f.paths == nil {
+		f.paths = slices.AppendSeq(make([]string, 0, len(f.locks)), maps.Keys(f.locks))
+		slices.Sort(f.paths)
+	}
 	found.Locks = make([]Lock, 0, len(f.locks))
-	for _, path := range slices.Sorted(maps.Keys(f.locks)) {
+	for _, path := range f.paths {
 		found.Locks = append(found.Locks, f.locks[path])
 	}
 	return found
@@ -87,7 +92,7 @@ func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 	for _, name := range []string{leasesDir, turnsDirectory} {
 		below := framework.JoinPath(path, name)
 		if ok && l.Kind == Semaphore {
-			delete(f.locks, below)
+			f.set(below, Lock{}, false)
 			continue
 		}
 		l, ok := f.lockAt(tree, below)
@@ -95,14 +100,18 @@ func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 	}
 	queue := path + kazooQueue
 	if ok && l.isKazooSemaphore() {
-		delete(f.locks, queue)
+		f.set(queue, Lock{}, false)
 		return
 	}
 	l, ok = f.lockAt(tree, queue)
 	f.set(queue, l, ok)
 }
 
+// set replaces the lock at path; ok is false if there is none.
 func (f *followLoop) set(path string, l Lock, ok bool) {
+	if _, known := f.locks[path]; known != ok {
+		f.paths = nil
+	}
 	if ok {
 		f.locks[path] = l
 		return

@@ -46,7 +46,7 @@ func TestDemo_ends_at_an_interrupt(t *testing.T) {
 		_ = conn.Close()
 		t.Errorf("the demo's port %s still listens", at.Host)
 	}
-	for _, line := range strings.SplitSeq(errs.String(), "\n") {
+	for line := range strings.SplitSeq(errs.String(), "\n") {
 		if strings.HasPrefix(line, "docent:") || strings.Contains(line, "panic") {
 			t.Errorf("a complaint: %s", line)
 		}
