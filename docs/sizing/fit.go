@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // fitFrom is the least size that counts: below it a run is too short for the resolution of processor
@@ -17,9 +18,18 @@ type fit struct {
 }
 
 // fitServers fits the costs to the measurements of a mode without an added round trip, by least
-// squares of the relative error. No cost is negative.
-func fitServers(mode string, all []measurement) (fit, error) {
+// squares of the relative error. No cost is negative. If one has the costs of one server, those of
+// reads and of their replies are not fitted, because one server alone answers a read.
+func fitServers(mode string, all []measurement, one []float64) (fit, error) {
+	free := make([]bool, len(partNames()))
+	given := make([]float64, len(free))
+	for i, ofReads := range readParts() {
+		if ofReads && one != nil {
+			given[i] = one[i]
+		}
+	}
 	var rows [][]float64
+	var targets []float64
 	for _, m := range all {
 		w, known := workOf(m)
 		if !known || !fitted(m) || modeOf(m.setting) != mode || !isNear(m.setting) {
@@ -28,29 +38,21 @@ func fitServers(mode string, all []measurement) (fit, error) {
 		row := w.parts()
 		for i := range row {
 			row[i] /= m.columns[serversColumn]
+			free[i] = free[i] || row[i] > 0 && given[i] == 0
 		}
-		rows = append(rows, row)
+		rows, targets = append(rows, row), append(targets, 1-product(row, given))
 	}
-	f := fit{mode: mode, from: len(rows)}
-	free := make([]bool, len(partNames()))
-	for i := range free {
-		for _, row := range rows {
-			free[i] = free[i] || row[i] > 0
-		}
-	}
+	f := fit{mode: mode, costs: given, from: len(rows)}
 	for range free {
-		costs, err := leastSquares(rows, free)
+		costs, err := leastSquares(rows, targets, free)
 		if err != nil {
 			return f, err
 		}
-		f.costs = costs
-		worst := 0
-		for i, c := range costs {
-			if c < costs[worst] {
-				worst = i
-			}
-		}
+		worst := slices.Index(costs, slices.Min(costs))
 		if costs[worst] >= 0 {
+			for i, c := range costs {
+				f.costs[i] += c
+			}
 			return f, nil
 		}
 		free[worst] = false
@@ -58,27 +60,28 @@ func fitServers(mode string, all []measurement) (fit, error) {
 	return f, errors.New("no fit")
 }
 
-// fitted reports whether the model's costs are fitted to measurements such as m and compared with them.
-// A fill of a cache is one operation, so that it has to be longer.
-func fitted(m measurement) bool {
-	least := fitFrom
-	if m.curve == "cache" {
-		least *= fitFrom
-	}
-	return m.size >= least && m.columns[serversColumn] > 0 && !isFirst(m)
-}
-
-// of returns what the fit predicts of a work.
-func (f fit) of(w work) float64 {
+func product(a, b []float64) float64 {
 	sum := 0.0
-	for i, amount := range w.parts() {
-		sum += amount * f.costs[i]
+	for i := range a {
+		sum += a[i] * b[i]
 	}
 	return sum
 }
 
-// leastSquares returns x with which the rows times x come closest to 1. An x that isn't free is 0.
-func leastSquares(rows [][]float64, free []bool) ([]float64, error) {
+// fitted reports whether the model's costs are fitted to measurements such as m and compared with
+// them. The curves of waiters begin with a new server, whose Java compiles at first. A fill of a cache
+// is one operation.
+func fitted(m measurement) bool {
+	least := map[string]int{"waiters": 10 * fitFrom, "cache": 100 * fitFrom}[m.curve]
+	return m.size >= max(least, fitFrom) && m.columns[serversColumn] > 0 && !isFirst(m)
+}
+
+// of returns what the fit predicts of a work.
+func (f fit) of(w work) float64 { return product(w.parts(), f.costs) }
+
+// leastSquares returns x with which the rows times x come closest to the targets. An x that isn't free
+// is 0.
+func leastSquares(rows [][]float64, targets []float64, free []bool) ([]float64, error) {
 	var columns []int
 	for i, ok := range free {
 		if ok {
@@ -92,11 +95,11 @@ func leastSquares(rows [][]float64, free []bool) ([]float64, error) {
 	equations := make([][]float64, n)
 	for i, a := range columns {
 		equations[i] = make([]float64, n+1)
-		for _, row := range rows {
+		for k, row := range rows {
 			for j, b := range columns {
 				equations[i][j] += row[a] * row[b]
 			}
-			equations[i][n] += row[a]
+			equations[i][n] += row[a] * targets[k]
 		}
 	}
 	solved, err := solve(equations)

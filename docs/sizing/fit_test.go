@@ -30,9 +30,9 @@ func paid(costs ...float64) []measurement {
 
 func TestTheFitFindsTheCosts(t *testing.T) {
 	t.Parallel()
-	for _, costs := range [][]float64{{100, 20, 50, 300, 10}, {100, 0, 50, 300, 0}} {
+	for _, costs := range [][]float64{{100, 30, 20, 50, 300, 10}, {100, 30, 0, 50, 300, 0}} {
 		all := paid(costs...)
-		f := must.Get(fitServers("ensemble", all))(t)
+		f := must.Get(fitServers("ensemble", all, nil))(t)
 		for i, cost := range f.costs {
 			if math.Abs(cost-costs[i]) > 1e-6 {
 				t.Errorf("%s costs %v, want %v", partNames()[i], cost, costs[i])
@@ -42,18 +42,22 @@ func TestTheFitFindsTheCosts(t *testing.T) {
 			t.Errorf("the fit is off by %v", off)
 		}
 	}
-	if _, err := fitServers("standalone", paid(1, 1, 1, 1, 1)); err == nil {
+	f := must.Get(fitServers("ensemble", paid(100, 30, 20, 50, 300, 10), []float64{1, 1, 1, 50, 1, 10}))(t)
+	if math.Abs(f.costs[0]-100) > 1e-6 || f.costs[3] != 50 {
+		t.Errorf("with the costs of one server: %v, want those of reads as they are and of writes as fitted", f.costs)
+	}
+	if _, err := fitServers("standalone", paid(1, 1, 1, 1, 1, 1), nil); err == nil {
 		t.Error("a fit to nothing")
 	}
 }
 
 func TestNoCostIsNegative(t *testing.T) {
 	t.Parallel()
-	all := paid(100, 20, 50, 300, 0)
+	all := paid(100, 30, 20, 50, 300, 0)
 	for _, m := range all {
 		m.columns[serversColumn] -= 5 * m.columns[bytesInColumn] / 1000 // longer replies seem to cost less
 	}
-	for i, cost := range must.Get(fitServers("ensemble", all))(t).costs {
+	for i, cost := range must.Get(fitServers("ensemble", all, nil))(t).costs {
 		if cost < 0 {
 			t.Errorf("%s costs %v", partNames()[i], cost)
 		}
@@ -90,7 +94,7 @@ func TestThePageShowsTheMeasurements(t *testing.T) {
 
 func TestTheLimitsOnPaper(t *testing.T) {
 	t.Parallel()
-	f := fit{costs: []float64{500, 0, 100, 0, 0}} // 1,100 µs for a free lock
+	f := fit{costs: []float64{500, 0, 0, 100, 0, 0}} // 1,100 µs for a free lock
 	for _, c := range []struct {
 		load load
 		want string

@@ -73,11 +73,15 @@ func fitAll(all []measurement) (fits []fit, lacking []error) {
 	}
 	slices.Sort(modes)
 	slices.Reverse(modes) // standalone first
+	var one []float64
 	for _, mode := range modes {
-		f, err := fitServers(mode, all)
+		f, err := fitServers(mode, all, one)
 		if err != nil {
 			lacking = append(lacking, fmt.Errorf("%s: %w", mode, err))
 			continue
+		}
+		if mode == "standalone" {
+			one = f.costs
 		}
 		fits = append(fits, f)
 	}
@@ -94,7 +98,7 @@ func printCosts(w io.Writer, fits []fit) {
 	for i, name := range partNames() {
 		fmt.Fprintf(w, "| %s |", name)
 		for _, f := range fits {
-			fmt.Fprintf(w, " %.3g |", f.costs[i])
+			fmt.Fprintf(w, " %s |", figure(f.costs[i]))
 		}
 		fmt.Fprintln(w)
 	}

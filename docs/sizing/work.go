@@ -8,6 +8,7 @@ const docent = "docent"
 // Work is what an operation asks of the servers.
 type work struct {
 	writes   float64 // that change znodes, a transaction counts as one
+	alone    float64 // of these writes: no other one is on its way, so that none shares its commit
 	members  float64 // operations of transactions
 	reads    float64
 	sessions float64 // opened and closed
@@ -16,13 +17,16 @@ type work struct {
 
 // parts returns the amounts that have a cost each.
 func (w work) parts() []float64 {
-	return []float64{w.writes, w.members, w.reads, w.sessions, w.kilobyte}
+	return []float64{w.writes, w.alone, w.members, w.reads, w.sessions, w.kilobyte}
 }
 
 // partNames are those of parts.
 func partNames() []string {
-	return []string{"a write", "a member of a transaction", "a read", "a session", "1,000 bytes of replies"}
+	return []string{"a write", "… that no other one accompanies, more", "a member of a transaction", "a read", "a session", "1,000 bytes of replies"}
 }
+
+// readParts says which of the parts one server does alone.
+func readParts() []bool { return []bool{false, false, false, true, false, true} }
 
 func (w work) requests() float64 { return w.writes + w.reads + w.sessions*requestsPerSession }
 
@@ -35,20 +39,25 @@ const (
 // know: other libraries, and the locks of new directories.
 func workOf(m measurement) (work, bool) {
 	size := float64(m.size)
-	w := work{kilobyte: m.columns[bytesInColumn] / 1000}
+	w := work{writes: writesPerLock, reads: readsPerLock, kilobyte: m.columns[bytesInColumn] / 1000}
 	switch m.contender + " " + m.curve {
-	case "docent waiters", "docent paths", "wire paths", "wire readers":
-		w.writes, w.reads = writesPerLock, readsPerLock
-	case "docent readers": // readers of one client share listings
-		w.writes, w.reads = writesPerLock, min(readsPerLock, m.columns[requestsColumn]-writesPerLock)
+	case "docent waiters":
+		w.alone = 1 // the release that hands on
+	case "docent paths", "wire paths":
+		w.alone = writesPerLock
 	case "docent sessions":
-		w.writes, w.reads, w.sessions = writesPerLock, readsPerLock+readsPerWait, 1
+		w.alone, w.reads, w.sessions = 1, readsPerLock+readsPerWait, 1
+	case "docent readers": // readers of one client share listings
+		w.reads = min(readsPerLock, m.columns[requestsColumn]-writesPerLock)
+	case "wire readers":
+		w.writes = m.columns[requestsColumn] - w.reads // each reader makes the directory first
 	case "docent multi":
-		w.writes, w.members, w.reads = writesPerLock, writesPerLock*size, readsPerLock*size
+		w.alone, w.members, w.reads = writesPerLock, writesPerLock*size, readsPerLock*size
 	case "wire multi":
-		w.writes, w.members = writesPerLock, writesPerLock*size
+		w.writes, w.reads = m.columns[requestsColumn], 0 // it makes the directories first
+		w.alone, w.members = w.writes, writesPerLock*size
 	case "docent cache", "wire cache":
-		w.reads = size + size/znodesPerDirectory
+		w.writes, w.reads = 0, size+size/znodesPerDirectory
 	default:
 		return work{}, false
 	}
