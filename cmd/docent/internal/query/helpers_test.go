@@ -7,12 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
@@ -73,7 +75,33 @@ func (w *world) docent(t *testing.T, args ...string) result {
 	}
 	args = append([]string{"--connect", w.server.Addr()}, args...)
 	code := app.Main(t.Context(), args, query.Commands()...)
+	checkForm(t, args, out.String(), errs.String())
 	return result{code, out.String(), errs.String()}
+}
+
+// checkForm compares JSON with the schema.
+func checkForm(t *testing.T, args []string, out, errs string) {
+	t.Helper()
+	i := slices.Index(args, "-o")
+	if i < 0 || args[i+1] != "json" && args[i+1] != "jsonl" {
+		return
+	}
+	for line := range strings.Lines(errs) {
+		if strings.HasPrefix(line, "{") {
+			formtest.Check(t, "error", line)
+		}
+	}
+	if args[i+1] == "json" && out != "" {
+		formtest.Check(t, "snapshot", out)
+		return
+	}
+	for line := range strings.Lines(out) {
+		of := "lock"
+		if strings.HasPrefix(line, `{"severity"`) {
+			of = "finding"
+		}
+		formtest.Check(t, of, line)
+	}
 }
 
 // golden compares the text with the golden file of the test.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -68,6 +69,7 @@ func TestWatch_writes_lines(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &e); err != nil || e.Schema != form.Version {
 				t.Fatalf("%v: %s", err, line)
 			}
+			formtest.Check(t, "event", line)
 			got = append(got, e.Event+" "+e.Path)
 			if e.Event == "released" && (e.Held == nil || *e.Held < 6 || *e.Held > 8) {
 				t.Errorf("not held for 7 s: %s", line)

@@ -2,12 +2,14 @@ package watch_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 	"github.com/docent-go/docent/recipes/inspect"
@@ -83,10 +85,23 @@ func TestEvents(t *testing.T) {
 		"one that was never read":  {current(unread), current(), nil},
 		"a reading does not renew": {current(queue("/a", "a")), current(unreadHolder()), nil},
 	} {
-		if got := texts(watch.Events("/", test.before, test.after)); !slices.Equal(got, test.want) {
+		events := watch.Events("/", test.before, test.after)
+		if got := texts(events); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
+		for _, e := range events {
+			formtest.Check(t, "event", marshal(t, watch.FormOf(e)))
+		}
 	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // unreadHolder returns a lock whose holder's name shows that it holds, and whose znode was not read.

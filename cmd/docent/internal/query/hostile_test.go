@@ -1,0 +1,56 @@
+package query_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// TestHostileText: names, owners and data that a terminal would obey, very long ones, and invalid
+// UTF-8. The locale changes the tree's branches alone.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		w.env = nil
+		for _, lock := range [][2]string{
+			{"/x/a\u2066b\u202ec", metadata("h\r\nERROR", 1, "\x1b]0;title\x07", "p")},
+			{"/x/größe 锁", metadata("größe", 1, "锁", "q")},
+			{"/x/long" + strings.Repeat("n", 64<<10), metadata("h"+strings.Repeat("o", 64<<10), 1, "", "r")},
+			{"/x/invalid", "\xff\xfe\x00"},
+			{"/x/large", strings.Repeat("d", 64<<10)},
+		} {
+			contender(t, w.client, lock[0]+guid+"lock-", lock[1])
+		}
+		<-time.After(time.Second) // virtual
+		for name, args := range map[string][]string{
+			"ls":            {"ls", "/x"},
+			"ls-json":       {"ls", "/x", "-o", "json"},
+			"tree":          {"tree", "/x"},
+			"who":           {"who", "/x/a\u2066b\u202ec"},
+			"queue":         {"queue", "/x/größe 锁"},
+			"queue-invalid": {"queue", "/x/invalid", "--data"},
+			"queue-large":   {"queue", "/x/large", "--data"},
+			"doctor":        {"doctor", "/x", "--servers=false", "--held-longer", "1ms"},
+		} {
+			in := map[string]result{}
+			for _, locale := range []string{"C", "C.UTF-8"} {
+				w.env = []string{"LC_ALL=" + locale}
+				in[locale] = w.docent(t, args...)
+			}
+			if name != "tree" && name != "ls-json" && in["C"].out != in["C.UTF-8"].out {
+				t.Errorf("%s: the locale changes\n%s\nto\n%s", name, in["C.UTF-8"].out, in["C"].out)
+			}
+			for locale, r := range in {
+				for _, c := range r.out + r.err {
+					if c != '\n' && !unicode.IsGraphic(c) {
+						t.Errorf("%s: the output has the character %U", name, c)
+					}
+				}
+				if name != "ls-json" { // it has the whole names
+					golden(t, "hostile-"+name+map[string]string{"C": "-c"}[locale], r.out+r.err)
+				}
+			}
+		}
+	})
+}
