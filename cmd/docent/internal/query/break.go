@@ -41,7 +41,7 @@ func NewBreak(app *cli.App) *cobra.Command {
 			if err := b.check(); err != nil {
 				return err
 			}
-			return connected(cmd.Context(), app, func(c *framework.Client) error { return b.run(cmd.Context(), c, args[0]) })
+			return onClient(app, b.run)(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&b.session, "session", "", "the session of the znode, as in 0x10000a1b2c30004")

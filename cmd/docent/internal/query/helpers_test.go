@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
@@ -42,19 +43,7 @@ func virtual(t *testing.T, body func(t *testing.T, w *world)) {
 
 func (w *world) connect(t *testing.T) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(w.server.Addr(), framework.WithDialer(w.server.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return apptest.Client(t, w.server.Addr(), framework.WithDialer(w.server.Dial))
 }
 
 // A result is what a run of docent wrote, and its exit code.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -29,13 +30,6 @@ func processes(t *testing.T) (w *world, addr string) {
 	return w, addr
 }
 
-// program returns docent, or a shell that calls it, as a process.
-func program(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), programVariable+"=1", "LANG=C.UTF-8")
-	return cmd
-}
-
 // TestTheReaderHasGone: the commands end without an error, and end their sessions.
 func TestTheReaderHasGone(t *testing.T) {
 	t.Parallel()
@@ -43,7 +37,7 @@ func TestTheReaderHasGone(t *testing.T) {
 	contender(t, w.client, "/locks/a"+guid+"lock-", strings.Repeat("x", 300_000))
 	for _, args := range []string{"ls /locks -o json --data", "queue /locks/a --data -o json", "who /locks/a --data -o json", "queue /locks/a -o jsonl --data"} {
 		script := `"$0" ` + args + ` --connect "$1" | head -c 10 >/dev/null; echo "codes ${PIPESTATUS[*]}"`
-		cmd := program("bash", "-c", script, os.Args[0], addr)
+		cmd := apptest.Program("bash", "-c", script, os.Args[0], addr)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil || out.String() != "codes 0 0\n" || errs.String() != "" {
@@ -69,7 +63,7 @@ func asked(t *testing.T, question string, args ...string) *prompt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &prompt{File: own, cmd: program(os.Args[0], args...), shown: make(chan string, 1)}
+	p := &prompt{File: own, cmd: apptest.Program(os.Args[0], args...), shown: make(chan string, 1)}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, tty, tty
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := p.cmd.Start(); err != nil {

@@ -41,6 +41,28 @@ func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) err
 	return errors.Join(err, c.Close())
 }
 
+// A run is what cobra calls when a command runs.
+type run = func(*cobra.Command, []string) error
+
+// onClient returns the run of a command with one argument, which needs a client.
+func onClient(app *cli.App, fn func(ctx context.Context, c *framework.Client, path string) error) run {
+	return func(cmd *cobra.Command, args []string) error {
+		return connected(cmd.Context(), app, func(c *framework.Client) error { return fn(cmd.Context(), c, args[0]) })
+	}
+}
+
+// onLock returns the run of a command that shows the lock at its argument.
+func onLock(app *cli.App, show func(inspect.Snapshot, inspect.Lock) error) run {
+	return onClient(app, func(ctx context.Context, c *framework.Client, path string) error {
+		s, l, err := readLock(ctx, app, c, path)
+		if err != nil {
+			return err
+		}
+		warn(app, s)
+		return show(s, l)
+	})
+}
+
 // bounded returns ctx with the time of --timeout, if that is set. A search has no other bound.
 func bounded(ctx context.Context, app *cli.App) (context.Context, context.CancelFunc) {
 	if s := app.Settings(); s.TimeoutSet {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -28,16 +27,7 @@ func NewQueue(app *cli.App) *cobra.Command {
 		Short: "Show the holders and waiters of the lock at PATH, in order",
 		Long:  "queue shows the contenders of the lock at PATH, in order. If there is none, it exits with 3.",
 		Args:  cli.Args(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return connected(cmd.Context(), app, func(c *framework.Client) error {
-				s, l, err := readLock(cmd.Context(), app, c, args[0])
-				if err != nil {
-					return err
-				}
-				warn(app, s)
-				return q.show(s, l)
-			})
-		},
+		RunE:  onLock(app, q.show),
 	}
 	cmd.Flags().BoolVar(&q.blockedBy, "blocked-by", false, "show for each waiter what it waits for, and the root of that chain")
 	cmd.Flags().BoolVar(&q.data, "data", false, "show the data that the contenders were given")

@@ -31,9 +31,7 @@ func NewRevoke(app *cli.App) *cobra.Command {
 			"replaces the znode's data, so the metadata is gone after it. Only locks with revocation are\n" +
 			"notified, and they may ignore the request.",
 		Args: cli.Args(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return connected(cmd.Context(), app, func(c *framework.Client) error { return r.run(cmd.Context(), c, args[0]) })
-		},
+		RunE: onClient(app, r.run),
 	}
 	cmd.Flags().BoolVar(&r.allHolders, "all-holders", false, "ask all holders of a lock that has several")
 	cmd.Flags().StringVar(&r.context, "confirm-context", "", "the `name` of the context, if it is protected")

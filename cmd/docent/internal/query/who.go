@@ -8,7 +8,6 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -20,16 +19,7 @@ func NewWho(app *cli.App) *cobra.Command {
 		Short: "Show who holds the lock at PATH",
 		Long:  "who shows the holders of the lock at PATH. If there is none, it prints nobody and exits with 3.",
 		Args:  cli.Args(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return connected(cmd.Context(), app, func(c *framework.Client) error {
-				s, l, err := readLock(cmd.Context(), app, c, args[0])
-				if err != nil {
-					return err
-				}
-				warn(app, s)
-				return showHolders(app, s, l, data)
-			})
-		},
+		RunE:  onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
 	}
 	cmd.Flags().BoolVar(&data, "data", false, "with -o json: the contenders' data, too")
 	return cmd

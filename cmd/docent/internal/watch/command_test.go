@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
@@ -22,9 +23,9 @@ import (
 )
 
 // started runs watch on the server in this process. stop ends it and returns the exit code.
-func started(t *testing.T, server *zkserver.Server, args ...string) (out, errs *buffer, stop func() int) {
+func started(t *testing.T, server *zkserver.Server, args ...string) (out, errs *apptest.Buffer, stop func() int) {
 	t.Helper()
-	out, errs = &buffer{}, &buffer{}
+	out, errs = &apptest.Buffer{}, &apptest.Buffer{}
 	app := &cli.App{In: strings.NewReader(""), Out: out, Err: errs, Options: []framework.Option{
 		framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return server.Dial(ctx, network, addr)
@@ -42,7 +43,7 @@ func TestWatch_writes_lines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t, zkserver.WithSeed(1))
-		c := client(t, server.Addr(), framework.WithDialer(server.Dial))
+		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		file := filepath.Join(t.TempDir(), "trace.json")
 		out, errs, stop := started(t, server, "/locks", "/jobs", "-o", "jsonl", "--trace", file)
 		m, err := lock.NewMutex(c, "/locks/report")
@@ -101,7 +102,7 @@ func TestWatch_refuses(t *testing.T) {
 		"a trace in a directory": {"watch", "--connect", "127.0.0.1:1", "--trace", t.TempDir()},
 		"no ensemble":            {"watch"},
 	} {
-		var out, errs buffer
+		var out, errs apptest.Buffer
 		app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
 		if code := app.Main(t.Context(), args, watch.New); code != cli.CodeUsage || out.String() != "" {
 			t.Errorf("%s: exit code %d, %q, %s", name, code, out.String(), errs.String())
@@ -113,7 +114,7 @@ func TestWatch_fails_without_permission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t, zkserver.WithSeed(1))
-		owner := client(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithAuth("digest", []byte("a:b")))
+		owner := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithAuth("digest", []byte("a:b")))
 		if _, err := owner.Create(t.Context(), "/secret", nil, framework.WithACL(acl.Creator()...)); err != nil {
 			t.Fatal(err)
 		}
@@ -126,22 +127,4 @@ func TestWatch_fails_without_permission(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 	})
-}
-
-// client returns a client that is connected, until the test has ended.
-func client(t *testing.T, addr string, opts ...framework.Option) *framework.Client {
-	t.Helper()
-	c, err := framework.NewClient(addr, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

@@ -1,55 +1,17 @@
 package watch_test
 
 import (
-	"bytes"
-	"context"
-	"os"
-	"os/signal"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
-// programVariable makes the test binary docent itself.
-const programVariable = "DOCENT_TEST_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(programVariable) != "" {
-		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
-		os.Exit(app.Main(context.Background(), os.Args[1:], watch.New))
-	}
-	// The loop that os/signal starts at its first use must not belong to a test's bubble.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR2)
-	signal.Stop(signals)
-	zktest.Main(m)
-}
-
-// A buffer may be read while it is written.
-type buffer struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+func TestMain(m *testing.M) { apptest.Main(m, watch.New) }
 
 // noon is the time of the tests' views.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

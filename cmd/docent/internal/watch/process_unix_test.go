@@ -4,29 +4,21 @@ package watch_test
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // eventually waits until what holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within 20 s: %s", what)
-		case <-tick.C:
-		}
-	}
+	zktest.Eventually(t, 20*time.Second, what, holds)
 }
 
 // held returns the address of a server with a holder of /locks/report, and its lease.
@@ -36,7 +28,7 @@ func held(t *testing.T) (string, *lock.Lease) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lock.NewMutex(client(t, addr), "/locks/report")
+	m, err := lock.NewMutex(apptest.Client(t, addr), "/locks/report")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,18 +39,11 @@ func held(t *testing.T) (string, *lock.Lease) {
 	return addr, l
 }
 
-// program returns watch as a process.
-func program(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), programVariable+"=1", "TERM=xterm-256color")
-	return cmd
-}
-
 func TestWatch_ends_at_an_interrupt(t *testing.T) {
 	t.Parallel()
 	addr, _ := held(t)
-	cmd := program(os.Args[0], "watch", "--connect", addr, "/locks")
-	var out, errs buffer
+	cmd := apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks")
+	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,8 +63,8 @@ func TestWatch_ends_with_its_reader(t *testing.T) {
 	t.Parallel()
 	addr, l := held(t)
 	script := `"$0" watch --connect "$1" /locks -o jsonl | head -1; echo "codes ${PIPESTATUS[*]}"`
-	cmd := program("bash", "-c", script, os.Args[0], addr)
-	var out, errs buffer
+	cmd := apptest.Program("bash", "-c", script, os.Args[0], addr)
+	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/term"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -19,7 +20,7 @@ type terminal struct {
 	*os.File
 	tty   *os.File // the process's end, kept open so that its settings last
 	cmd   *exec.Cmd
-	shown buffer
+	shown apptest.Buffer
 }
 
 // onTerminal starts the process on a terminal of 80 by 24 characters.
@@ -85,12 +86,12 @@ func TestWatch_on_a_terminal(t *testing.T) {
 			defer probe.Close()
 			defer tty.Close()
 			fresh := (&terminal{tty: tty}).settings(t)
-			x := onTerminal(t, program(os.Args[0], "watch", "--connect", addr, "/locks"))
+			x := onTerminal(t, apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks"))
 			eventually(t, "the holder is shown", func() bool { return strings.Contains(x.shown.String(), "nightly") })
 			if reflect.DeepEqual(x.settings(t), fresh) {
 				t.Error("watch has not taken the terminal")
 			}
-			m, err := lock.NewMutex(client(t, addr), "/locks/zebra")
+			m, err := lock.NewMutex(apptest.Client(t, addr), "/locks/zebra")
 			if err != nil {
 				t.Fatal(err)
 			}

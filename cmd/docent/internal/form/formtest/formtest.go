@@ -24,7 +24,7 @@ type schema struct {
 	Ref         string            `json:"$ref"`
 	Defs        map[string]schema `json:"$defs"`
 	AnyOf       []schema          `json:"anyOf"` // of the whole; see Check's definition
-	Type        any               `json:"type"` // a name, or several
+	Type        any               `json:"type"`  // a name, or several
 	Required    []string          `json:"required"`
 	Properties  map[string]schema `json:"properties"`
 	Items       *schema           `json:"items"`
