@@ -83,6 +83,9 @@ endif
 # here, and on both in make race. The nested modules are tested here.
 # Tests of the client that the race detector would slow down, or make allocate.
 measured := TestFootprint TestOperation_without_telemetry_allocates_nothing TestCloseTakesASecondAtTheMost TestFrozenFrontEnd_costs_the_connect_timeout
+# Environments are subtests of the second, third, or fourth level. Only plain runs the embedded ones of
+# TestContract, so the patterns of the deeper levels leave out each name that begins with TestCon.
+repeated := /^embedded|^Test([^C]|C[^o]|Co[^n])//^embedded|^Test([^C]|C[^o]|Co[^n])///^embedded
 space := $(subst ,, )
 
 .PHONY: plain
@@ -90,7 +93,7 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	ZK_REAL=one $(go_test) -skip='/^embedded' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_REAL=one $(go_test) -skip='$(repeated)' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 	@for t in $(measured); do grep -q "^func $$t(" framework/*_test.go || { echo "framework has no $$t: see measured"; exit 1; }; done
 	$(go_test) -run='^($(subst $(space),|,$(measured)))$$' ./framework
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
