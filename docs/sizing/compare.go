@@ -26,11 +26,12 @@ type comparison struct {
 // off returns by which part of the measured value the prediction is off.
 func (c comparison) off() float64 { return c.predicted/c.measured - 1 }
 
-// compareRequests compares docent's requests.
+// compareRequests compares docent's requests. The prediction knows the curve and the size alone.
 func compareRequests(all []measurement) []comparison {
 	var found []comparison
 	for _, m := range all {
-		if w, known := workOf(m); known && m.contender == docent && m.size >= fitFrom && !isFirst(m) && !isLong(m) {
+		if w, known := workOf(measurement{curve: m.curve, contender: m.contender, size: m.size}); known && m.contender == docent &&
+			m.size >= fitFrom && !isFirst(m) && !isLong(m) {
 			found = append(found, comparison{m, w.requests(), m.columns[requestsColumn]})
 		}
 	}

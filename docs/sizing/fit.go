@@ -73,7 +73,7 @@ func product(a, b []float64) float64 {
 // is one operation.
 func fitted(m measurement) bool {
 	least := map[string]int{"waiters": 10 * fitFrom, "cache": 100 * fitFrom}[m.curve]
-	return m.size >= max(least, fitFrom) && m.columns[serversColumn] > 0 && !isFirst(m)
+	return m.size >= max(least, fitFrom) && m.columns[serversColumn] > 0
 }
 
 // of returns what the fit predicts of a work.

@@ -43,8 +43,16 @@ func workOf(m measurement) (work, bool) {
 	switch m.contender + " " + m.curve {
 	case "docent waiters":
 		w.alone = 1 // the release that hands on
-	case "docent paths", "wire paths":
-		w.alone = writesPerLock
+	case "docent paths":
+		w = w.inNewDirectories(m)
+		w.alone = w.writes
+	case "docent held":
+		w.reads += readsPerHold
+		w = w.inNewDirectories(m)
+		w.alone = w.writes
+	case "wire paths":
+		w.writes = m.columns[requestsColumn] - w.reads // it makes the directories first
+		w.alone = w.writes
 	case "docent sessions":
 		w.alone, w.reads, w.sessions = 1, readsPerLock+readsPerWait, 1
 	case "docent readers": // readers of one client share listings
@@ -64,9 +72,19 @@ func workOf(m measurement) (work, bool) {
 	return w, true
 }
 
-// isFirst reports whether the locks are of directories that the run makes, which cost more, and so
-// few operations that this counts.
-func isFirst(m measurement) bool { return m.curve == "paths" && m.size > 300 }
+// inNewDirectories adds the directories that the measured locks have made, by their requests.
+func (w work) inNewDirectories(m measurement) work {
+	made := max(0, (m.columns[requestsColumn]-w.requests())/(writesPerName+readsPerName))
+	w.writes += made * writesPerName
+	w.reads += made * readsPerName
+	return w
+}
+
+// isFirst reports whether the locks may be of directories that the run makes, which cost more, and
+// whose number the model doesn't know.
+func isFirst(m measurement) bool {
+	return m.curve == "paths" && m.size > 100 || m.curve == "held" && m.size > 3_000
+}
 
 // isLong reports whether the clients wait or hold for so long in a run that they send pings, or watch
 // the znodes that they hold. Readers are left out, too: how many share a listing varies.
