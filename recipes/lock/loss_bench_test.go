@@ -59,16 +59,16 @@ func loseAll(b *testing.B, n int) loss {
 		}
 		granted <- time.Now()
 	}()
-	contexts := make([]context.Context, n)
+	ended := make([]<-chan struct{}, n) // the leases' contexts
 	for i, l := range held {
 		ctx, cancel := l.Context(b.Context())
 		defer cancel()
-		contexts[i] = ctx
+		ended[i] = ctx.Done()
 	}
 	proxy.Blackhole(zkproxy.Both)
 	for i, l := range held {
 		<-l.Lost()
-		<-contexts[i].Done()
+		<-ended[i]
 	}
 	told := time.Now()
 	deadline := held[0].Deadline()
