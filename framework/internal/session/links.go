@@ -163,6 +163,7 @@ func (s *Session) admit() {
 	default:
 		s.link()
 		s.cfg.Servers.Serves()
+		s.proveFirst()
 		s.watches.FireAll(watchreg.Reconnected) // before a watch is set on this connection
 		s.cfg.Client.Connected(s)
 	}

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // Fractions of the session timeout T that pace proofs.
@@ -78,11 +79,16 @@ func (s *Session) beatsLocked() (beat, touch time.Time) {
 	return beat, touch
 }
 
-// proveLocked sends a heartbeat; its reply will move the deadline. It needs mu.
-func (s *Session) proveLocked(now time.Time) {
+// proveLocked sends a heartbeat; its reply will move the deadline. It returns what follows the
+// heartbeat, or nil if the client is closing. It needs mu.
+func (s *Session) proveLocked(now time.Time) *tap.Following {
 	s.beaten = now
+	f := s.tap.FollowTransaction(zkconn.ProvePath)
 	s.sent.heartbeat = s.spawn(func() { // ends with the reply or the wire
-		if err := s.wire.Prove(); err != nil {
+		f.Begin()
+		err := s.wire.Prove()
+		f.End()
+		if err != nil {
 			s.cfg.Log.Debug("heartbeat failed", zap.Error(err))
 		}
 		s.mu.Lock()
@@ -90,7 +96,37 @@ func (s *Session) proveLocked(now time.Time) {
 		s.mu.Unlock()
 		s.Wake()
 	})
+	if !s.sent.heartbeat {
+		return nil
+	}
+	return f
 }
+
+// proveFirst sends the heartbeat that follows a resumption, and waits until it is sent. Requests
+// that wait for a connection go out behind it. There may be many of them, such as the reads of all
+// watched znodes, and the server replies in order.
+func (s *Session) proveFirst() {
+	s.mu.Lock()
+	var f *tap.Following
+	if len(s.holds) > 0 && !s.sent.heartbeat {
+		f = s.proveLocked(time.Now())
+	}
+	s.mu.Unlock()
+	if f == nil {
+		return
+	}
+	limit := time.NewTimer(firstLimit)
+	defer limit.Stop()
+	select {
+	case <-f.Sent():
+	case <-f.Over():
+	case <-limit.C:
+	}
+}
+
+// firstLimit is how long the session's loop waits until a heartbeat is sent: the deadline may pass
+// meanwhile. On a new connection a heartbeat takes microseconds.
+const firstLimit = 20 * time.Millisecond
 
 // touchLocked sends a request that only the connected server answers, if it is due. It needs mu.
 func (s *Session) touchLocked(due *soonest, at time.Time) {

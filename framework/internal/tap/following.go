@@ -31,8 +31,8 @@ type followKey struct {
 // FollowCreate returns a Following for a create of the path.
 func (t *Tap) FollowCreate(path string) *Following { return t.follow(followKey{false, path}) }
 
-// FollowTransaction returns a Following for a transaction whose first operation is on the path. No
-// other transaction with such a first operation may be sent meanwhile.
+// FollowTransaction returns a Following for a transaction whose first operation is on the path. If
+// another transaction with such a first operation is sent meanwhile, the Following may follow that.
 func (t *Tap) FollowTransaction(path string) *Following { return t.follow(followKey{true, path}) }
 
 func (t *Tap) follow(key followKey) *Following {
@@ -68,6 +68,9 @@ func (f *Following) enter() (before *Following) {
 // Sent returns a channel that is closed when the request goes to the server. If a request is passed
 // to the wire client after that, it is sent after this one.
 func (f *Following) Sent() <-chan struct{} { return f.sent }
+
+// Over returns a channel that is closed by End.
+func (f *Following) Over() <-chan struct{} { return f.over }
 
 // End is called when the wire client has returned. If the reply had it, End returns the Stat of the
 // znode that the create made. For a transaction that Stat has only the transaction's id.

@@ -53,16 +53,16 @@ func (w *Conn) Multi(ops []Op) ([]Result, error) {
 	return results, translated(err)
 }
 
-// provePath is the path of the version check in transactions that are to change nothing. The proof
+// ProvePath is the path of the version check in transactions that are to change nothing. The proof
 // does not depend on whether the znode exists.
-const provePath = "/zookeeper/no-such-znode"
+const ProvePath = "/zookeeper/no-such-znode"
 
 // Prove returns nil once a quorum of the ensemble has committed a transaction of the session that
 // changes nothing. It needs no permission: the check fails because there is no znode, and a failed
 // transaction is committed, too. A sync would prove less, because a deposed leader still replies to
 // syncs.
 func (w *Conn) Prove() error {
-	results, err := w.Multi([]Op{CheckOp(provePath, 0)})
+	results, err := w.Multi([]Op{CheckOp(ProvePath, 0)})
 	if len(results) == 1 && committed(results[0].Err) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (w *Conn) Prove() error {
 
 // Touch returns nil once the connected server has answered a read, which proves nothing.
 func (w *Conn) Touch() error {
-	_, err := w.Exists(provePath)
+	_, err := w.Exists(ProvePath)
 	if committed(err) {
 		return nil
 	}
