@@ -38,6 +38,21 @@ func compareRequests(all []measurement) []comparison {
 	return found
 }
 
+// bytesPerWait is what a client receives that connects, waits with no other contender, and closes.
+const bytesPerWait = 1_500
+
+// compareBytes compares what the clients of sessions receive: each reads N names, in one listing as
+// it arrives and in one as it becomes the second in line.
+func compareBytes(all []measurement) []comparison {
+	var found []comparison
+	for _, m := range all {
+		if m.curve == "sessions" && m.contender == docent && m.size >= fitFrom {
+			found = append(found, comparison{m, bytesPerWait + bytesPerName*float64(m.size), m.columns[bytesInColumn]})
+		}
+	}
+	return found
+}
+
 // compareServers compares the servers' processor time in all settings of the fit's mode.
 func (f fit) compareServers(all []measurement) []comparison {
 	var found []comparison

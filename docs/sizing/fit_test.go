@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,5 +128,28 @@ func TestMeasurementsAreRefused(t *testing.T) {
 		if err := printMeasured(new(bytes.Buffer), dir); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want an error with %q", err, name)
 		}
+	}
+}
+
+// The largest errors of the measurements that are kept. Another machine gives others.
+func TestTheModelIsOffByLittle(t *testing.T) {
+	t.Parallel()
+	all := must.Get(readMeasurements("measured"))(t)
+	atMost := func(what string, most float64, found []comparison) {
+		if len(found) == 0 {
+			t.Errorf("%s: nothing to compare", what)
+		} else if off := math.Abs(largest(found)); off > most {
+			t.Errorf("%s: off by %.3f, want at most %v", what, off, most)
+		}
+	}
+	atMost("requests", 0.07, compareRequests(all))
+	atMost("replies", 0.11, compareBytes(all))
+	fits, lacking := fitAll(all)
+	if len(fits) != 2 || len(lacking) > 0 {
+		t.Errorf("%d fits, and lacking %v; want one server's and an ensemble's", len(fits), lacking)
+	}
+	for _, f := range fits {
+		found := slices.DeleteFunc(f.compareServers(all), func(c comparison) bool { return !isNear(c.of.setting) })
+		atMost("the servers' CPU of "+f.mode, 0.46, found)
 	}
 }

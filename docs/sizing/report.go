@@ -21,6 +21,10 @@ func printMeasured(w io.Writer, dir string) error {
 	}
 	printComparisons(w, "requests of", "number", compareRequests(all))
 	fmt.Fprintln(w)
+	if received := compareBytes(all); len(received) > 0 {
+		printComparisons(w, "replies to", "bytes", received)
+		fmt.Fprintln(w)
+	}
 	printCosts(w, fits)
 	for _, f := range fits {
 		fmt.Fprintln(w)
