@@ -215,14 +215,12 @@ func TestReentry_is_refused(t *testing.T) {
 func TestEnvironment_has_no_credentials(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	{
-		out := runWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
-		if strings.Contains(out, "sesame") || strings.Contains(out, "DOCENT_AUTH") || strings.Contains(out, "outer") {
-			t.Errorf("environment:\n%s", out)
-		}
-		if !strings.Contains(out, "EMPTY=\n") || !strings.Contains(out, "ODD=a=b\nc\n") {
-			t.Errorf("the environment is not whole:\n%s", out)
-		}
+	out := runWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
+	if strings.Contains(out, "sesame") || strings.Contains(out, "DOCENT_AUTH") || strings.Contains(out, "outer") {
+		t.Errorf("environment:\n%s", out)
+	}
+	if !strings.Contains(out, "EMPTY=\n") || !strings.Contains(out, "ODD=a=b\nc\n") {
+		t.Errorf("the environment is not whole:\n%s", out)
 	}
 }
 

@@ -2,6 +2,7 @@ package execute_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,6 +21,13 @@ func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, termi
 	t.Helper()
 	cmd = exec.Command(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
 	cmd.Env = append(os.Environ(), programVariable+"=1")
+	terminal, output = startInTerminal(t, cmd)
+	return cmd, terminal, output
+}
+
+// startInTerminal starts the command in a terminal, and kills it at the test's end.
+func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output func() string) {
+	t.Helper()
 	terminal, err := pty.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
@@ -28,17 +36,10 @@ func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, termi
 	read := make(chan struct{})
 	go func() { // ends with the terminal
 		defer close(read)
-		text := make([]byte, 4096)
-		for {
-			n, err := terminal.Read(text)
-			_, _ = shown.Write(text[:n])
-			if err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(&shown, terminal) // EIO at its end
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); terminal.Close(); <-read })
-	return cmd, terminal, shown.String
+	return terminal, shown.String
 }
 
 func foreground(t *testing.T, terminal *os.File) int {
@@ -88,24 +89,7 @@ func TestTerminal_is_given_back(t *testing.T) {
 	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", programVariable, testBinary(), addr)
 	shell := exec.Command("bash", "--norc", "-i")
 	shell.Env = append(os.Environ(), "PS1=", "PROMPT_COMMAND=", "HISTFILE=")
-	terminal, err := pty.Start(shell)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var shown lockedBuffer
-	read := make(chan struct{})
-	go func() { // ends with the terminal
-		defer close(read)
-		text := make([]byte, 4096)
-		for {
-			n, err := terminal.Read(text)
-			_, _ = shown.Write(text[:n])
-			if err != nil {
-				return
-			}
-		}
-	}()
-	defer func() { _ = shell.Process.Kill(); _ = shell.Wait(); terminal.Close(); <-read }()
+	terminal, output := startInTerminal(t, shell)
 	type step struct{ input, want string }
 	for i, s := range []step{
 		{docent + "sh -c 'exit 3'; echo end-$?\n", "end-3"},
@@ -122,7 +106,7 @@ func TestTerminal_is_given_back(t *testing.T) {
 		if s.want == "" {
 			continue
 		}
-		eventually(t, fmt.Sprintf("step %d: %s", i, s.want), func() bool { return strings.Contains(shown.String(), s.want+"\r\n") })
+		eventually(t, fmt.Sprintf("step %d: %s", i, s.want), func() bool { return strings.Contains(output(), s.want+"\r\n") })
 		eventually(t, "the shell has the terminal", func() bool { return foreground(t, terminal) == shell.Process.Pid })
 	}
 	_ = shell.Process.Signal(syscall.SIGHUP)
@@ -182,12 +166,6 @@ func TestTerminal_is_given_back_to_a_script(t *testing.T) {
 // readAll returns all that is shown until the last process has closed the terminal.
 func readAll(terminal *os.File) string {
 	var shown strings.Builder
-	text := make([]byte, 4096)
-	for {
-		n, err := terminal.Read(text)
-		shown.Write(text[:n])
-		if err != nil {
-			return shown.String() // EIO, on Linux
-		}
-	}
+	_, _ = io.Copy(&shown, terminal) // EIO at its end
+	return shown.String()
 }
