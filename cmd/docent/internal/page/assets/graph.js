@@ -19,7 +19,12 @@ export function show(box, table, note, graph) {
     viewBox: `0 0 ${graph.width} ${graph.height}`, width: graph.width, height: graph.height, role: 'img', 'aria-labelledby': 'graph-title graph-desc',
   }, shape('title', { id: 'graph-title' }, 'Wait-for graph'), shape('desc', { id: 'graph-desc' }, text + '. The table has the same edges.'),
   shape('defs', {}, marker('arrow', ''), marker('arrow-dead', 'dead')));
-  for (const e of graph.edges) svg.append(edge(e));
+  const named = new Set(); // one text for the edges of a waiter at one lock, which are close together
+  for (const e of graph.edges) {
+    const wait = `${e.from} ${e.lock}`;
+    svg.append(edge(e, named.has(wait) ? '' : short(base(e.lock), 20)));
+    named.add(wait);
+  }
   for (const n of graph.nodes) svg.append(node(n));
   box.replaceChildren(svg);
 }
@@ -29,12 +34,12 @@ function marker(id, kind) {
     shape('path', { d: 'M0 0L10 5L0 10z' }));
 }
 
-function edge(e) {
+function edge(e, text) {
   const [a, b, c, d] = e.curve.map((p) => `${p.X} ${p.Y}`);
   return shape('g', { class: `edge ${e.dead ? 'dead' : ''} ${e.direct ? '' : 'soft'}` },
     shape('title', {}, e.lock),
     shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${e.dead ? '-dead' : ''})` }),
-    shape('text', { x: e.text.X, y: e.text.Y + 4 }, short(base(e.lock), 20)));
+    shape('text', { x: e.text.X, y: e.text.Y + 4 }, text));
 }
 
 function node(n) {
