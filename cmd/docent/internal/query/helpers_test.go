@@ -46,6 +46,18 @@ func (w *world) connect(t *testing.T) *framework.Client {
 	return apptest.Client(t, w.server.Addr(), framework.WithDialer(w.server.Dial))
 }
 
+// processes returns a world whose server is reached by TCP, in real time.
+func processes(t *testing.T) (w *world, addr string) {
+	t.Helper()
+	w = &world{server: zkserver.Run(t)}
+	addr, err := w.server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.client = w.connect(t)
+	return w, addr
+}
+
 // A result is what a run of docent wrote, and its exit code.
 type result struct {
 	code     int

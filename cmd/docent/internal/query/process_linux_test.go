@@ -15,20 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-// processes returns a world whose server is reached by TCP, in real time.
-func processes(t *testing.T) (w *world, addr string) {
-	t.Helper()
-	w = &world{server: zkserver.Run(t)}
-	addr, err := w.server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.client = w.connect(t)
-	return w, addr
-}
 
 // TestTheReaderHasGone: the commands end without an error, and end their sessions.
 func TestTheReaderHasGone(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package query is the commands that show locks, and those that end a hold: ls, who, queue, tree,
-// doctor, revoke and break.
+// doctor, revoke, break and schema.
 package query
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Commands returns the constructors of the commands.
 func Commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{NewList, NewWho, NewQueue, NewTree, NewDoctor, NewRevoke, NewBreak}
+	return []func(*cli.App) *cobra.Command{NewList, NewWho, NewQueue, NewTree, NewDoctor, NewRevoke, NewBreak, NewSchema}
 }
 
 // errNothing ends a command that found nothing, and has said so.

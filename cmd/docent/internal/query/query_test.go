@@ -183,6 +183,14 @@ func TestDoctor_reads_ACLs(t *testing.T) {
 	})
 }
 
+// TestSchemaCommand prints the schema, without an ensemble.
+func TestSchemaCommand(t *testing.T) {
+	t.Parallel()
+	if r := plain(t, "schema"); r.code != 0 || r.out != string(form.Schema) {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
 // TestQueriesWriteNothing runs them with the permission to read alone, on an ensemble that is not to
 // change.
 func TestQueriesWriteNothing(t *testing.T) {
