@@ -15,14 +15,14 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // programVariable makes the test binary docent itself.
 const programVariable = "DOCENT_TEST_PROGRAM"
 
-// Main runs the tests. In a process of [Program] it runs docent with these commands instead.
-func Main(m *testing.M, commands ...func(*cli.App) *cobra.Command) {
+// Main calls tests, which runs the tests. In a process of [Program] it runs docent with these commands
+// instead.
+func Main(tests func(), commands ...func(*cli.App) *cobra.Command) {
 	if os.Getenv(programVariable) != "" {
 		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
 		os.Exit(app.Main(context.Background(), os.Args[1:], commands...))
@@ -31,7 +31,7 @@ func Main(m *testing.M, commands ...func(*cli.App) *cobra.Command) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	signal.Stop(signals)
-	zktest.Main(m)
+	tests()
 }
 
 // Program returns a process of docent, or of a shell that calls it. name is os.Args[0] or the shell's.

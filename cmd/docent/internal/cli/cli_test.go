@@ -198,7 +198,7 @@ func TestConnect(t *testing.T) {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 	begin := time.Now()
-	r := docent(t, nil, connect, "probe", "--connect", "127.0.0.1:1", "--timeout", "100ms")
+	r := docent(t, nil, connect, "probe", "--connect", "127.0.0.1:1", "--timeout", "1s")
 	if r.code != cli.CodeFailed || !strings.Contains(r.err, "refused") || time.Since(begin) > 10*time.Second {
 		t.Errorf("exit code %d after %v: %s", r.code, time.Since(begin), r.err)
 	}

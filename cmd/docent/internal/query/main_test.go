@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m, query.Commands()...) }
+func TestMain(m *testing.M) { apptest.Main(func() { zktest.Main(m) }, query.Commands()...) }
