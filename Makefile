@@ -63,13 +63,11 @@ check: lint test ## Everything that has to pass before a change is merged
 
 # With the race detector a test on real servers takes five times its time. So `make test` uses it for
 # the client on real servers, and for all else that users import in virtual time, but for the long
-# TestContract. What is skipped there, plain runs. The longest package comes first. Both run at the
-# same time: the client's tests mostly wait, and virtual time doesn't depend on the load.
+# TestContract. What is skipped there, plain runs. The longest package comes first.
 .PHONY: virtual
 virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
-	@recipes=0; $(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/... & client=$$!; \
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... \
-		$$(go list ./testing/... | grep -v /testing/internal/) || recipes=$$?; wait $$client && exit $$recipes
+	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)

@@ -35,6 +35,7 @@ func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option)
 	t.Helper()
 	for name, make := range makers() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				body(t, &scene{w, make, "/cache-" + rand.Text()})
 			}, opts...)
