@@ -69,10 +69,10 @@ func product(a, b []float64) float64 {
 }
 
 // fitted reports whether the model's costs are fitted to measurements such as m and compared with
-// them. The curves of waiters begin with a new server, whose Java compiles at first. A fill of a cache
-// is one operation.
+// them. A run of few waiters or locks has few operations, at a new server whose Java compiles. A fill of a
+// cache is one operation.
 func fitted(m measurement) bool {
-	least := map[string]int{"waiters": 10 * fitFrom, "cache": 100 * fitFrom}[m.curve]
+	least := map[string]int{"waiters": 30 * fitFrom, "held": 100 * fitFrom, "cache": 100 * fitFrom}[m.curve]
 	return m.size >= max(least, fitFrom) && m.columns[serversColumn] > 0
 }
 

@@ -51,14 +51,15 @@ func workOf(m measurement) (work, bool) {
 		w = w.inNewDirectories(m)
 		w.alone = w.writes
 	case "wire paths":
-		w.writes = m.columns[requestsColumn] - w.reads // it makes the directories first
-		w.alone = w.writes
+		w.alone = writesPerLock
 	case "docent sessions":
 		w.alone, w.reads, w.sessions = 1, readsPerLock+readsPerWait, 1
 	case "docent readers": // readers of one client share listings
 		w.reads = min(readsPerLock, m.columns[requestsColumn]-writesPerLock)
 	case "wire readers":
-		w.writes = m.columns[requestsColumn] - w.reads // each reader makes the directory first
+		if m.columns[requestsColumn] > 1.2*w.requests() { // each reader has made the directory first
+			return work{}, false
+		}
 	case "docent multi":
 		w.alone, w.members, w.reads = writesPerLock, writesPerLock*size, readsPerLock*size
 	case "wire multi":
