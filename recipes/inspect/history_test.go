@@ -140,11 +140,11 @@ func (w worker) work(t *testing.T, order []int, limit, hold time.Duration) {
 // diagnosed is what a run of workers was diagnosed with.
 type diagnosed struct{ confirmed, dropped, warnings int }
 
-// diagnose looks for deadlocks while the workers work, and compares each confirmed one with the
+// diagnose looks for deadlocks until the work is over, and compares each confirmed one with the
 // history: its parties could not go on at any instant between the two snapshots.
-func diagnose(t *testing.T, c *framework.Client, h *history, until context.Context) (d diagnosed) {
+func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (d diagnosed) {
 	t.Helper()
-	for until.Err() == nil {
+	for !over() {
 		first := mustScan(t, c, "/locks", inspect.Limits{})
 		suspected := inspect.Deadlocks(first, first)
 		from := h.len()
@@ -253,7 +253,7 @@ func runWorkers(t *testing.T, seed uint64, n int, order func(*worker, *rand.Rand
 				}
 			})
 		}
-		d = diagnose(t, observer, h, until)
+		d = diagnose(t, observer, h, func() bool { return until.Err() != nil })
 		wg.Wait()
 	})
 	return d
