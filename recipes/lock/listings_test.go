@@ -45,13 +45,14 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 }
 
 // TestManyWaitersShareListings has a thousand come at once to a lock that is held.
-func TestManyWaitersShareListings(t *testing.T) { // alone: goroutines that are held up list more often
+func TestManyWaitersShareListings(t *testing.T) {
 	const path, waiters, most = "/listings/thousand", 1000, 20
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
 		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 		m := newMutex(t, virtualClient(t, srv), path)
 		lists := countListings(srv, path)
+		together := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range waiters {
@@ -61,6 +62,8 @@ func TestManyWaitersShareListings(t *testing.T) { // alone: goroutines that are 
 				}
 			})
 		}
+		synctest.Wait() // all have sent their creates: how the goroutines were scheduled counts no longer
+		together.Release()
 		synctest.Wait()
 		if n := len(znodesBelow(srv, path)); n != waiters+1 {
 			t.Errorf("%d znodes, want the holder's and %d", n, waiters)
