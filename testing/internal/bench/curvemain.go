@@ -40,7 +40,8 @@ func (f flags) writeCurves(results []curveResult) error {
 		r.markdown(&text)
 	}
 	if f.csv != "" {
-		errs = append(errs, writeValues(f.csv, results))
+		all, err := add(nil, results)
+		errs = append(errs, err, writeValues(f.csv, all))
 	}
 	if f.markdown != "" {
 		errs = append(errs, writeFile(f.markdown, []byte(text.String())))

@@ -195,7 +195,7 @@ func (b *Bench) Scale(ctx context.Context, all []Curve, limit int) ([]curveResul
 func (r curveResult) Markdown(w io.Writer) { r.markdown(w) }
 
 func (r curveResult) CSV(w io.Writer) error {
-	return valuesOf(r.Name, []curveResult{r}).write(w)
+	return valuesOf(r).write(w)
 }
 
 func Exponent(points []Point, value func(Point) float64) float64 { return exponent(points, value) }

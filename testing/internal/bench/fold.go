@@ -10,20 +10,27 @@ import (
 	"strings"
 )
 
-// gather does what -fold asks for: it writes the values of several runs' curves, and the exponents.
+// gather does what -fold asks for: it adds the values of several runs' curves to those in the directory
+// of -csv, and writes the exponents of all.
 func (f flags) gather(files []string) error {
 	if len(files) == 0 || f.csv == "" {
 		return errors.New("-fold: needs -csv and the JSON files of runs with -scale as arguments")
 	}
-	results, err := foldFiles(files)
+	results, err := readRuns(files)
 	if err != nil {
-		return err
-	}
-	if err := writeValues(f.csv, results); err != nil {
 		return err
 	}
 	all, err := readAllValues(f.csv)
 	if err != nil {
+		return err
+	}
+	if all, err = add(all, results); err != nil {
+		return err
+	}
+	if err := writeValues(f.csv, all); err != nil {
+		return err
+	}
+	if all, err = readAllValues(f.csv); err != nil { // in the order of the curves
 		return err
 	}
 	var table strings.Builder
@@ -35,9 +42,8 @@ func (f flags) gather(files []string) error {
 	return err
 }
 
-// foldFiles reads the results of runs. Where two runs have measured a contender on the same curve in
-// the same setting, the later file counts.
-func foldFiles(files []string) ([]curveResult, error) {
+// readRuns reads the results of runs, in the order of the files.
+func readRuns(files []string) ([]curveResult, error) {
 	var all []curveResult
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -52,28 +58,28 @@ func foldFiles(files []string) ([]curveResult, error) {
 			if len(r.Climbs) == 0 {
 				return nil, fmt.Errorf("%s: no curve", file)
 			}
-			all = fold(all, r)
 		}
+		all = append(all, results...)
 	}
 	return all, nil
 }
 
-// fold adds a result to those that there are.
-func fold(all []curveResult, r curveResult) []curveResult {
-	same := func(other curveResult) bool { return other.Name == r.Name && other.Setting == r.Setting }
-	at := slices.IndexFunc(all, same)
-	if at < 0 {
-		return append(all, r)
-	}
-	for _, c := range r.Climbs {
-		i := slices.IndexFunc(all[at].Climbs, func(other climb) bool { return other.Contender == c.Contender })
-		if i < 0 {
-			all[at].Climbs = append(all[at].Climbs, c)
-		} else {
-			all[at].Climbs[i] = c
+// add adds results to the values that there are. Of a contender on one curve in one setting, the last
+// result counts.
+func add(all []values, results []curveResult) ([]values, error) {
+	for _, r := range results {
+		newer := valuesOf(r)
+		at := slices.IndexFunc(all, func(v values) bool { return v.curve == r.Name })
+		if at < 0 {
+			all = append(all, newer)
+			continue
+		}
+		var err error
+		if all[at], err = all[at].with(newer); err != nil {
+			return nil, err
 		}
 	}
-	return all
+	return all, nil
 }
 
 // readAllValues reads the files that writeValues has written into the directory, in the order of the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -30,25 +31,19 @@ type line struct {
 // digits is how many significant digits of a value a file has.
 const digits = 4
 
-// valuesOf returns the values of a curve's results. Results of other curves are left out.
-func valuesOf(curve string, results []curveResult) values {
-	v := values{curve: curve}
+// valuesOf returns the values of a curve's result.
+func valuesOf(r curveResult) values {
+	v := values{curve: r.Name, unit: r.Unit}
 	for _, q := range quantities() {
 		v.columns = append(v.columns, q.name)
 	}
-	for _, r := range results {
-		if r.Name != curve {
-			continue
-		}
-		v.unit = r.Unit
-		for _, c := range r.Climbs {
-			for _, p := range c.Points {
-				l := line{size: p.Size, contender: c.Contender, setting: r.Setting}
-				for _, q := range quantities() {
-					l.values = append(l.values, q.of(p))
-				}
-				v.lines = append(v.lines, l)
+	for _, c := range r.Climbs {
+		for _, p := range c.Points {
+			l := line{size: p.Size, contender: c.Contender, setting: r.Setting}
+			for _, q := range quantities() {
+				l.values = append(l.values, q.of(p))
 			}
+			v.lines = append(v.lines, l)
 		}
 	}
 	return v
@@ -89,18 +84,34 @@ func readValues(curve string, r io.Reader) (values, error) {
 	return v, nil
 }
 
+// with returns the values and newer ones of the same curve. They take the place of their contender's in
+// their setting.
+func (v values) with(newer values) (values, error) {
+	if !slices.Equal(v.columns, newer.columns) {
+		return values{}, fmt.Errorf("%s: the values have the columns %q, the new ones %q", v.curve, v.columns, newer.columns)
+	}
+	both := v
+	both.lines = slices.Concat(v.lines, newer.lines)
+	settings, contenders := both.settings(), both.contenders()
+	both.lines = slices.Concat(slices.DeleteFunc(slices.Clone(v.lines), newer.replaces), newer.lines)
+	slices.SortStableFunc(both.lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(slices.Index(settings, a.setting), slices.Index(settings, b.setting)),
+			cmp.Compare(slices.Index(contenders, a.contender), slices.Index(contenders, b.contender)))
+	})
+	return both, nil
+}
+
+// replaces reports whether the values have the old line's contender in its setting.
+func (v values) replaces(old line) bool {
+	return slices.ContainsFunc(v.lines, func(l line) bool { return l.contender == old.contender && l.setting == old.setting })
+}
+
 // writeValues writes a file for each curve into the directory.
-func writeValues(dir string, results []curveResult) error {
-	var names []string
+func writeValues(dir string, all []values) error {
 	var errs []error
-	for _, r := range results {
-		if slices.Contains(names, r.Name) {
-			continue
-		}
-		names = append(names, r.Name)
+	for _, v := range all {
 		var text strings.Builder
-		errs = append(errs, valuesOf(r.Name, results).write(&text),
-			writeFile(filepath.Join(dir, r.Name+".csv"), []byte(text.String())))
+		errs = append(errs, v.write(&text), writeFile(filepath.Join(dir, v.curve+".csv"), []byte(text.String())))
 	}
 	return errors.Join(errs...)
 }
