@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 )
 
-// commands are the constructors of all commands, in the order of docent's help.
+// commands are the constructors of all commands.
 func commands() []func(*cli.App) *cobra.Command {
 	return append([]func(*cli.App) *cobra.Command{execute.New, watch.New, page.New, demo.New}, query.Commands()...)
 }

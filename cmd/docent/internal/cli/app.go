@@ -36,6 +36,13 @@ type App struct {
 // end the command's context.
 const SignalsOwn = "docent/signals-own"
 
+// The groups of commands in docent's help. A command's GroupID is one of them, or empty.
+const (
+	ToRun  = "run"
+	ToShow = "show"
+	ToEnd  = "end"
+)
+
 // Main runs the command that args name, and returns the exit code of the process.
 func (a *App) Main(ctx context.Context, args []string, commands ...func(*App) *cobra.Command) int {
 	var stop context.CancelFunc = func() {}
@@ -49,7 +56,11 @@ func (a *App) Main(ctx context.Context, args []string, commands ...func(*App) *c
 		cmd.SetContext(interruptible)
 	})
 	for _, command := range commands {
-		a.root.AddCommand(command(a))
+		cmd := command(a)
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions // arguments are paths of znodes
+		}
+		a.root.AddCommand(cmd)
 	}
 	a.root.SetArgs(args)
 	cmd, err := a.root.ExecuteContextC(ctx)
@@ -66,7 +77,7 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		TraverseChildren: true, // a flag's value is never taken for the name of a command
-		Args:             cobra.NoArgs,
+		Args:             noSuchCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			begin(cmd)
 			if err := a.load(); err != nil {
@@ -75,13 +86,19 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 			return a.checkPicture(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2, // letters that differ
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	a.flags.define(root.PersistentFlags())
+	Choices(root, "output", formats()...)
+	root.AddGroup(&cobra.Group{ID: ToRun, Title: "Run a command under a lock:"},
+		&cobra.Group{ID: ToShow, Title: "Show locks:"}, &cobra.Group{ID: ToEnd, Title: "End a hold:"})
 	root.AddCommand(a.newVersion())
 	root.AddCommand(topics()...)
+	mendHelp(root)
 	return root
 }

@@ -123,7 +123,7 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 		"auth file with a fault":  {nil, []string{"--connect", "a", "--auth-file", broken}, "line 2: must be scheme:credential"},
 		"auth variable of a word": {[]string{"DOCENT_AUTH=sesame"}, []string{"--connect", "a"}, "DOCENT_AUTH: line 1: must be scheme:credential"},
 		"no certificate":          {nil, []string{"--connect", "a", "--ca", broken}, "has no certificate in PEM form"},
-		"too many arguments":      {nil, []string{"a", "b"}, "accepts between 0 and 1 arg(s)"},
+		"too many arguments":      {nil, []string{"a", "b"}, "docent probe takes one argument at most, and got 2: docent probe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +237,7 @@ func TestVersion_and_topics(t *testing.T) {
 		{[]string{"help", "loss"}, "D - G - r"},
 		{[]string{"help", "json"}, "docent/v1"},
 		{[]string{"completion", "bash"}, "__start_docent"},
-		{nil, "Available Commands:"},
+		{nil, "Additional Commands:"},
 	} {
 		if r := docent(t, nil, nil, c.args...); r.code != 0 || !strings.Contains(r.out, c.want) {
 			t.Errorf("docent %s: exit code %d, no %q in\n%s%s", c.args, r.code, c.want, r.out, r.err)

@@ -60,12 +60,23 @@ func (a *App) Connect(ctx context.Context, further ...framework.Option) (*framew
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.settings.Timeout)
-	defer cancel()
-	if err := c.AwaitConnected(ctx); err != nil {
+	if err := a.AwaitConnected(ctx, c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// AwaitConnected waits for the connection as long as --timeout allows. If there is none by then, the
+// error is [framework.ErrNotConnected], and names the last failure.
+func (a *App) AwaitConnected(ctx context.Context, c *framework.Client) error {
+	within, cancel := context.WithTimeout(ctx, a.settings.Timeout)
+	defer cancel()
+	err := c.AwaitConnected(within)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w: no connection to %s within --timeout %v: %s",
+			framework.ErrNotConnected, a.settings.Connect, a.settings.Timeout, err.Error())
+	}
+	return err
 }
 
 // TLSConfig returns the configuration of TLS, nil if it is off.

@@ -41,8 +41,8 @@ type Settings struct {
 	config string // the file's path
 }
 
-// DefaultTimeout bounds a query if --timeout does not.
-const DefaultTimeout = 10 * time.Second
+// defaultTimeout bounds a query if --timeout does not.
+const defaultTimeout = 10 * time.Second
 
 // flagValues are the global flags as pflag has them.
 type flagValues struct {
@@ -55,7 +55,7 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	f.set = set
 	v := &f.values
 	v.Output = Text
-	set.StringVar(&v.Connect, "connect", "", "servers and chroot, as in zk1:2181,zk2:2181/app")
+	set.StringVar(&v.Connect, "connect", "", "servers and chroot, as `hosts`: zk1:2181,zk2:2181/app")
 	set.StringVar(&v.Context, "context", "", "use the settings of this `name` in the file")
 	set.StringVar(&v.config, "config", "", "the `file` of contexts")
 	set.StringVar(&v.AuthFile, "auth-file", "", "a `file` with lines scheme:credential, which only its owner may read")
@@ -64,11 +64,11 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.StringVar(&v.Cert, "cert", "", "the client's certificate, a `file`; turns TLS on")
 	set.StringVar(&v.Key, "key", "", "the key of --cert, a `file`")
 	set.StringVar(&v.ServerName, "server-name", "", "verify this `name`, instead of each server's; turns TLS on")
-	set.StringVar(&v.Namespace, "namespace", "", "put all paths below this one")
+	set.StringVar(&v.Namespace, "namespace", "", "put all paths below this `path`")
 	set.BoolVar(&v.Compress, "compress", false, "data is gzipped, as by Curator's enableCompression")
 	set.DurationVar(&v.SessionTimeout, "session-timeout", framework.DefaultSessionTimeout, "ask the servers for this timeout")
 	set.DurationVar(&v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
-	set.DurationVar(&v.Timeout, "timeout", DefaultTimeout, "give a query so long")
+	set.DurationVar(&v.Timeout, "timeout", defaultTimeout, "give a query, and connecting, so long")
 	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name; of doctor also svg or dot")
 	set.BoolVar(&v.NoColor, "no-color", false, "no colour on a terminal")
 	set.BoolVarP(&v.Quiet, "quiet", "q", false, "say nothing but errors on standard error")

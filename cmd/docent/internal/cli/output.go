@@ -31,12 +31,16 @@ const (
 // Pictures is the annotation of a command that can draw.
 const Pictures = "docent/pictures"
 
+func formats() []string {
+	return []string{string(Text), string(Wide), string(JSON), string(JSONLines), string(Names), string(SVG), string(DOT)}
+}
+
 // String is part of pflag.Value, as the following methods are.
 func (f *Format) String() string { return string(*f) }
 
 // Set takes a format by its name.
 func (f *Format) Set(name string) error {
-	if !slices.Contains([]Format{Text, Wide, JSON, JSONLines, Names, SVG, DOT}, Format(name)) {
+	if !slices.Contains(formats(), name) {
 		return fmt.Errorf("%q: must be text, wide, json, jsonl or name; of doctor also svg or dot", name)
 	}
 	*f = Format(name)

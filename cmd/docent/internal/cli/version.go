@@ -18,7 +18,7 @@ type version struct {
 
 func (a *App) newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the versions of the command, the library and Go", Args: NoArgs,
+		Use: "version", Short: "Print the versions of the command, the library and Go", Args: Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			v := present()
 			if a.settings.Output == JSON || a.settings.Output == JSONLines {
@@ -46,22 +46,4 @@ func present() version {
 		}
 	}
 	return v
-}
-
-// NoArgs refuses arguments, as a usage error.
-func NoArgs(cmd *cobra.Command, args []string) error {
-	if err := cobra.NoArgs(cmd, args); err != nil {
-		return Usage(err)
-	}
-	return nil
-}
-
-// Args returns a check for the number of arguments. A wrong number is a usage error.
-func Args(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := cobra.RangeArgs(least, most)(cmd, args); err != nil {
-			return Usage(err)
-		}
-		return nil
-	}
 }

@@ -18,12 +18,13 @@ import (
 func New(app *cli.App) *cobra.Command {
 	opts := page.Options{AllowRevoke: true}
 	cmd := &cobra.Command{
-		Use:   "demo [flags]",
-		Short: "Show docent at work, on a ZooKeeper within the process",
+		Use:     "demo",
+		GroupID: cli.ToShow,
+		Short:   "Show docent at work, on a ZooKeeper within the process",
 		Long: "demo starts a ZooKeeper server within the process, and workers that contend for locks there. One is\n" +
 			"asked to release, one loses its lease, and two run into a deadlock. The page shows it. demo takes no\n" +
 			"--connect, so it never meets a real ensemble. It ends at Ctrl-C.",
-		Args: cli.NoArgs,
+		Args: cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("connect") {
 				return cli.Usage(errors.New("demo takes no --connect: it starts its own server"))

@@ -36,7 +36,9 @@ CMD gets docent's standard streams, and in its environment DOCENT_LOCK, DOCENT_K
 DOCENT_FENCE, DOCENT_SESSION, DOCENT_PARTY and DOCENT_HELD. There is no shell but by -- sh -c '…'.
 
 docent stops CMD before another client can be granted the lock: see "docent help loss". The lock ends
-with CMD, so there is no command to lock in one step and unlock in another. docs: docent help exit-codes`
+with CMD, so there is no command to lock in one step and unlock in another. It runs on Linux.
+
+"docent help exit-codes" has the exit codes.`
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
@@ -44,6 +46,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "exec [flags] PATH… -- CMD [ARG…]",
 		Short:       "Run a command under a lock",
+		GroupID:     cli.ToRun,
 		Long:        long,
 		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
 		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125"},
@@ -58,7 +61,19 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	o.define(cmd.Flags())
+	cmd.ValidArgsFunction = complete
+	cli.Choices(cmd, "leftovers", string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers))
+	cli.Choices(cmd, "on-suspend", "keep", "stop")
 	return cmd
+}
+
+// complete has the shell complete CMD and its arguments as file names, and not the first path of a
+// lock. Cobra does not say whether the word before is "--", so a second path may get file names.
+func complete(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // lookUp returns the path of CMD, or the exit code and the reason why it can't be executed.

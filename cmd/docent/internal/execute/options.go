@@ -63,11 +63,11 @@ func (o *options) define(set *pflag.FlagSet) {
 	set.StringVar(&o.stopSignal, "stop-signal", "TERM", "the `signal` that asks CMD to stop")
 	set.StringVar(&o.lostSignal, "on-lost-signal", "KILL", "the `signal` if the lock is gone already")
 	set.BoolVar(&o.revocable, "revocable", false, "a request to release the lock stops CMD")
-	set.StringVar(&o.leftovers, "leftovers", string(WaitForLeftovers), "wait for, kill or ignore processes that CMD leaves behind")
+	set.StringVar(&o.leftovers, "leftovers", string(WaitForLeftovers), "what to do with processes that CMD leaves behind: `wait`, kill or ignore")
 	set.StringVar(&o.owner, "owner", "", "the owner's `name`, for who and queue")
 	set.StringVar(&o.data, "data", "", "a `text` in the lock's znode")
 	set.StringVar(&o.statusFile, "status-file", "", "write one line of JSON about the end to this `file`")
-	set.StringVar(&o.onSuspend, "on-suspend", "keep", "keep the lock when the connection breaks, or stop CMD")
+	set.StringVar(&o.onSuspend, "on-suspend", "keep", "when the connection breaks: `keep` the lock, or stop CMD")
 	set.BoolVar(&o.noGuard, "no-guard", false, "start no second process that watches docent")
 	set.BoolVar(&o.reenter, "reenter", false, "wait for a lock although an outer docent exec holds it")
 }

@@ -42,12 +42,7 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 		ctx, cancel = context.WithTimeout(ctx, r.job.wait)
 		defer cancel()
 	}
-	connecting, cancel := context.WithTimeout(ctx, r.app.Settings().Timeout)
-	defer cancel()
-	if err := c.AwaitConnected(connecting); err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w: no connection within --timeout", framework.ErrNotConnected)
-		}
+	if err := r.app.AwaitConnected(ctx, c); err != nil {
 		return nil, Budget{}, err
 	}
 	if _, err := r.budget(c); err != nil {

@@ -20,11 +20,12 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var opts Options
 	cmd := &cobra.Command{
-		Use:   "serve [flags] [ROOT]",
-		Short: "Serve a live page of the locks",
+		Use:     "serve [ROOT]",
+		GroupID: cli.ToShow,
+		Short:   "Serve a live page of the locks",
 		Long: "serve shows the locks below ROOT on one page: holders, waiters, the wait-for graph and the holds of\n" +
 			"the last ten minutes. It prints the page's URL, which has a token. It reads all znodes below ROOT, so\n" +
-			"choose a directory that has locks alone.",
+			"choose a directory that has only locks.",
 		Args: cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := "/"
@@ -46,17 +47,17 @@ func New(app *cli.App) *cobra.Command {
 	}
 	opts.Define(cmd.Flags().StringVar)
 	set := cmd.Flags()
-	set.StringVar(&opts.Cert, "tls-cert", "", "certificate of the page, in PEM form")
-	set.StringVar(&opts.Key, "tls-key", "", "key of the certificate")
-	set.StringVar(&opts.TokenFile, "token-file", "", "file with the token; else each start has a new one")
-	set.StringArrayVar(&opts.AllowHosts, "allow-host", nil, "a further name and port by which the page may be asked for")
+	set.StringVar(&opts.Cert, "tls-cert", "", "certificate of the page, a `file` in PEM form")
+	set.StringVar(&opts.Key, "tls-key", "", "key of the certificate, a `file`")
+	set.StringVar(&opts.TokenFile, "token-file", "", "a `file` with the token; without it each start has a new token")
+	set.StringArrayVar(&opts.AllowHosts, "allow-host", nil, "a further `host` and port by which the page may be asked for")
 	set.BoolVar(&opts.AllowRevoke, "allow-revoke", false, "let the page ask holders to release")
 	return cmd
 }
 
 // Define defines the flag that "demo" has, too.
 func (o *Options) Define(stringVar func(p *string, name, value, usage string)) {
-	stringVar(&o.Listen, "listen", "127.0.0.1:7181", "address of the page")
+	stringVar(&o.Listen, "listen", "127.0.0.1:7181", "`address` of the page")
 }
 
 // Run follows the locks below root and serves their page, until ctx ends. It prints the page's URL to

@@ -31,8 +31,9 @@ type breaking struct {
 func NewBreak(app *cli.App) *cobra.Command {
 	b := &breaking{app: app}
 	cmd := &cobra.Command{
-		Use:   "break ZNODE --session 0x…",
-		Short: "Delete one contender's znode, which ends its hold",
+		Use:     "break ZNODE --session 0x…",
+		Short:   "Delete one contender's znode, which ends its hold",
+		GroupID: cli.ToEnd,
 		Long: "break deletes the znode of one contender, which ends its hold or its wait. The process itself goes\n" +
 			"on until it notices. Stop the process first: until it is known to be stopped, two may be at work.\n" +
 			"docent who and docent queue show the znode's session.",
@@ -44,8 +45,8 @@ func NewBreak(app *cli.App) *cobra.Command {
 			return onClient(app, b.run)(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&b.session, "session", "", "the session of the znode, as in 0x10000a1b2c30004")
-	cmd.Flags().Int64Var(&b.czxid, "czxid", 0, "the transaction that created the znode: its fence")
+	cmd.Flags().StringVar(&b.session, "session", "", "the `session` of the znode, as in 0x10000a1b2c30004")
+	cmd.Flags().Int64Var(&b.czxid, "czxid", 0, "the `transaction` that created the znode: its fence")
 	cmd.Flags().BoolVar(&b.yes, "yes", false, "do not ask; needs --czxid")
 	cmd.Flags().BoolVar(&b.persistent, "persistent", false, "the znode belongs to no session")
 	cmd.Flags().StringVar(&b.context, "confirm-context", "", "the `name` of the context, if it is protected")

@@ -31,8 +31,9 @@ type doctor struct {
 func NewDoctor(app *cli.App) *cobra.Command {
 	d := &doctor{app: app}
 	cmd := &cobra.Command{
-		Use:   "doctor [ROOT]",
-		Short: "Look for deadlocks and other faults below ROOT",
+		Use:     "doctor [ROOT]",
+		Short:   "Look for deadlocks and other faults below ROOT",
+		GroupID: cli.ToShow,
 		Long: "doctor asks each server how it is, reads all locks below ROOT, and shows what is wrong: deadlocks,\n" +
 			"contenders without a session, children that take permits, mixed formats, and so on. It writes no\n" +
 			"znode. It exits with 4 if it found something as bad as --fail-on. docs/command.md lists the findings.",
@@ -41,12 +42,13 @@ func NewDoctor(app *cli.App) *cobra.Command {
 		RunE:        d.run,
 	}
 	d.scan.define(cmd)
-	cmd.Flags().DurationVar(&d.confirm, "confirm", 2*time.Second, "look at a deadlock again after this time")
+	cmd.Flags().DurationVar(&d.confirm, "confirm", 2*time.Second, "look at a deadlock again after this `time`")
 	cmd.Flags().DurationVar(&d.heldLonger, "held-longer", 0, "report holders that have held for longer than this")
 	cmd.Flags().BoolVar(&d.servers, "servers", true, "ask each server how it is, by the four-letter word srvr")
 	cmd.Flags().IntVar(&d.adminPort, "admin-port", 0, "ask each server's AdminServer, too, at this `port`")
 	cmd.Flags().BoolVar(&d.acls, "acls", false, "read the ACL of each lock's directory: a request for each")
-	cmd.Flags().StringVar(&d.failOn, "fail-on", "error", "exit with 4 at a finding of this severity or worse: error, warning or info")
+	cmd.Flags().StringVar(&d.failOn, "fail-on", "error", "exit with 4 at a finding of this `severity` or worse: error, warning or info")
+	cli.Choices(cmd, "fail-on", string(inspect.Error), string(inspect.Warning), string(inspect.Info))
 	return cmd
 }
 

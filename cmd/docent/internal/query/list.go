@@ -30,19 +30,22 @@ type list struct {
 func NewList(app *cli.App) *cobra.Command {
 	l := &list{app: app}
 	cmd := &cobra.Command{
-		Use:   "ls [ROOT]",
-		Short: "List the locks below ROOT",
+		Use:     "ls [ROOT]",
+		Short:   "List the locks below ROOT",
+		GroupID: cli.ToShow,
 		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter. It reads the znodes of\n" +
 			"the holders; with -o json it reads all contenders. ROOT is / by default.",
 		Args: cli.Args(0, 1),
 		RunE: l.run,
 	}
 	l.scan.define(cmd)
-	cmd.Flags().StringVar(&l.kind, "kind", "", "mutex, readwrite, semaphore, leader or exclusive alone")
-	cmd.Flags().DurationVar(&l.heldLonger, "held-longer", 0, "locks that are held for longer than this alone")
-	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "locks with waiters alone")
-	cmd.Flags().StringVar(&l.sort, "sort", "path", "path, age (the longest hold first) or waiting (the most waiters first)")
+	cmd.Flags().StringVar(&l.kind, "kind", "", "only locks of this `kind`: mutex, readwrite, semaphore, leader or exclusive")
+	cmd.Flags().DurationVar(&l.heldLonger, "held-longer", 0, "only locks that are held for longer than this")
+	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "only locks with waiters")
+	cmd.Flags().StringVar(&l.sort, "sort", "path", "sort by this `key`: path, age (the longest hold first) or waiting (the most waiters first)")
 	cmd.Flags().BoolVar(&l.data, "data", false, "with -o json: the contenders' data, too")
+	cli.Choices(cmd, "kind", kinds()...)
+	cli.Choices(cmd, "sort", sortKeys()...)
 	return cmd
 }
 
@@ -62,12 +65,15 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
+func kinds() []string { return []string{"mutex", "readwrite", "semaphore", "leader", "exclusive"} }
+
+func sortKeys() []string { return []string{"path", "age", "waiting"} }
+
 func (l *list) check() error {
-	kinds := []string{"", "mutex", "readwrite", "semaphore", "leader", "exclusive"}
-	if !slices.Contains(kinds, l.kind) {
+	if l.kind != "" && !slices.Contains(kinds(), l.kind) {
 		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader or exclusive", l.kind))
 	}
-	if !slices.Contains([]string{"path", "age", "waiting"}, l.sort) {
+	if !slices.Contains(sortKeys(), l.sort) {
 		return cli.Usage(fmt.Errorf("--sort %q: must be path, age or waiting", l.sort))
 	}
 	return nil

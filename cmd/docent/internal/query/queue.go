@@ -23,11 +23,12 @@ type queue struct {
 func NewQueue(app *cli.App) *cobra.Command {
 	q := &queue{app: app}
 	cmd := &cobra.Command{
-		Use:   "queue PATH",
-		Short: "Show the holders and waiters of the lock at PATH, in order",
-		Long:  "queue shows the contenders of the lock at PATH, in order. If there is none, it exits with 3.",
-		Args:  cli.Args(1, 1),
-		RunE:  onLock(app, q.show),
+		Use:     "queue PATH",
+		Short:   "Show the holders and waiters of the lock at PATH, in order",
+		GroupID: cli.ToShow,
+		Long:    "queue shows the contenders of the lock at PATH, in order. If there is none, it exits with 3.",
+		Args:    cli.Args(1, 1),
+		RunE:    onLock(app, q.show),
 	}
 	cmd.Flags().BoolVar(&q.blockedBy, "blocked-by", false, "show for each waiter what it waits for, and the root of that chain")
 	cmd.Flags().BoolVar(&q.data, "data", false, "show the data that the contenders were given")

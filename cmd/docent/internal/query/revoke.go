@@ -25,8 +25,9 @@ type revoke struct {
 func NewRevoke(app *cli.App) *cobra.Command {
 	r := &revoke{app: app}
 	cmd := &cobra.Command{
-		Use:   "revoke PATH | ZNODE",
-		Short: "Ask a holder to release its lock",
+		Use:     "revoke PATH | ZNODE",
+		Short:   "Ask a holder to release its lock",
+		GroupID: cli.ToEnd,
 		Long: "revoke asks the holder of the lock at PATH, or the contender at ZNODE, to release. The request\n" +
 			"replaces the znode's data, so the metadata is gone after it. Only locks with revocation are\n" +
 			"notified, and they may ignore the request.",

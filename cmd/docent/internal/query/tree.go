@@ -18,9 +18,10 @@ import (
 func NewTree(app *cli.App) *cobra.Command {
 	var flags scanFlags
 	cmd := &cobra.Command{
-		Use:   "tree [ROOT]",
-		Short: "Show the locks below ROOT with their contenders, as a tree",
-		Args:  cli.Args(0, 1),
+		Use:     "tree [ROOT]",
+		Short:   "Show the locks below ROOT with their contenders, as a tree",
+		GroupID: cli.ToShow,
+		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connected(cmd.Context(), app, func(c *framework.Client) error {
 				s, err := scan(cmd.Context(), app, c, root(args), flags.limits(false))

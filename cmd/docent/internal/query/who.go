@@ -15,11 +15,12 @@ import (
 func NewWho(app *cli.App) *cobra.Command {
 	data := false
 	cmd := &cobra.Command{
-		Use:   "who PATH",
-		Short: "Show who holds the lock at PATH",
-		Long:  "who shows the holders of the lock at PATH. If there is none, it prints nobody and exits with 3.",
-		Args:  cli.Args(1, 1),
-		RunE:  onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
+		Use:     "who PATH",
+		Short:   "Show who holds the lock at PATH",
+		GroupID: cli.ToShow,
+		Long:    "who shows the holders of the lock at PATH. If there is none, it prints nobody and exits with 3.",
+		Args:    cli.Args(1, 1),
+		RunE:    onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
 	}
 	cmd.Flags().BoolVar(&data, "data", false, "with -o json: the contenders' data, too")
 	return cmd

@@ -20,12 +20,13 @@ import (
 func New(app *cli.App) *cobra.Command {
 	w := &watcher{app: app}
 	cmd := &cobra.Command{
-		Use:   "watch [flags] [ROOT|PATH]...",
-		Short: "Show how the locks below ROOT change",
+		Use:     "watch [ROOT|PATH]…",
+		GroupID: cli.ToShow,
+		Short:   "Show how the locks below ROOT change",
 		Long: "watch shows the locks at ROOT and below it. On a terminal it shows a table with the longest waits on\n" +
 			"top: the key ? has its keys. Otherwise, or with -o jsonl, it writes one event a line: granted, queued,\n" +
 			"released, gone (before its turn), revoked, stale or live. It reads all znodes below ROOT, so choose a\n" +
-			"directory that has locks alone. ROOT is / by default. watch ends at Ctrl-C.",
+			"directory that has only locks. ROOT is / by default. watch ends at Ctrl-C.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			roots, err := rootsOf(args)
 			if err == nil {
