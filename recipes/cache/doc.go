@@ -35,9 +35,9 @@
 //
 // A znode that the client may not read is left out, with all below it, and so is one that the
 // client can't take: one that is larger than [framework.WithMaxPacket] allows, or that is not
-// compressed if the client is. That is logged once, and [Snapshot.Unread] has it. A change of an ACL alone notifies no client:
-// the cache sees it when the znode's data change or the connection is lost. The same holds if a
-// znode is deleted that the client may not read any more.
+// compressed if the client is. That is logged once, and [Snapshot.Unread] has it. A change of an ACL
+// alone notifies no client: the cache sees it when the znode's data change or the connection is
+// lost. The same holds if a znode is deleted that the client may not read any more.
 //
 // # What it costs
 //

@@ -9,10 +9,11 @@ import (
 )
 
 // OnEvent calls fn with all znodes that the cache has, as Added, and with Ready or Stale if it has
-// been filled. Then it calls fn with every event, in order, none dropped. The calls follow one another on a goroutine of
-// their own, so fn may block, call the cache and close it. The events that a slow fn has yet to see
-// are kept without a bound. remove ends the calls and waits for one that is running, except when
-// called from inside it. Close ends them, too. A panic of fn is logged. OnEvent panics if fn is nil.
+// been filled. Then it calls fn with every event, in order, none dropped. The calls follow one
+// another on a goroutine of their own, so fn may block, call the cache and close it. The events that
+// a slow fn has yet to see are kept without a bound. remove ends the calls and waits for one that is
+// running, except when called from inside it. Close ends them, too. A panic of fn is logged. OnEvent
+// panics if fn is nil.
 func (c *Cache) OnEvent(fn func(Event)) (remove func()) {
 	if fn == nil {
 		panic("cache: OnEvent with a nil function")

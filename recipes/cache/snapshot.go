@@ -50,9 +50,9 @@ func (s *Snapshot) All() iter.Seq2[string, Node] {
 	}
 }
 
-// Unread returns the paths of the znodes that the client can't read, each with the reason, in the order of
-// the paths. The cache leaves them out: see the package's section "Permissions". The error matches
-// [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip].
+// Unread returns the paths of the znodes that the client can't read, each with the reason, in the
+// order of the paths. The cache leaves them out: see the package's section "Permissions". The error
+// matches [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip].
 func (s *Snapshot) Unread() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for path, r := range s.copied.Unread.From("") {

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -18,7 +17,7 @@ import (
 // with [Scan].
 func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
 	if err := contender.ClientFault(c); err != nil {
-		return Snapshot{}, recipe.Error("confirm", "/", errors.Join(err))
+		return Snapshot{}, recipe.Error("confirm", "/", err)
 	}
 	second, err := confirm(cause.Inside(ctx), c, first)
 	return second, recipe.CallError(ctx, "confirm", "/", err)

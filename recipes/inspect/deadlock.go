@@ -13,8 +13,8 @@ import (
 // another, so a cycle may be made of waits that never existed together.
 //
 // A finding is an Error if the parties' identities are exact or named, and none goes on even if one of
-// its waits ends. It is a Warning if threads of one session are taken for one party, or if
-// an owner waits for several locks at once: an owner with several goroutines may go on by one of them.
+// its waits ends. It is a Warning if threads of one session are taken for one party, or if an owner
+// waits for several locks at once: an owner with several goroutines may go on by one of them.
 //
 // Znodes do not show everything. A deadlock ends if one of the waits has a deadline, or if another
 // goroutine of an owner releases. Waits without a znode are not seen: those for an [Exclusive] lock,

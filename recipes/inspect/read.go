@@ -15,8 +15,8 @@ import (
 // Read sends a sync first, so it shows whatever was granted before the call. It costs one listing and
 // one read per contender in addition. A semaphore costs two listings more, and one of kazoo a listing
 // and a read. A contender whose znode the client may not read has the fields that follow from its
-// name. If ctx ends first, the error wraps ctx's. Other errors are [framework.ErrNoAuth] for the path itself, and those of every
-// operation of the client.
+// name. If ctx ends first, the error wraps ctx's. Other errors are [framework.ErrNoAuth] for the path
+// itself, and those of every operation of the client.
 func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(path)); err != nil {
 		return Lock{}, recipe.Error("read", path, err)

@@ -18,8 +18,8 @@ import (
 // directory and each lock, and one read for each contender. It leaves out ZooKeeper's own directory,
 // /zookeeper.
 //
-// Scan works level by level and keeps the rate of the limits. Snapshot.Unread has
-// the paths that the client may not read. If the root does not exist, the Snapshot has no locks. If ctx ends first, the
+// Scan works level by level and keeps the rate of the limits. Snapshot.Unread has the paths that the
+// client may not read. If the root does not exist, the Snapshot has no locks. If ctx ends first, the
 // error wraps ctx's. Other errors are those of every operation of the client. With an error, the
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
