@@ -73,7 +73,7 @@ func TestTheMetricsThatPagesNameExist(t *testing.T) {
 // member is a method or a field, as in `Lease.Fence`, of a type whose package goes without saying.
 var member = regexp.MustCompile(`^(?:(Client|StateChange|SessionHold)|(Lease|Mutex|RWMutex|Side|Multi|UnfairMutex|Local|SemaphoreMutex|Participant|WaitError|LostError))\.([A-Z]\w*)`)
 
-var qualified = regexp.MustCompile(`^(discovery|framework|group|kerberos|leader|lock|locktel|node|partition|retry|listeners|zkserver|zktest|zkproxy|fault|worlds|locktest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+var qualified = regexp.MustCompile(`^(barrier|cache|counter|discovery|framework|group|inspect|kerberos|leader|lock|locktel|node|partition|semaphore|retry|listeners|zkserver|zktest|zkproxy|zkenv|fault|locktest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
 // The names that pages call as framework.X, lock.X.Y and so on are exported.
 func TestTheNamesThatPagesUseExist(t *testing.T) {

@@ -48,6 +48,7 @@ const defaultTimeout = 10 * time.Second
 type flagValues struct {
 	set    *pflag.FlagSet
 	values Settings
+	given  []string // names of the flags on the command line
 }
 
 // define adds the global flags to set.
@@ -73,6 +74,15 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.BoolVar(&v.NoColor, "no-color", false, "no colour on a terminal")
 	set.BoolVarP(&v.Quiet, "quiet", "q", false, "say nothing but errors on standard error")
 	set.BoolVarP(&v.Verbose, "verbose", "v", false, "say more on standard error")
+}
+
+// note notes which flags the command line has. Later ones are from the environment and the file.
+func (f *flagValues) note() {
+	f.set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			f.given = append(f.given, flag.Name)
+		}
+	})
 }
 
 // fill sets each flag that is not set yet to the value that lookup finds for it. source names where

@@ -35,8 +35,12 @@ func contextKeys() []string {
 // Settings returns the global settings. It is for a command that runs.
 func (a *App) Settings() Settings { return a.settings }
 
+// Given reports whether the command line has the global flag. The environment and the file don't count.
+func (a *App) Given(flag string) bool { return slices.Contains(a.flags.given, flag) }
+
 // load completes the flags from the environment and the file.
 func (a *App) load() error {
+	a.flags.note()
 	if err := a.flags.fill(a.environment); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func New(app *cli.App) *cobra.Command {
 			"--connect, so it never meets a real ensemble. It ends at Ctrl-C.",
 		Args: cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("connect") {
+			if app.Given("connect") {
 				return cli.Usage(errors.New("demo takes no --connect: it starts its own server"))
 			}
 			if err := opts.CheckLoopback(); err != nil {

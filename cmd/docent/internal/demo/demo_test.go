@@ -32,11 +32,12 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// The demo runs without a network, finds its deadlock, and ends when it is interrupted.
+// The demo runs without a network, finds its deadlock, and ends when it is interrupted. It leaves the
+// ensemble of other commands alone.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	var out, errs buffer
-	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
+	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs, Env: []string{"DOCENT_CONNECT=zk1:2181"}} // not asked
 	ctx, interrupt := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() { code <- app.Main(ctx, []string{"demo", "--listen", "127.0.0.1:0"}, demo.New) }() // the test waits for it

@@ -141,7 +141,11 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
 // draw writes the wait-for graph, and says on standard error how many findings there are.
 func (d *doctor) draw(s inspect.Snapshot, found []inspect.Finding) error {
 	g := graphOf(s, found)
-	d.app.Say("%s, %s; %s left out", show.Counted(len(s.Locks), "lock"), show.Counted(len(found), "finding"), show.Counted(g.more, "wait"))
+	line := fmt.Sprintf("%s, %s", show.Counted(len(s.Locks), "lock"), show.Counted(len(found), "finding"))
+	if g.more > 0 {
+		line += "; " + show.Counted(g.more, "wait") + " left out"
+	}
+	d.app.Say("%s", line)
 	text := g.dot()
 	if d.app.Settings().Output == cli.SVG {
 		text = g.svg()
@@ -153,6 +157,7 @@ func (d *doctor) draw(s inspect.Snapshot, found []inspect.Finding) error {
 // writeFinding writes the finding: a line, then one for each edge, then the advice.
 func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 	const indent = "          "
+	names := make(ownerNames)
 	fmt.Fprintf(text, "%-7s %s   ", strings.ToUpper(string(f.Severity)), f.Problem)
 	if f.Path != "" {
 		text.WriteString(cli.Safe(f.Path) + ": ")
@@ -164,7 +169,7 @@ func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 			how = fmt.Sprintf("held (%s) by", show.Age(now, e.Blocker.Created))
 		}
 		fmt.Fprintf(text, "%s%s waits for %s (%s) %s %s\n",
-			indent, show.Who(e.Waiter), cli.Safe(e.Lock), show.Age(now, e.Waiter.Created), how, show.Who(e.Blocker))
+			indent, names.of(e.Waiter), cli.Safe(e.Lock), show.Age(now, e.Waiter.Created), how, names.of(e.Blocker))
 	}
 	if len(f.Behind) > 0 {
 		fmt.Fprintf(text, "%s%s behind them\n", indent, show.Counted(len(f.Behind), "owner"))
@@ -174,4 +179,23 @@ func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 	} else if f.Advice != "" {
 		text.WriteString(indent + f.Advice + "\n")
 	}
+}
+
+// ownerNames has the first name of each party of a finding, by its id.
+type ownerNames map[string]string
+
+// of names the contender. An owner may have several processes, as nested execs are: without the first
+// one's name no reader would see the cycle.
+func (n ownerNames) of(c inspect.Contender) string {
+	party, name := inspect.PartyOf(c), show.Who(c)
+	first, known := n[party.ID]
+	switch {
+	case !known:
+		n[party.ID] = name
+	case first != name && party.Strength == inspect.BySession:
+		return name + " (same session as " + first + ")"
+	case first != name:
+		return name + " (same owner as " + first + ")"
+	}
+	return name
 }

@@ -36,7 +36,7 @@ func findContender(ctx context.Context, c *framework.Client, znode string) (insp
 			}
 		}
 	}
-	return fault(fmt.Errorf("%s is no contender's znode", znode))
+	return fault(fmt.Errorf("%s is no contender's znode: docent queue -o name lists those of a lock", znode))
 }
 
 // behind returns the contenders that wait for the znode alone.

@@ -106,6 +106,20 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
+// TestDoctor_names_the_processes_of_an_owner: nested execs wait in one process and hold in another.
+func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		for i, step := range [][2]string{{"a", "one"}, {"b", "two"}, {"b", "one"}, {"a", "two"}} {
+			contender(t, w.client, "/dead/"+step[0]+guid+"lock-", metadata("h", i, "", step[1]))
+		}
+		r := w.docent(t, "doctor", "--quiet", "--servers=false")
+		if !strings.Contains(r.out, "by h:1\n") || !strings.Contains(r.out, " h:3 (same owner as h:1) waits for /dead/a") {
+			t.Errorf("the cycle can't be seen:\n%s", r.out)
+		}
+	})
+}
+
 // TestDoctor_asks_each_server by TCP, so in real time.
 func TestDoctor_asks_each_server(t *testing.T) {
 	t.Parallel()
