@@ -27,8 +27,8 @@ type breaking struct {
 	context    string
 }
 
-// NewBreak returns the command break.
-func NewBreak(app *cli.App) *cobra.Command {
+// newBreak returns the command break.
+func newBreak(app *cli.App) *cobra.Command {
 	b := &breaking{app: app}
 	cmd := &cobra.Command{
 		Use:     "break ZNODE --session 0x…",

@@ -27,8 +27,8 @@ type doctor struct {
 	acls       bool
 }
 
-// NewDoctor returns the command doctor.
-func NewDoctor(app *cli.App) *cobra.Command {
+// newDoctor returns the command doctor.
+func newDoctor(app *cli.App) *cobra.Command {
 	d := &doctor{app: app}
 	cmd := &cobra.Command{
 		Use:     "doctor [ROOT]",

@@ -26,8 +26,8 @@ type list struct {
 	data       bool
 }
 
-// NewList returns the command ls.
-func NewList(app *cli.App) *cobra.Command {
+// newList returns the command ls.
+func newList(app *cli.App) *cobra.Command {
 	l := &list{app: app}
 	cmd := &cobra.Command{
 		Use:     "ls [ROOT]",

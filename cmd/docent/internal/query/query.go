@@ -21,7 +21,7 @@ import (
 
 // Commands returns the constructors of the commands.
 func Commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{NewList, NewWho, NewQueue, NewTree, NewDoctor, NewRevoke, NewBreak, NewSchema}
+	return []func(*cli.App) *cobra.Command{newList, newWho, newQueue, newTree, newDoctor, newRevoke, newBreak, newSchema}
 }
 
 // errNothing ends a command that found nothing, and has said so.

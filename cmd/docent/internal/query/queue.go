@@ -19,8 +19,8 @@ type queue struct {
 	data      bool
 }
 
-// NewQueue returns the command queue.
-func NewQueue(app *cli.App) *cobra.Command {
+// newQueue returns the command queue.
+func newQueue(app *cli.App) *cobra.Command {
 	q := &queue{app: app}
 	cmd := &cobra.Command{
 		Use:     "queue PATH",

@@ -21,8 +21,8 @@ type revoke struct {
 	context    string
 }
 
-// NewRevoke returns the command revoke.
-func NewRevoke(app *cli.App) *cobra.Command {
+// newRevoke returns the command revoke.
+func newRevoke(app *cli.App) *cobra.Command {
 	r := &revoke{app: app}
 	cmd := &cobra.Command{
 		Use:     "revoke PATH | ZNODE",

@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 )
 
-// NewSchema returns the command schema.
-func NewSchema(app *cli.App) *cobra.Command {
+// newSchema returns the command schema.
+func newSchema(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of what docent writes with -o json and -o jsonl",

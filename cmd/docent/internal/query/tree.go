@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
-// NewTree returns the command tree.
-func NewTree(app *cli.App) *cobra.Command {
+// newTree returns the command tree.
+func newTree(app *cli.App) *cobra.Command {
 	var flags scanFlags
 	cmd := &cobra.Command{
 		Use:     "tree [ROOT]",

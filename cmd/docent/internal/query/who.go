@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
-// NewWho returns the command who.
-func NewWho(app *cli.App) *cobra.Command {
+// newWho returns the command who.
+func newWho(app *cli.App) *cobra.Command {
 	data := false
 	cmd := &cobra.Command{
 		Use:     "who PATH",
