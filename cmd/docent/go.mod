@@ -9,7 +9,6 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/docent-go/docent v0.1.0
 	github.com/spf13/cobra v1.10.2
-	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.43.0
 )
@@ -42,8 +41,8 @@ require (
 	go.opentelemetry.io/otel v1.46.0 // indirect
 	go.opentelemetry.io/otel/metric v1.46.0 // indirect
 	go.opentelemetry.io/otel/trace v1.46.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
-	pgregory.net/rapid v1.3.0
 )
