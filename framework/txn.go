@@ -107,17 +107,25 @@ func (op TxnOp) name() string {
 	return "empty TxnOp"
 }
 
+// changes reports whether the operation has an effect.
+func (op TxnOp) changes() bool { return op.kind != txnCheck && op.kind != txnAtEpoch }
+
 // Txn does all the operations or none, as one transaction at the ensemble, and returns a result for
 // each. If an operation fails, the error wraps a [*TxnError] that names it. A transaction that was
 // never sent is tried again by the client's policy until ctx ends. If the reply was lost, the error
-// wraps [ErrUnknownOutcome], because a second transaction could fail by the effect of the first.
+// wraps [ErrUnknownOutcome], because a second transaction could fail by the effect of the first. A
+// transaction of checks alone has no effect, so it is tried again.
 func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	full, err := c.prepare(ops)
 	if err != nil {
 		return nil, opError("txn", "", err)
 	}
 	named := append(slices.Clip(ops), full[len(ops):]...)
-	results, err := do(ctx, c.core, request{op: "txn", session: c.session, repeat: once, batch: len(ops)}, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
+	rq := request{op: "txn", session: c.session, repeat: repeatable, batch: len(ops)}
+	if slices.ContainsFunc(ops, TxnOp.changes) {
+		rq.repeat = once
+	}
+	results, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
 		return multi(ctx, s, full, named)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {

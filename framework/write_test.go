@@ -169,6 +169,23 @@ func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
 	}
 }
 
+func TestATransactionOfChecksIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	root := fresh(t)
+	c := connect(t, proxy.Addr()+root)
+	mustCreate(t, c, "/a", "")
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: root + "/a", Action: fault.DropReply})
+	if _, err := c.Txn(t.Context(), framework.OpCheck("/a", 0)); err != nil {
+		t.Errorf("checks: %v", err)
+	}
+	await(t, lost.Hit(), "the loss of the first reply")
+	lost = proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: root + "/a", Action: fault.DropReply})
+	_, err := c.Txn(t.Context(), framework.OpCheck("/a", 0), framework.OpSet("/a", nil, 0))
+	wantErr(t, "a check and a write", err, framework.ErrUnknownOutcome)
+	await(t, lost.Hit(), "the loss of the second reply")
+}
+
 func TestARequestThatIsTooLargeIsNotSent(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())

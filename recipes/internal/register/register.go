@@ -116,7 +116,11 @@ func (r *Register) Confirm(ctx context.Context, in State) error {
 	case !in.Exists && err == nil:
 		return ErrStale
 	case errors.Is(err, framework.ErrUnknownOutcome): // nothing was to be applied
-		return fmt.Errorf("%w: the check was not answered", framework.ErrNotConnected)
+		unanswered := fmt.Errorf("%w: the check was not answered", framework.ErrNotConnected)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), unanswered)
+		}
+		return unanswered
 	}
 	return stale(err)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/register"
@@ -113,6 +114,17 @@ func TestAReplyThatIsLost(t *testing.T) {
 			t.Errorf("Update whose request was lost: %v", err)
 		}
 		f.expect(t, "b!")
+		f.server.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
+		if err := f.Confirm(t.Context(), f.read(t)); err != nil {
+			t.Errorf("Confirm whose reply was lost: %v, want another check", err)
+		}
+		held := f.server.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
+		late, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		if err := f.Confirm(late, f.read(t)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("Confirm whose context ended before the reply: %v; a check applies nothing", err)
+		}
+		held.Release()
 		never, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := f.Confirm(never, f.read(t)); !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrUnknownOutcome) {
