@@ -17,13 +17,13 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// programVariable makes the test binary docent itself.
-const programVariable = "DOCENT_TEST_PROGRAM"
+// ProgramVariable is the environment variable that makes the test binary docent itself.
+const ProgramVariable = "DOCENT_TEST_PROGRAM"
 
 // Main calls tests, which runs the tests. In a process of [Program] it runs docent with these commands
 // instead.
 func Main(tests func(), commands ...func(*cli.App) *cobra.Command) {
-	if os.Getenv(programVariable) != "" {
+	if os.Getenv(ProgramVariable) != "" {
 		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
 		os.Exit(app.Main(context.Background(), os.Args[1:], commands...))
 	}
@@ -37,7 +37,7 @@ func Main(tests func(), commands ...func(*cli.App) *cobra.Command) {
 // Program returns a process of docent, or of a shell that calls it. name is os.Args[0] or the shell's.
 func Program(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), programVariable+"=1", "TERM=xterm-256color", "LANG=C.UTF-8")
+	cmd.Env = append(os.Environ(), ProgramVariable+"=1", "TERM=xterm-256color", "LANG=C.UTF-8")
 	return cmd
 }
 

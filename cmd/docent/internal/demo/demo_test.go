@@ -5,38 +5,20 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/demo"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A buffer may be read while it is written.
-type buffer struct {
-	mu   sync.Mutex // guards following
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // The demo runs without a network, finds its deadlock, and ends when it is interrupted. It leaves the
 // ensemble of other commands alone.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	var out, errs buffer
+	var out, errs apptest.Buffer
 	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs, Env: []string{"DOCENT_CONNECT=zk1:2181"}} // not asked
 	ctx, interrupt := context.WithCancel(t.Context())
 	code := make(chan int, 1)
@@ -81,7 +63,7 @@ func TestDemo_refuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, errs buffer
+			var out, errs apptest.Buffer
 			app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
 			if code := app.Main(t.Context(), args, demo.New); code != cli.CodeUsage || out.String() != "" {
 				t.Errorf("exit code %d, output %q, %s", code, out.String(), errs.String())

@@ -6,22 +6,21 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // Ctrl-C ends the process, and nothing of it is left: no process, no port, no complaint.
 func TestDemo_ends_at_an_interrupt(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(os.Args[0], "demo", "--listen", "127.0.0.1:0")
-	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd := apptest.Program(os.Args[0], "demo", "--listen", "127.0.0.1:0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to see who is left
-	var out, errs buffer
+	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -54,7 +55,7 @@ func runProgram(t *testing.T, args []string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.Command(testBinary(), args...)
-	cmd.Env = append(cmd.Environ(), programVariable+"=1")
+	cmd.Env = append(cmd.Environ(), apptest.ProgramVariable+"=1")
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	_ = cmd.Run()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}

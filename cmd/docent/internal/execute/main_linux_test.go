@@ -2,7 +2,6 @@ package execute_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,24 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// programVariable makes the test binary docent itself.
-const programVariable = "DOCENT_TEST_PROGRAM"
-
 func TestMain(m *testing.M) {
 	if code, ok := execute.Internal(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	if os.Getenv(programVariable) != "" {
-		app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
-		os.Exit(app.Main(context.Background(), os.Args[1:], execute.New))
-	}
-	zktest.Main(m)
+	apptest.Main(func() { zktest.Main(m) }, execute.New)
 }
 
 // serve returns the address of an embedded server.
@@ -46,7 +38,7 @@ func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
 // A program is a docent exec that runs.
 type program struct {
 	*exec.Cmd
-	out, err lockedBuffer
+	out, err apptest.Buffer
 	status   string // the path of the status file
 }
 
@@ -56,7 +48,7 @@ func start(t *testing.T, addr string, args ...string) *program {
 	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
 	args = append([]string{"exec", "--connect", addr, "--status-file", p.status}, args...)
 	p.Cmd = exec.Command(os.Args[0], args...)
-	p.Env = append(os.Environ(), programVariable+"=1")
+	p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	p.Stdout, p.Stderr = &p.out, &p.err
 	p.WaitDelay = 5 * time.Second
 	if err := p.Start(); err != nil {
@@ -101,16 +93,7 @@ func (p *program) readStatus(t *testing.T) execute.Status {
 // eventually waits until what holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within 20 s: %s", what)
-		case <-tick.C:
-		}
-	}
+	zktest.Eventually(t, 20*time.Second, what, holds)
 }
 
 // tempFile returns the path of a file that does not exist yet.
@@ -138,7 +121,7 @@ func alive(pid string) bool {
 func runWith(t *testing.T, env []string, addr string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"exec", "--connect", addr}, args...)...)
-	cmd.Env = append(append(os.Environ(), programVariable+"=1"), env...)
+	cmd.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -168,7 +169,7 @@ func TestStreams_are_inherited(t *testing.T) {
 	const size = 10 << 20
 	text := bytes.Repeat([]byte("0123456789abcde\n"), size/16)
 	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
-	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil || !bytes.Equal(out, text) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 )
 
 func testBinary() string { return os.Args[0] }
@@ -20,7 +22,7 @@ func testBinary() string { return os.Args[0] }
 func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, terminal *os.File, output func() string) {
 	t.Helper()
 	cmd = exec.Command(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
-	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	terminal, output = startInTerminal(t, cmd)
 	return cmd, terminal, output
 }
@@ -32,7 +34,7 @@ func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	var shown lockedBuffer
+	var shown apptest.Buffer
 	read := make(chan struct{})
 	go func() { // ends with the terminal
 		defer close(read)
@@ -86,7 +88,7 @@ func TestTerminal_is_the_commands(t *testing.T) {
 func TestTerminal_is_given_back(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", programVariable, testBinary(), addr)
+	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", apptest.ProgramVariable, testBinary(), addr)
 	shell := exec.Command("bash", "--norc", "-i")
 	shell.Env = append(os.Environ(), "PS1=", "PROMPT_COMMAND=", "HISTFILE=")
 	terminal, output := startInTerminal(t, shell)
@@ -128,7 +130,7 @@ func cats(shell int) bool {
 func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", programVariable, testBinary(), addr))
+	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, testBinary(), addr))
 	terminal, err := pty.Start(shell)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +149,7 @@ func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 func TestTerminal_is_given_back_to_a_script(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", programVariable, testBinary(), addr)
+	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", apptest.ProgramVariable, testBinary(), addr)
 	shell := exec.Command("sh", "-c", script)
 	terminal, err := pty.Start(shell)
 	if err != nil {

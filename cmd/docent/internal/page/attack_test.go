@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 )
 
@@ -90,7 +91,7 @@ func TestAttack_within_the_page(t *testing.T) {
 
 // The token is in no URL that the page asks for, in no cookie or store, in no referrer and in no log.
 func TestAttack_the_token_leaks_nowhere(t *testing.T) {
-	var log buffer
+	var log apptest.Buffer
 	s := serve(t, func(c *page.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	tb := visit(t, s)
 	s.show(mutex("/locks/a", "alice"))

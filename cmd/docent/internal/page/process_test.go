@@ -1,50 +1,30 @@
 package page_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// A buffer may be read while it is written.
-type buffer struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // A program is a docent process that serves the page.
 type program struct {
 	*stand
 	*exec.Cmd
 	url       string // with the token
-	out, errs buffer
+	out, errs apptest.Buffer
 }
 
 // startProgram starts "docent serve" with the arguments, and waits for the page's URL. The process ends with
 // the test.
 func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
-	p.Env = append(os.Environ(), programVariable+"=1")
+	p := &program{Cmd: apptest.Program(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
 	p.Stdout, p.Stderr = &p.out, &p.errs
 	if err := p.Start(); err != nil {
 		t.Fatal(err)

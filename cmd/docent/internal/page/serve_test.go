@@ -22,6 +22,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
@@ -158,7 +159,7 @@ func TestServe_refuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, errs buffer
+			var out, errs apptest.Buffer
 			app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
 			code := app.Main(t.Context(), append([]string{"--connect", addr, "serve"}, args...), page.New)
 			if code != cli.CodeUsage || out.String() != "" {
