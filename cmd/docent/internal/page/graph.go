@@ -1,10 +1,10 @@
 package page
 
 import (
-	"cmp"
-	"slices"
+	"path"
 
 	"github.com/docent-go/docent/cmd/docent/internal/layout"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -38,115 +38,44 @@ type edge struct {
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
-const (
-	maxNodes   = 60
-	graphWidth = 640
-)
+const graphWidth = 640
 
-// graphOf draws deadlocks first, then the longest waits, with as many parties as fit.
+// graphOf draws the waits: see package waits. A party that waits for itself has no edge.
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
-	p := picture{graph: graph{Nodes: []node{}, Edges: []edge{}}, dead: deadEdges(deadlocks), index: map[string]int{}, seen: map[edge]bool{}}
-	edges := snapshot.Edges()
-	slices.SortStableFunc(edges, func(x, y inspect.Edge) int {
-		if one, two := p.dead[endsOf(x)], p.dead[endsOf(y)]; one != two {
-			if one {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(x.Waiter.Created.Compare(y.Waiter.Created), cmp.Compare(x.Waiter.Znode, y.Waiter.Znode))
-	})
-	left := map[string]bool{}
-	for _, e := range edges {
-		if !p.add(e) {
-			left[e.Waiter.Znode] = true
+	chosen := waits.Of(snapshot, deadlocks)
+	g := graph{Nodes: []node{}, Edges: []edge{}, More: chosen.Left}
+	for _, p := range chosen.Parties {
+		g.Nodes = append(g.Nodes, nodeOf(p))
+	}
+	for _, e := range chosen.Edges {
+		if e.From != e.To {
+			g.Edges = append(g.Edges, edge{From: e.From, To: e.To, Lock: e.Lock, Dead: e.Dead, Direct: e.Direct})
 		}
 	}
-	p.More = len(left)
-	p.place()
-	return p.graph
-}
-
-// ends are the znodes of an edge.
-type ends struct{ waiter, blocker string }
-
-func endsOf(e inspect.Edge) ends { return ends{waiter: e.Waiter.Znode, blocker: e.Blocker.Znode} }
-
-func deadEdges(deadlocks []inspect.Finding) map[ends]bool {
-	dead := map[ends]bool{}
-	for _, f := range deadlocks {
-		for _, e := range f.Edges {
-			dead[endsOf(e)] = true
-		}
-	}
-	return dead
-}
-
-// A picture is a graph that is being drawn.
-type picture struct {
-	graph
-	dead  map[ends]bool
-	index map[string]int // of nodes, by the party's id
-	seen  map[edge]bool  // without places
-}
-
-// add adds an edge and its parties, and reports whether they fit.
-func (p *picture) add(e inspect.Edge) bool {
-	waiter, blocker := inspect.PartyOf(e.Waiter), inspect.PartyOf(e.Blocker)
-	more := 0
-	for _, party := range []inspect.Party{waiter, blocker} {
-		if _, known := p.index[party.ID]; !known {
-			more++
-		}
-	}
-	if len(p.Nodes)+more > maxNodes {
-		return false
-	}
-	drawn := edge{From: p.node(waiter), To: p.node(blocker), Lock: e.Lock, Dead: p.dead[endsOf(e)], Direct: e.Direct}
-	from, to := &p.Nodes[drawn.From], &p.Nodes[drawn.To]
-	if since := millis(e.Waiter.Created); from.Waiting == 0 || since < from.Waiting {
-		from.Waiting = since
-	}
-	if drawn.Dead {
-		from.Dead, to.Dead = true, true
-	}
-	if drawn.From != drawn.To && !p.seen[drawn] {
-		p.seen[drawn] = true
-		p.Edges = append(p.Edges, drawn)
-	}
-	return true
-}
-
-// node returns the index of the party's node, which it adds if it is new.
-func (p *picture) node(party inspect.Party) int {
-	i, known := p.index[party.ID]
-	if !known {
-		i = len(p.Nodes)
-		p.index[party.ID] = i
-		p.Nodes = append(p.Nodes, nodeOf(party))
-	}
-	return i
+	g.place()
+	return g
 }
 
 // place gives nodes and edges their places.
-func (p *picture) place() {
-	edges := make([]layout.Edge, len(p.Edges))
-	for i, e := range p.Edges {
-		edges[i] = layout.Edge{From: e.From, To: e.To, Label: base(e.Lock)}
+func (g *graph) place() {
+	edges := make([]layout.Edge, len(g.Edges))
+	for i, e := range g.Edges {
+		edges[i] = layout.Edge{From: e.From, To: e.To, Label: path.Base(e.Lock)}
 	}
-	d := layout.Draw(len(p.Nodes), edges, graphWidth)
-	p.Width, p.Height = d.Width, d.Height
+	d := layout.Draw(len(g.Nodes), edges, graphWidth)
+	g.Width, g.Height = d.Width, d.Height
 	for i, at := range d.Nodes {
-		p.Nodes[i].X, p.Nodes[i].Y = at.X, at.Y
+		g.Nodes[i].X, g.Nodes[i].Y = at.X, at.Y
 	}
 	for i, r := range d.Routes {
-		p.Edges[i].Curve, p.Edges[i].Text = r.Curve, r.Text
+		g.Edges[i].Curve, g.Edges[i].Text = r.Curve, r.Text
 	}
 }
 
 // nodeOf returns the node of a party. Its name is the process, and the owner has a line of its own.
-func nodeOf(party inspect.Party) node {
-	owner := party.Owner
-	party.Owner = ""
-	return node{Name: party.String(), Owner: owner}
+func nodeOf(p waits.Party) node {
+	n := node{Owner: p.Owner, Dead: p.Dead, Waiting: millis(p.Since)}
+	p.Owner = ""
+	n.Name = p.String()
+	return n
 }

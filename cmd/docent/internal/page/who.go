@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/recipes/inspect"
@@ -56,6 +55,3 @@ func millis(t time.Time) int64 {
 	}
 	return t.UnixMilli()
 }
-
-// base returns the last name of a path.
-func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -140,15 +141,15 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
 
 // draw writes the wait-for graph, and says on standard error how many findings there are.
 func (d *doctor) draw(s inspect.Snapshot, found []inspect.Finding) error {
-	g := graphOf(s, found)
+	g := waits.Of(s, found)
 	line := fmt.Sprintf("%s, %s", show.Counted(len(s.Locks), "lock"), show.Counted(len(found), "finding"))
-	if g.more > 0 {
-		line += "; " + show.Counted(g.more, "wait") + " left out"
+	if g.Left > 0 {
+		line += "; " + show.Counted(g.Left, "waiter") + " left out"
 	}
 	d.app.Say("%s", line)
-	text := g.dot()
+	text := dot(g)
 	if d.app.Settings().Output == cli.SVG {
-		text = g.svg()
+		text = svg(g)
 	}
 	_, err := fmt.Fprint(d.app.Out, text)
 	return err

@@ -7,23 +7,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/layout"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 )
 
 // dot returns the graph in the language of Graphviz. A dashed edge leads to a contender that is ahead in
 // the queue and does not hold the lock yet.
-func (g *waitGraph) dot() string {
+func dot(g waits.Graph) string {
 	var b strings.Builder
 	b.WriteString("digraph waits {\n\tnode [shape=box];\n")
-	for i, n := range g.nodes {
-		fmt.Fprintf(&b, "\tn%d [label=%s%s];\n", i, strconv.Quote(n.name), red(n.dead))
+	for i, p := range g.Parties {
+		fmt.Fprintf(&b, "\tn%d [label=%s%s];\n", i, strconv.Quote(cli.Safe(p.String())), red(p.Dead))
 	}
-	for _, e := range g.edges {
+	for _, e := range g.Edges {
 		style := ""
-		if !e.direct {
+		if !e.Direct {
 			style = ", style=dashed"
 		}
-		fmt.Fprintf(&b, "\tn%d -> n%d [label=%s%s%s];\n", e.from, e.to, strconv.Quote(e.lock), style, red(e.dead))
+		fmt.Fprintf(&b, "\tn%d -> n%d [label=%s%s%s];\n", e.From, e.To, strconv.Quote(cli.Safe(e.Lock)), style, red(e.Dead))
 	}
 	return b.String() + "}\n"
 }
@@ -45,44 +47,44 @@ const (
 )
 
 // svg returns the graph as a picture, with all texts as titles, too.
-func (g *waitGraph) svg() string {
-	edges := make([]layout.Edge, len(g.edges))
-	for i, e := range g.edges {
-		edges[i] = layout.Edge{From: e.from, To: e.to, Label: strconv.Itoa(i)}
+func svg(g waits.Graph) string {
+	edges := make([]layout.Edge, len(g.Edges))
+	for i, e := range g.Edges {
+		edges[i] = layout.Edge{From: e.From, To: e.To, Label: strconv.Itoa(i)}
 	}
-	d := layout.Draw(len(g.nodes), edges, svgWidth)
+	d := layout.Draw(len(g.Parties), edges, svgWidth)
 	var b strings.Builder
 	fmt.Fprintf(&b, svgHead, d.Width, d.Height)
 	for _, r := range d.Routes {
 		number, _ := strconv.Atoi(r.Label) // of this graph's edges
-		writeRoute(&b, g.edges[number], r)
+		writeRoute(&b, g.Edges[number], r)
 	}
-	for i, n := range g.nodes {
-		at, color := d.Nodes[i], "#555"
-		if n.dead {
+	for i, p := range g.Parties {
+		at, color, name := d.Nodes[i], "#555", cli.Safe(p.String())
+		if p.Dead {
 			color = "#c00"
 		}
 		fmt.Fprintf(&b, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="4" fill="#fff" stroke="%s"/>`,
-			escaped(n.name), at.X, at.Y, layout.NodeWidth, layout.NodeHeight, color)
+			escaped(name), at.X, at.Y, layout.NodeWidth, layout.NodeHeight, color)
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" fill="#000">%s</text></g>`+"\n",
-			at.X+layout.NodeWidth/2, at.Y+layout.NodeHeight/2+4, escaped(shortened(n.name)))
+			at.X+layout.NodeWidth/2, at.Y+layout.NodeHeight/2+4, escaped(shortened(name)))
 	}
 	return b.String() + "</svg>\n"
 }
 
-func writeRoute(b *strings.Builder, e graphEdge, r layout.Route) {
-	color, dash := "#555", ""
-	if e.dead {
+func writeRoute(b *strings.Builder, e waits.Edge, r layout.Route) {
+	color, dash, lock := "#555", "", cli.Safe(e.Lock)
+	if e.Dead {
 		color = "#c00"
 	}
-	if !e.direct {
+	if !e.Direct {
 		dash = ` stroke-dasharray="5 4"`
 	}
 	c := r.Curve
 	fmt.Fprintf(b, `<path d="M%d %dC%d %d %d %d %d %d" stroke="%s"%s marker-end="url(#a)"/>`,
 		c[0].X, c[0].Y, c[1].X, c[1].Y, c[2].X, c[2].Y, c[3].X, c[3].Y, color, dash)
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#000"><title>%s</title>%s</text>`+"\n",
-		r.Text.X, r.Text.Y, escaped(e.lock), escaped(shortened(path.Base(e.lock))))
+		r.Text.X, r.Text.Y, escaped(lock), escaped(shortened(path.Base(lock))))
 }
 
 // escaped returns the text for XML.

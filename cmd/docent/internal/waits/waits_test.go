@@ -1,0 +1,70 @@
+package waits_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// queue returns a mutex with one contender per session. The first holds, and each of the others waits
+// for the one ahead. Each came a second after the one ahead.
+func queue(path string, begun time.Time, sessions ...int64) inspect.Lock {
+	l := inspect.Lock{Path: path, Kind: inspect.Mutex}
+	for i, session := range sessions {
+		c := inspect.Contender{
+			Znode: fmt.Sprintf("%s/%d", path, i), State: inspect.Holds, Session: session, Czxid: int64(i + 1),
+			Created: begun.Add(time.Duration(i) * time.Second),
+		}
+		if i > 0 {
+			c.State, c.WaitsFor = inspect.Waits, []string{l.Contenders[i-1].Znode}
+		}
+		l.Contenders = append(l.Contenders, c)
+	}
+	return l
+}
+
+// A picture has the deadlock, then the longest waits, and never more parties than fit.
+func TestOf(t *testing.T) {
+	t.Parallel()
+	old, late := time.Unix(1000, 0), time.Unix(2000, 0)
+	long := make([]int64, 0, 2*waits.Most)
+	for i := range 2 * waits.Most {
+		long = append(long, int64(100+i))
+	}
+	s := inspect.Snapshot{Locks: []inspect.Lock{
+		queue("/long", old, long...), queue("/a", late, 1, 2), queue("/b", late, 2, 1),
+	}}
+	g := waits.Of(s, inspect.Deadlocks(s, s))
+	if len(g.Parties) != waits.Most || g.Left != len(long)-1-(waits.Most-3) {
+		t.Errorf("%d parties, %d waiters left out", len(g.Parties), g.Left)
+	}
+	for i, want := range []waits.Edge{
+		{From: 0, To: 1, Lock: "/a", Dead: true, Direct: true},
+		{From: 1, To: 0, Lock: "/b", Dead: true, Direct: true},
+		{From: 2, To: 3, Lock: "/long", Direct: true},
+		{From: 4, To: 2, Lock: "/long"},
+	} {
+		if g.Edges[i] != want {
+			t.Errorf("edge %d: %+v, want %+v", i, g.Edges[i], want)
+		}
+	}
+	if p := g.Parties[0]; !p.Dead || !p.Since.Equal(late.Add(time.Second)) || p.Session != 2 {
+		t.Errorf("the first party: %+v", p)
+	}
+	if p := g.Parties[3]; p.Dead || !p.Since.IsZero() {
+		t.Errorf("a holder: %+v", p)
+	}
+}
+
+// An owner that waits for itself is one party.
+func TestOf_an_owner_that_waits_for_itself(t *testing.T) {
+	t.Parallel()
+	s := inspect.Snapshot{Locks: []inspect.Lock{queue("/self", time.Unix(1000, 0), 7, 7)}}
+	g := waits.Of(s, nil)
+	if len(g.Parties) != 1 || len(g.Edges) != 1 || g.Edges[0].From != g.Edges[0].To || g.Left != 0 {
+		t.Errorf("%+v", g)
+	}
+}
