@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 )
 
@@ -82,7 +83,7 @@ type ErrorDetail struct {
 }
 
 // Schema names the version of all JSON that docent writes.
-const Schema = "docent/v1"
+const Schema = form.Version
 
 // showError writes err to standard error, in the form that --output asks for.
 func (a *App) showError(cmd *cobra.Command, code int, err error) {

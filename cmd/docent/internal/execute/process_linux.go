@@ -117,7 +117,7 @@ func (p *process) start(env []string) error {
 	return nil
 }
 
-// The codes of waitid, which package unix lacks.
+// cldStopped is waitid's code for a process that was stopped. Package unix lacks it.
 const cldStopped = 5
 
 // watch waits for the end of CMD and then of its group. prepare starts it, finish waits for it.

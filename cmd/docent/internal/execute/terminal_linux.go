@@ -11,15 +11,14 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
-// A terminal is docent's controlling terminal, if its standard input is one. It is
-// nil if there is none.
+// A terminal is docent's controlling terminal, if its standard input is one. It is nil if there is none.
 type terminal struct {
 	fd  int
 	own int  // docent's process group
 	all bool // standard output is a terminal, too
 
-	mu    sync.Mutex
-	given bool // CMD's group has it; or had it
+	mu    sync.Mutex // guards following
+	given bool       // CMD's group has it, or had it
 }
 
 // terminalOf returns the terminal of the standard streams.

@@ -3,8 +3,8 @@ package page
 import (
 	"cmp"
 	"slices"
-	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -115,11 +115,11 @@ func (b *board) find(q query) []entry {
 		order := 0
 		switch q.order {
 		case "held":
-			order = compareAge(x.held, y.held)
+			order = show.EarliestFirst(x.held, y.held)
 		case "waiting":
 			order = cmp.Compare(y.waiting, x.waiting)
 		case "longest":
-			order = compareAge(x.longest, y.longest)
+			order = show.EarliestFirst(x.longest, y.longest)
 		}
 		if order == 0 {
 			order = cmp.Compare(x.lock.Path, y.lock.Path)
@@ -130,19 +130,6 @@ func (b *board) find(q query) []entry {
 		return order
 	})
 	return found
-}
-
-// compareAge orders the oldest first, and no time last.
-func compareAge(a, b time.Time) int {
-	switch {
-	case a.Equal(b):
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
-	}
-	return a.Compare(b)
 }
 
 func (e *entry) row() row {

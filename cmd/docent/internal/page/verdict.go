@@ -17,9 +17,9 @@ type finding struct {
 	Since    int64    `json:"since"` // ms; when the last of its waits began
 }
 
-// verdict adds the findings of a complete view, and returns them. A live view that has not changed since a moment
-// is a second look at the same: an edge in both existed all the time between. Locks without waiters
-// have no edge, so contended has all that can be part of a deadlock.
+// verdict adds the findings of a complete view, and returns them. A view that has not changed since the
+// one before is a second look at the same locks: an edge in both existed all the time between them.
+// Locks without waiters have no edge, so contended has all that can be part of a deadlock.
 func (c *collector) verdict(b *board, contended inspect.Snapshot) []inspect.Finding {
 	b.findings = []finding{}
 	if !contended.Complete || !c.contended.Complete {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -25,7 +26,7 @@ type who struct {
 func whoOf(c *inspect.Contender) who {
 	w := who{
 		Znode: c.Znode, Name: nameOf(c), State: string(c.State), Side: string(c.Side), By: string(c.By),
-		Session: sessionText(c.Session), Fence: fenceText(c.Czxid), Since: millis(c.Created), Revoked: c.Revoked,
+		Session: show.Session(c.Session), Fence: fenceText(c.Czxid), Since: millis(c.Created), Revoked: c.Revoked,
 	}
 	if c.Meta != nil {
 		w.Owner = c.Meta.Owner
@@ -41,10 +42,8 @@ func nameOf(c *inspect.Contender) string {
 	case c.Label != "":
 		return c.Label
 	}
-	return sessionText(c.Session)
+	return show.Session(c.Session)
 }
-
-func sessionText(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
 
 func fenceText(czxid int64) string { return strconv.FormatInt(czxid, 10) }
 

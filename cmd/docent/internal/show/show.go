@@ -74,6 +74,19 @@ func Oldest(contenders []inspect.Contender) time.Time {
 	return first
 }
 
+// EarliestFirst orders times: the earliest first, and no time last.
+func EarliestFirst(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
 // Session returns the id as ZooKeeper's servers write it.
 func Session(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 

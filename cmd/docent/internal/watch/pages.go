@@ -81,7 +81,7 @@ func (s *State) graph(width int) []string {
 		edges = append(edges, view.Edges()...)
 	}
 	slices.SortStableFunc(edges, func(a, b inspect.Edge) int {
-		return cmp.Or(earlier(a.Waiter.Created, b.Waiter.Created), cmp.Compare(a.Waiter.Znode, b.Waiter.Znode))
+		return cmp.Or(show.EarliestFirst(a.Waiter.Created, b.Waiter.Created), cmp.Compare(a.Waiter.Znode, b.Waiter.Znode))
 	})
 	lines := []string{s.bold("waiters, and the contenders in front of them", width)}
 	for _, e := range edges {

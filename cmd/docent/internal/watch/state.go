@@ -77,7 +77,7 @@ func (s *State) entries() []entry {
 	find := strings.ToLower(s.Find)
 	found := slices.DeleteFunc(s.all(), func(e entry) bool { return !e.has(find) })
 	slices.SortFunc(found, func(a, b entry) int {
-		byWait, byHold := earlier(a.wait, b.wait), earlier(a.held, b.held)
+		byWait, byHold := show.EarliestFirst(a.wait, b.wait), show.EarliestFirst(a.held, b.held)
 		path := strings.Compare(a.Path, b.Path)
 		switch s.Order {
 		case ByHold:
@@ -98,19 +98,6 @@ func (e *entry) has(find string) bool {
 		slices.ContainsFunc(e.Contenders, func(c inspect.Contender) bool {
 			return strings.Contains(strings.ToLower(show.Who(c)), find)
 		})
-}
-
-// earlier orders the earliest first, and no time last.
-func earlier(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
-	}
-	return a.Compare(b)
 }
 
 // selected returns the index of the selected row.

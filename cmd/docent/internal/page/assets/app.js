@@ -48,9 +48,10 @@ function fail(error) {
 addEventListener('error', (e) => fail(e.error ?? e.message));
 addEventListener('unhandledrejection', (e) => fail(e.reason));
 
-// now returns the time by docent's clock. If the view is not live, it is when the view was.
+// now returns the time by docent's clock.
 function now() { return Date.now() + has.offset; }
 
+// viewed returns the time that the page shows: now, or when the view was if it is not live.
 function viewed() {
   if (has.lost) return has.lost;
   return has.summary?.state === 'stale' ? has.summary.at : now();
