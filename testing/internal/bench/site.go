@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,18 +93,6 @@ func openSite(ctx context.Context, s setting) (_ *site, err error) {
 	return st, nil
 }
 
-// startJitter varies the latency until the site is closed.
-func (st *site) startJitter() {
-	ctx, stop := context.WithCancel(context.Background())
-	var varied sync.WaitGroup
-	varied.Go(func() { st.vary(ctx) })
-	st.closers = append(st.closers, func() error {
-		stop()
-		varied.Wait()
-		return nil
-	})
-}
-
 // start starts the servers.
 func (st *site) start(ctx context.Context) error {
 	options := []zktest.Option{zktest.WithContainerInterval(containerInterval)}
@@ -177,33 +163,6 @@ func (st *site) interpose() error {
 	return nil
 }
 
-// delay sets whether the round trip is made longer: warming up does without.
-func (st *site) delay(on bool) {
-	st.delayed.Store(on)
-	for _, p := range st.proxies {
-		p.ResetRequests()
-		if on {
-			p.SetLatency(st.setting.rtt)
-		} else {
-			p.SetLatency(0)
-		}
-	}
-}
-
-// jitterPause is how long a latency lasts, where it varies.
-const jitterPause = 5 * time.Millisecond
-
-// vary changes the latency again and again. It returns when ctx ends.
-func (st *site) vary(ctx context.Context) {
-	for wait(ctx, jitterPause) == nil {
-		for _, p := range st.proxies {
-			if st.delayed.Load() {
-				p.SetLatency(st.setting.rtt + rand.N(st.setting.jitter))
-			}
-		}
-	}
-}
-
 // requests returns how many packets the contenders have sent so far, as the servers
 // have counted them.
 func (st *site) requests(ctx context.Context) (int64, error) {
@@ -224,108 +183,10 @@ func (st *site) requests(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// awaitChildren returns when path has n children.
-func (st *site) awaitChildren(ctx context.Context, path string, n int) error {
-	for {
-		st.looks++
-		children, _, err := st.eye.Children(path)
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-		if len(children) >= n {
-			return nil
-		}
-		if err := wait(ctx, 10*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d are in the queue: %w", len(children), n, err)
-		}
-	}
-}
-
-// treeDirectory is how many znodes a directory of a tree is, with those in it.
-const treeDirectory = 100
-
-// makeTree makes a tree with n znodes of 100 bytes below path.
-func (st *site) makeTree(path string, n int) error {
-	data := make([]byte, 100)
-	create := func(path string) any {
-		return &zk.CreateRequest{Path: path, Data: data, Acl: zk.WorldACL(zk.PermAll)}
-	}
-	for _, dir := range []string{"/bench", path} {
-		st.looks++
-		if _, err := st.eye.Multi(create(dir)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("create %s: %w", dir, err)
-		}
-	}
-	for i := 0; i < n; i += treeDirectory {
-		dir := fmt.Sprintf("%s/%d", path, i/treeDirectory)
-		ops := []any{create(dir)}
-		for j := range min(treeDirectory, n-i) - 1 {
-			ops = append(ops, create(fmt.Sprintf("%s/%d", dir, j)))
-		}
-		st.looks++
-		if _, err := st.eye.Multi(ops...); err != nil {
-			return fmt.Errorf("create %s: %w", dir, err)
-		}
-	}
-	return nil
-}
-
-// roundTrip returns the median time of a small read, as contenders see it.
-func (st *site) roundTrip(ctx context.Context) (time.Duration, error) {
-	conn, err := dial(ctx, st.addrs[0])
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close()
-	var samples []float64
-	for range 50 {
-		begun := time.Now()
-		if _, _, err := conn.Exists("/"); err != nil {
-			return 0, err
-		}
-		samples = append(samples, float64(time.Since(begun)))
-	}
-	return time.Duration(quantile(samples, 0.5)), nil
-}
-
-// settle is how long a waiter's requests may take to come to rest.
-func (st *site) settle() time.Duration { return 5*time.Millisecond + 4*st.setting.rtt }
-
 func (st *site) close() error {
 	var errs []error
 	for _, closer := range slices.Backward(st.closers) {
 		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
-}
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-func dial(ctx context.Context, addr string) (*zk.Conn, error) {
-	conn, events, err := zk.Connect([]string{addr}, sessionTimeout, zk.WithLogger(silent{}))
-	if err != nil {
-		return nil, err
-	}
-	for {
-		select {
-		case event := <-events:
-			if event.State == zk.StateHasSession {
-				return conn, nil
-			}
-		case <-ctx.Done():
-			conn.Close()
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -77,12 +77,6 @@ type turn struct {
 	rest     time.Duration // processor time in restTime, while all wait
 }
 
-// A weight is a process's memory without what is garbage, in bytes.
-type weight struct{ resident, heap, stack int64 }
-
-// restTime is how long a process is looked at whose locks are all held.
-const restTime = 3 * time.Second
-
 // warmUp plays without measuring, for as many operations as the contender needs.
 func (e *entrant) warmUp(ctx context.Context) {
 	begun := time.Now()
@@ -163,7 +157,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 	}
 	t.Answer, err = process.do(ctx, "run", p.load, p.kind, p.path, p.workers, p.ops, site.settle().Milliseconds())
 	if err == nil && t.Waiting {
-		err = e.proceed(ctx, p, process, func() error {
+		err = e.proceed(ctx, p, func() error {
 			if !weigh {
 				return nil
 			}
@@ -199,7 +193,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 }
 
 // proceed looks at a run that waits, once all that are to wait do.
-func (e *entrant) proceed(ctx context.Context, p plan, _ *process, look func() error) error {
+func (e *entrant) proceed(ctx context.Context, p plan, look func() error) error {
 	site := e.team.site
 	if p.load == "queue" || p.load == "sessions" {
 		if err := site.awaitChildren(ctx, p.path, p.workers+1); err != nil {
@@ -210,46 +204,4 @@ func (e *entrant) proceed(ctx context.Context, p plan, _ *process, look func() e
 		return err
 	}
 	return look()
-}
-
-// used returns what the process and the servers have used so far.
-func (e *entrant) used(p *process) (client, servers usage, err error) {
-	if client, err = p.used(); err != nil {
-		return client, servers, err
-	}
-	for _, s := range e.team.site.servers {
-		u, err := usageOf(s.Pid())
-		if err != nil {
-			return client, servers, err
-		}
-		servers.cpu += u.cpu
-	}
-	return client, servers, nil
-}
-
-// weighed returns the process's memory without what is garbage. One that is no process has no
-// resident memory.
-func weighed(ctx context.Context, p *process) (w weight, err error) {
-	lives, err := p.do(ctx, "gc")
-	if err != nil {
-		return w, err
-	}
-	w = weight{heap: lives.Heap - lives.Stack, stack: lives.Stack}
-	if p.pid != 0 {
-		w.resident, _, err = resident(p.pid)
-	}
-	return w, err
-}
-
-// atRest returns the processor time that the process uses in restTime.
-func atRest(ctx context.Context, p *process) (time.Duration, error) {
-	before, err := p.used()
-	if err != nil {
-		return 0, err
-	}
-	if err := wait(ctx, restTime); err != nil {
-		return 0, err
-	}
-	after, err := p.used()
-	return after.cpu - before.cpu, err
 }
