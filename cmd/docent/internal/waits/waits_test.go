@@ -10,7 +10,7 @@ import (
 )
 
 // queue returns a mutex with one contender per session. The first holds, and each of the others waits
-// for the one ahead. Each came a second after the one ahead.
+// for its predecessor, and came a second after it.
 func queue(path string, begun time.Time, sessions ...int64) inspect.Lock {
 	l := inspect.Lock{Path: path, Kind: inspect.Mutex}
 	for i, session := range sessions {
