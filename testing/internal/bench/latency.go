@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/testing/internal/bench/contender"
 )
 
 // delay sets whether the round trip is made longer: warming up does without.
@@ -48,7 +50,7 @@ func (st *site) startJitter() {
 
 // roundTrip returns the median time of a small read, as contenders see it.
 func (st *site) roundTrip(ctx context.Context) (time.Duration, error) {
-	conn, err := dial(ctx, st.addrs[0])
+	conn, err := contender.Dial(ctx, st.addrs[0], sessionTimeout)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/testing/internal/bench/contender"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -84,7 +85,7 @@ func openSite(ctx context.Context, s setting) (_ *site, err error) {
 	if s.jitter > 0 {
 		st.startJitter()
 	}
-	conn, err := dial(ctx, direct)
+	conn, err := contender.Dial(ctx, direct, sessionTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -55,28 +55,6 @@ func (st *site) makeTree(path string, n int) error {
 	return nil
 }
 
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-func dial(ctx context.Context, addr string) (*zk.Conn, error) {
-	conn, events, err := zk.Connect([]string{addr}, sessionTimeout, zk.WithLogger(silent{}))
-	if err != nil {
-		return nil, err
-	}
-	for {
-		select {
-		case event := <-events:
-			if event.State == zk.StateHasSession {
-				return conn, nil
-			}
-		case <-ctx.Done():
-			conn.Close()
-			return nil, ctx.Err()
-		}
-	}
-}
-
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

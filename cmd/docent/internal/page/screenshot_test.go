@@ -15,7 +15,7 @@ var (
 	shotURL = flag.String("page", "", "URL of a page, as docent prints it")
 )
 
-// With -screenshots and -page, this makes the pictures of the docs: see docs/command.md.
+// With -screenshots and -page, this makes the pictures of docs/img.
 func TestScreenshots(t *testing.T) {
 	if *shots == "" {
 		t.Skip("no -screenshots: nothing is tested here")

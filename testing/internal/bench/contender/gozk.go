@@ -30,7 +30,7 @@ func (goZookeeper) Version() string {
 }
 
 func (goZookeeper) Connect(ctx context.Context, server string, timeout time.Duration) (Session, error) {
-	conn, err := dialWire(ctx, server, timeout)
+	conn, err := Dial(ctx, server, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func (l goZookeeperLock) Release(context.Context) error {
 
 func (goZookeeperLock) Refused(context.Context) error { return errNotOffered }
 
-// dialWire returns a connection of the wire client, once it has a session.
-func dialWire(ctx context.Context, server string, timeout time.Duration) (*zk.Conn, error) {
+// Dial returns a connection of the wire client, once it has a session.
+func Dial(ctx context.Context, server string, timeout time.Duration) (*zk.Conn, error) {
 	conn, events, err := zk.Connect([]string{server}, timeout, zk.WithLogger(silent{}))
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type wire struct{}
 func (wire) Version() string { return "go-zookeeper " + goZookeeper{}.Version() }
 
 func (wire) Connect(ctx context.Context, server string, timeout time.Duration) (Session, error) {
-	conn, err := dialWire(ctx, server, timeout)
+	conn, err := Dial(ctx, server, timeout)
 	if err != nil {
 		return nil, err
 	}
