@@ -3,7 +3,6 @@ package zkserver
 import (
 	"context"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -36,7 +35,6 @@ type conn struct {
 	session   *session // nil before the handshake
 	ids       []authID
 	injection *fault.Injection // the fault for the next reply
-	pending   []*commit        // what its requests have led to and the front end has yet to apply
 }
 
 // An arrival is a frame that a client has sent.
@@ -114,7 +112,7 @@ func (c *conn) enqueueEvent(path string, event eventType) {
 // complete is called when the front end has applied what this connection asked for.
 func (c *conn) complete(m *commit, zxid int64) {
 	m.delivered = true
-	c.pending = slices.DeleteFunc(c.pending, func(p *commit) bool { return p == m })
+	c.front.forgetPending(m)
 	if m.done != nil {
 		close(m.done)
 	}

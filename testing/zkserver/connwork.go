@@ -36,9 +36,14 @@ func (c *conn) leave() {
 	c.front.remove(c)
 	c.injection.Cancel()
 	c.injection = nil
-	for _, m := range c.pending {
-		m.injection.Cancel()
-		m.injection = nil
+	if c.session == nil {
+		return
+	}
+	for _, m := range c.front.pending[c.session.id] {
+		if m.origin == c {
+			m.injection.Cancel()
+			m.injection = nil
+		}
 	}
 }
 
@@ -186,20 +191,25 @@ func (c *conn) serveByLeader(r *request) bool {
 // Writes are sent on without waiting for the answers to those before, as to ZooKeeper's
 // leader; everything else waits for them: see settled.
 func (c *conn) expect(m *commit) {
-	if !m.delivered {
-		c.pending = append(c.pending, m)
+	if id := c.session.id; !m.delivered {
+		c.front.pending[id] = append(c.front.pending[id], m)
 	}
 }
 
-// settled takes Server.mu once the front end has applied all that the client's requests
-// have led to. It reports false, without the lock, if it never will for this connection.
+// settled takes Server.mu once the front end has applied all that the session's requests
+// have led to, by this connection and by earlier ones. It reports false, without the lock, if it
+// never will for this connection.
 func (c *conn) settled() bool {
 	for {
 		c.server.mu.Lock()
-		if len(c.pending) == 0 {
+		var pending []*commit
+		if c.session != nil {
+			pending = c.front.pending[c.session.id]
+		}
+		if len(pending) == 0 {
 			return true
 		}
-		if !c.await(c.pending[len(c.pending)-1]) {
+		if !c.await(pending[len(pending)-1]) {
 			return false
 		}
 	}
@@ -212,10 +222,13 @@ func (c *conn) await(m *commit) bool {
 		c.server.mu.Unlock()
 		return true
 	}
-	m.done = make(chan struct{})
+	if m.done == nil { // else an earlier connection of the session waits for it, too
+		m.done = make(chan struct{})
+	}
+	done := m.done
 	c.server.mu.Unlock()
 	select {
-	case <-m.done:
+	case <-done:
 		return true
 	case <-c.cut.Done():
 		return false

@@ -48,7 +48,7 @@ func (s *Server) newReign(members []*Frontend) {
 		s.resumeSession(sess, sess.timeout, nil)
 	}
 	for _, f := range members {
-		f.killAll()
+		f.restart()
 	}
 }
 
@@ -242,7 +242,7 @@ func (f *Frontend) look() {
 	s := f.server
 	f.looking, f.reign = true, nil
 	f.found()
-	f.killAll()
+	f.restart()
 	f.awaitReadOnly()
 	if f != s.leader {
 		return

@@ -31,18 +31,26 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 	other := (leader + 1) % members
 	holder := openAt(t, e, leader, 4*ticks, nil)
 	writer, checker, moving := openAt(t, e, leader, long, nil), openAt(t, e, leader, long, nil), openAt(t, e, other, long, nil)
+	left := openAt(t, e, leader, long, nil)
 	holder.node(t, "/lock", 1)
 	e.isolate(t, leader)
 	isolated := time.Now()
 	holder.do(t, syncOp, "/")
 	writer.send(create, "/lost", []byte(nil), open(), 0)
 	checker.send(multi, []sub{{check, body("/none", 0)}})
+	left.send(create, "/lost-too", []byte(nil), open(), 0)
 	resumed := openAt(t, e, leader, long, moving)
 	if resumed.session != moving.session {
 		t.Errorf("resumed as session %#x, want %#x", resumed.session, moving.session)
 	}
 	resumed.do(t, syncOp, "/")
+	<-time.After(ticks / 5) // left's request has arrived
+	left.nc.Close()
 	nc := must.Get(e.dial(leader))(t)
+	t.Cleanup(func() { nc.Close() })
+	back := must.Get(handshake(nc, long, 0, left.session, left.password))(t)
+	back.send(syncOp, "/") // it waits for what the session has sent by another connection
+	nc = must.Get(e.dial(leader))(t)
 	t.Cleanup(func() { nc.Close() })
 	go handshake(nc, long, 0, 0, nil) // ends with the connection: no server answers
 
@@ -70,6 +78,7 @@ func playIsolatedLeader(t *testing.T, e ensemble) {
 	}
 	writer.silent(t, time.Millisecond)
 	checker.silent(t, time.Millisecond)
+	back.silent(t, time.Millisecond)
 	writer.closed(t)
 	if took, most := time.Since(isolated), (syncTicks+1)*ticks+5*time.Second; took > most {
 		t.Errorf("the leader stepped down after %v, want %v at most", took, most)

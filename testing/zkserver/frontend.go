@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type Frontend struct {
 	conns   map[*conn]struct{}
 	attach  map[int64]*conn // by session; the connection that opened or resumed it last
 	watches *watches
+	pending map[int64][]*commit // by session; what its requests have led to and is yet to be applied here
 
 	frozen, isolated, held, refusing bool
 	lag                              time.Duration
@@ -54,6 +56,7 @@ func newFrontend(s *Server, number int) *Frontend {
 		conns:   map[*conn]struct{}{},
 		attach:  map[int64]*conn{},
 		watches: newWatches(),
+		pending: map[int64][]*commit{},
 		changed: make(chan struct{}),
 	}
 }
@@ -231,6 +234,23 @@ func (f *Frontend) view() *tree {
 		return f.own
 	}
 	return f.server.tree
+}
+
+// forgetPending drops a commit that the front end has applied.
+func (f *Frontend) forgetPending(m *commit) {
+	if m.origin.session == nil {
+		return // it begins the session
+	}
+	id := m.origin.session.id
+	if f.pending[id] = slices.DeleteFunc(f.pending[id], func(p *commit) bool { return p == m }); len(f.pending[id]) == 0 {
+		delete(f.pending, id)
+	}
+}
+
+// restart closes every connection, and forgets what their requests have led to.
+func (f *Frontend) restart() {
+	f.killAll()
+	clear(f.pending)
 }
 
 // add attaches a connection, and reports false if it is refused.
