@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,32 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 		}
 		held.Release()
 		mustRelease(t, must.Receive(t, done, "the grant").lease)
+	})
+}
+
+// TestReadersUseListingsAlongWithOthersCreations has four readers list along with their creations,
+// and one that comes then. Another one lists along while the latter's creation is on its way, and
+// its listing shows both znodes.
+func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path, trip = "/listings/readers", 160 * time.Millisecond
+		srv := virtualServer(t)
+		read := newReadWrite(t, virtualClient(t, srv), path).Read()
+		mustRelease(t, mustLock(t, read))
+		slow := fault.Rule{Path: path + "/*", Action: fault.DelayReply, Delay: trip, Times: fault.Forever}
+		srv.Rules().Add(slow)
+		slow.Op, slow.Path = fault.GetChildren, path
+		lists := srv.Rules().Add(slow)
+		var readers []<-chan result
+		for _, pause := range []time.Duration{trip / 8, trip / 8, trip / 8, trip / 8, trip * 9 / 16, 0} {
+			readers = append(readers, lockLater(t.Context(), read))
+			<-time.After(pause)
+		}
+		mustReleaseEach(t, readers...)
+		if n := lists.Hits(); n != 5 {
+			t.Errorf("%d listings, want one along with each creation but the fifth", n)
+		}
 	})
 }
 
@@ -85,10 +112,10 @@ func TestSharedListingUnderFaults(t *testing.T) {
 	for name, rule := range map[string]fault.Rule{
 		"the creations are held up":                  {Op: fault.Create, Path: path + "/*", Action: fault.HoldReply},
 		"the first listing is held up":               {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
-		"a shared listing is held up":                {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.HoldReply},
+		"a shared listing is held up":                {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
 		"the connection breaks at the first listing": {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
-		"the connection breaks at a shared listing":  {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.CutBefore},
-		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.DropReply},
+		"the connection breaks at a shared listing":  {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
+		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Action: fault.DropReply},
 		"the connection breaks at a creation":        {Op: fault.Create, Path: path + "/*", Skip: 6, Action: fault.CutBefore},
 	} {
 		for _, givenUp := range []int{0, 1, 7, attempts - 1} {
@@ -97,6 +124,9 @@ func TestSharedListingUnderFaults(t *testing.T) {
 					srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
 					m := newMutex(t, virtualClient(t, srv), path)
 					mustRelease(t, mustLock(t, m))
+					if strings.Contains(name, "a shared listing") {
+						listAlongSlowly(srv, path)
+					}
 					held := srv.Rules().Add(rule)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -108,10 +138,14 @@ func TestSharedListingUnderFaults(t *testing.T) {
 									_ = lease.Release(t.Context())
 								}
 							}()
-							continue
+						} else {
+							wanted = append(wanted, lockLater(t.Context(), m))
 						}
-						wanted = append(wanted, lockLater(t.Context(), m))
+						if i == alongAtOnce-1 {
+							synctest.Wait()
+						}
 					}
+					<-time.After(2 * alongDelay)
 					synctest.Wait()
 					if held.Hits() == 0 {
 						t.Error("no request was met")
@@ -130,6 +164,19 @@ func TestSharedListingUnderFaults(t *testing.T) {
 	}
 }
 
+// alongAtOnce is how many attempts of a session list along with their creations at one time.
+const alongAtOnce = 4
+
+const alongDelay = 10 * time.Millisecond
+
+// listAlongSlowly delays the listings along with the first creations. If other attempts come
+// meanwhile, these listings don't show their znodes, so they share a later one.
+func listAlongSlowly(srv *zkserver.Server, path string) {
+	srv.Rules().Add(fault.Rule{
+		Op: fault.GetChildren, Path: path, Action: fault.DelayReply, Delay: alongDelay, Times: alongAtOnce,
+	})
+}
+
 // TestSharedListingInALostSession ends the session while its attempts share a listing.
 func TestSharedListingInALostSession(t *testing.T) {
 	t.Parallel()
@@ -139,11 +186,16 @@ func TestSharedListingInALostSession(t *testing.T) {
 		c := virtualClient(t, srv)
 		m := newMutex(t, c, path)
 		holder := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		held := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Skip: 4, Action: fault.HoldReply})
+		listAlongSlowly(srv, path)
+		held := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
 		var wanted []<-chan result
-		for range attempts {
+		for i := range attempts {
 			wanted = append(wanted, lockLater(t.Context(), m))
+			if i == alongAtOnce-1 {
+				synctest.Wait()
+			}
 		}
+		<-time.After(2 * alongDelay)
 		synctest.Wait()
 		if held.Hits() == 0 {
 			t.Error("no listing was held up")

@@ -70,7 +70,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	creations := make([]*creation, len(attempts))
 	for i, a := range attempts {
 		along, end := listingsOf(a.client).begin(a.key)
-		defer end()
+		defer end(nil)
 		creations[i] = a.creation(along)
 		path := a.client.AbsolutePath(framework.JoinPath(a.queue.Dir, creations[i].name))
 		creates[i] = framework.OpCreate(path, data[i], creations[i].opts...)

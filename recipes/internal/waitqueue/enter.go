@@ -83,10 +83,11 @@ func (a *Attempt) last(nodes []Node) Node {
 
 // create creates the node. It lists along with the creation if not too many other attempts do.
 func (a *Attempt) create(ctx context.Context) error {
+	data := a.data() // first: it may be a user's, and other attempts may wait for the listing
 	along, end := listingsOf(a.client).begin(a.key)
-	defer end()
 	c := a.creation(along)
-	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), a.data(), c.opts...)
+	defer func() { end(c.names) }()
+	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
 		return err
 	}
@@ -174,14 +175,20 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	return a.queue.position(nodes, own), nil
 }
 
-// list returns the queue, as listed along with the creation of the node, or by a listing that the
-// attempt shares. The first shared listing may have been on its way before, if it contains the
-// node. Later ones are sent after the event that made the attempt list again.
+// list returns the queue, as listed along with the creation of the node or of another attempt's, or
+// by a listing that the attempt shares. The first one may have been on its way before, if it
+// contains the node. Later ones are sent after the event that made the attempt list again.
 func (a *Attempt) list(ctx context.Context) ([]Node, error) {
 	fresh, names := a.fresh, a.listed
 	a.fresh, a.listed = false, nil
 	if names != nil {
 		return a.queue.ordered(ctx, a.client, names)
+	}
+	if fresh {
+		nodes, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name)
+		if nodes != nil || err != nil {
+			return nodes, err
+		}
 	}
 	queue, key := *a.queue, a.key
 	if !fresh { // a contender of the refused kind that came later does not end the wait

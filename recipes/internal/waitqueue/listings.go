@@ -2,6 +2,7 @@ package waitqueue
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
@@ -27,12 +28,23 @@ type listingKey struct {
 
 // underway is what is on its way for one key.
 type underway struct {
-	along  int            // creations that have a listing behind them
-	shared *sharedListing // nil for none
+	along  []*alongListing // sent behind creations, in the order in which these began
+	latest *alongListing   // of those that have ended, the last one with names; nil for none
+	shared *sharedListing  // nil for none
+}
+
+// An alongListing is a listing that is sent along with the creation of an attempt's node, right
+// behind it. Other attempts of the session may use it if it contains their nodes, too.
+type alongListing struct {
+	ended chan struct{} // closed at the end; nil until another attempt waits; guarded by listings.mu
+	names []string      // of the directory's children; nil for none; set before the end
+
+	sort  sync.Once
+	nodes []Node // never changed; set by sort
 }
 
 // alongAtMost is how many attempts of a session list along with their creations at one time, which
-// costs them no round trip. Those beyond wait for a listing that they share.
+// costs them no round trip. Those beyond use these listings, or share one that is sent later.
 const alongAtMost = 4
 
 // A request asks for the queue.
@@ -56,21 +68,90 @@ func listingsOf(c *framework.Client) *listings {
 }
 
 // begin reports whether an attempt has to list along with its creation. The attempt calls end when
-// the creation has been answered or has failed.
-func (ls *listings) begin(key listingKey) (along bool, end func()) {
+// the creation has been answered or has failed, with the names that were listed; nil for none.
+func (ls *listings) begin(key listingKey) (along bool, end func(names []string)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	u := ls.underwayLocked(key)
-	if u.along >= alongAtMost || u.shared != nil {
-		return false, func() {}
+	if len(u.along) >= alongAtMost || u.shared != nil {
+		return false, func([]string) {}
 	}
-	u.along++
-	return true, func() {
+	l := new(alongListing)
+	u.along = append(u.along, l)
+	return true, func(names []string) {
 		ls.mu.Lock()
 		defer ls.mu.Unlock()
-		u.along--
+		l.names = names
+		if names != nil {
+			u.latest = l
+		}
+		if l.ended != nil {
+			close(l.ended)
+		}
+		i := slices.Index(u.along, l)
+		u.along = slices.Delete(u.along, i, i+1)
 		ls.forgetLocked(key)
 	}
+}
+
+// listedAlong returns the nodes that the creation of another attempt has listed, if they contain
+// the node with the name. It waits for the listings that are on their way. Replies come in the
+// order of the requests. So if the node's creation has just been answered, the first of these
+// listings was sent after it, as a rule. It returns nil if no listing contains the node, and ctx's
+// error if ctx ends first.
+func (ls *listings) listedAlong(
+	ctx context.Context, key listingKey, q *Queue, name string,
+) ([]Node, error) {
+	for _, l := range ls.alongs(key) {
+		if l.ended != nil {
+			select {
+			case <-l.ended:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if !slices.Contains(l.names, name) {
+			continue
+		}
+		if nodes := l.ordered(q); nodes != nil {
+			return nodes, nil
+		}
+	}
+	return nil, nil
+}
+
+// alongs returns the latest listing that has ended, if it is known, and those on their way.
+func (ls *listings) alongs(key listingKey) []*alongListing {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	u := ls.all[key]
+	if u == nil {
+		return nil
+	}
+	for _, l := range u.along {
+		if l.ended == nil {
+			l.ended = make(chan struct{})
+		}
+	}
+	if u.latest == nil {
+		return slices.Clone(u.along)
+	}
+	return append([]*alongListing{u.latest}, u.along...)
+}
+
+// ordered returns the contenders in order. It returns nil if requests are needed for the order, or
+// if a contender is of the kind that the queue refuses.
+func (l *alongListing) ordered(q *Queue) []Node {
+	l.sort.Do(func() {
+		if q.Refused != "" && len(Sort(l.names, q.Refused)) > 0 {
+			return
+		}
+		nodes := Sort(l.names, q.Kinds...)
+		if !slices.ContainsFunc(nodes, Node.Overflowed) {
+			l.nodes = nodes
+		}
+	})
+	return l.nodes
 }
 
 func (ls *listings) underwayLocked(key listingKey) *underway {
@@ -84,7 +165,7 @@ func (ls *listings) underwayLocked(key listingKey) *underway {
 
 // forgetLocked forgets the key if nothing is on its way.
 func (ls *listings) forgetLocked(key listingKey) {
-	if *ls.all[key] == (underway{}) {
+	if u := ls.all[key]; len(u.along) == 0 && u.shared == nil {
 		delete(ls.all, key)
 	}
 }

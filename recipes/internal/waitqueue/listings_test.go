@@ -177,7 +177,7 @@ func TestListings(t *testing.T) {
 	t.Run("only so many list along with their creations", func(t *testing.T) {
 		t.Parallel()
 		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
-			var ends []func()
+			var ends []func([]string)
 			for i := range 2 * alongAtMost {
 				along, end := ls.begin(sharedKey)
 				if ends = append(ends, end); along != (i < alongAtMost) {
@@ -185,7 +185,7 @@ func TestListings(t *testing.T) {
 				}
 			}
 			for _, end := range ends {
-				end()
+				end(nil)
 			}
 		})
 	})

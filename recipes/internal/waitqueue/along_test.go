@@ -1,0 +1,100 @@
+package waitqueue //nolint:testpackage // as listings_test.go
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// A looker is an attempt that looks for its node in the listings along with others' creations.
+type looker struct {
+	nodes []Node
+	err   error
+	done  bool
+}
+
+func lookAlong(ctx context.Context, ls *listings, q *Queue, name string) *looker {
+	l := new(looker)
+	go func() {
+		l.nodes, l.err = ls.listedAlong(ctx, sharedKey, q, name)
+		l.done = true
+	}()
+	synctest.Wait()
+	return l
+}
+
+func TestListingsAlongWithOthersCreations(t *testing.T) {
+	t.Parallel()
+	const own, other = "a-lock-0000000007", "b-lock-0000000005"
+	queue := &Queue{Kinds: []string{"lock-"}}
+	t.Run("one with the node ends the wait", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, endFirst := ls.begin(sharedKey)
+			_, endSecond := ls.begin(sharedKey)
+			l := lookAlong(t.Context(), ls, queue, own)
+			endFirst([]string{other}) // sent before the creation
+			if synctest.Wait(); l.done {
+				t.Fatalf("%v, %v from a listing without the node", l.nodes, l.err)
+			}
+			endSecond([]string{own, other})
+			if synctest.Wait(); l.err != nil || len(l.nodes) != 2 || l.nodes[0].Name != other {
+				t.Errorf("%v, %v, want both contenders in order", l.nodes, l.err)
+			}
+		})
+	})
+	t.Run("one that has ended counts while others are on their way", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, endFirst := ls.begin(sharedKey)
+			_, endSecond := ls.begin(sharedKey)
+			endFirst([]string{own})
+			if l := lookAlong(t.Context(), ls, queue, own); l.err != nil || len(l.nodes) != 1 {
+				t.Errorf("%v, %v, want the node", l.nodes, l.err)
+			}
+			endSecond(nil)
+		})
+	})
+	t.Run("a creation that fails has none", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, end := ls.begin(sharedKey)
+			l := lookAlong(t.Context(), ls, queue, own)
+			end(nil)
+			if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
+				t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
+			}
+		})
+	})
+	t.Run("ctx ends the wait", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, end := ls.begin(sharedKey)
+			ctx, cancel := context.WithCancel(t.Context())
+			l := lookAlong(ctx, ls, queue, own)
+			cancel()
+			if synctest.Wait(); !errors.Is(l.err, context.Canceled) {
+				t.Errorf("%v, %v, want the end of ctx", l.nodes, l.err)
+			}
+			end(nil)
+		})
+	})
+	for name, names := range map[string][]string{
+		"the order needs requests":           {own, "c-lock-2147483647", "d-lock-2147483647"},
+		"a contender is of the refused kind": {own, "c-other-0000000001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+				_, end := ls.begin(sharedKey)
+				refusing := &Queue{Kinds: queue.Kinds, Refused: "other-"}
+				l := lookAlong(t.Context(), ls, refusing, own)
+				end(names)
+				if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
+					t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
+				}
+			})
+		})
+	}
+}
