@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -34,15 +35,32 @@ func (d *doctor) checkServers(ctx context.Context, c *framework.Client) []inspec
 		return found
 	}
 	var all []serverInfo
-	for _, addr := range c.Servers() {
-		info, faults := d.ask(ctx, addr)
-		found = append(found, faults...)
-		if info.known() {
-			all = append(all, info)
-			found = append(found, ofServer(info)...)
+	for _, a := range d.askAll(ctx, c.Servers()) {
+		found = append(found, a.faults...)
+		if a.info.known() {
+			all = append(all, a.info)
+			found = append(found, ofServer(a.info)...)
 		}
 	}
 	return append(found, ofEnsemble(all)...)
+}
+
+// An answer is what a server says, and what is wrong with that.
+type answer struct {
+	info   serverInfo
+	faults []inspect.Finding
+}
+
+// askAll asks all servers at the same time. One after another, those that do not answer would leave no
+// time for the others.
+func (d *doctor) askAll(ctx context.Context, addrs []string) []answer {
+	answers := make([]answer, len(addrs))
+	var asking sync.WaitGroup
+	for i, addr := range addrs {
+		asking.Go(func() { answers[i].info, answers[i].faults = d.ask(ctx, addr) })
+	}
+	asking.Wait()
+	return answers
 }
 
 func checkSync(ctx context.Context, c *framework.Client) []inspect.Finding {

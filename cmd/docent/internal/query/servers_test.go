@@ -115,6 +115,28 @@ func TestDoctor_compares_the_servers(t *testing.T) {
 }
 
 // TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
+// Servers that do not answer take the time of one, and leave time for those that do.
+func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	for range 4 {
+		l := listen(t)
+		serve(t, l, func(conn net.Conn) {
+			defer func() { _ = conn.Close() }()
+			word := make([]byte, 4)
+			if _, err := io.ReadFull(conn, word); err == nil && string(word) == "srvr" {
+				_, _ = io.Copy(io.Discard, conn) // until docent ends the connection
+			}
+		})
+		addrs = append(addrs, l.Addr().String())
+	}
+	healthy := listening(t)
+	r := plain(t, "--connect", strings.Join(append(addrs, healthy), ","), "doctor")
+	if silent := strings.Count(r.out, "it can't be reached"); r.code != 4 || silent != len(addrs) || strings.Contains(r.out, healthy) {
+		t.Errorf("exit code %d, %d servers of %d are reported:\n%s%s", r.code, silent, len(addrs), r.out, r.err)
+	}
+}
+
 func TestDoctor_asks_by_TLS(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewUnstartedServer(nil)
