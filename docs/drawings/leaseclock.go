@@ -8,9 +8,9 @@ const (
 	ending  = origin + timeout*19/10
 )
 
-// leaseClock draws who holds a lock, and who believes it, when the network between a
-// client and the ensemble fails at 0 without a word. docent's loss is drawn for a holder
-// whose last heartbeat was answered just before, with T = 30 s and the default margin. Curator's moments are those of its
+// leaseClock draws who holds a lock, and who believes it, when the network between a client and the
+// ensemble fails at 0 without a word. docent's loss is drawn for a holder whose last heartbeat was
+// answered just before, with T = 30 s and the default margin. Curator's moments are those of its
 // source: a silent connection is noticed after 2/3 of the timeout, and the timer for LOST, of one
 // whole timeout, starts there.
 func leaseClock() string {

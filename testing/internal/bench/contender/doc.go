@@ -1,9 +1,8 @@
-// Package contender is the side of a benchmark that holds the locks: a library
-// behind a small interface, the loads that are put on it, and the line protocol
-// by which the benchmark asks for them.
+// Package contender is the side of a benchmark that holds the locks: a library behind a small
+// interface, the loads that are put on it, and the line protocol by which the benchmark asks for them.
 //
-// The same protocol is spoken by ../java/BenchDriver.java and
-// ../python/bench_driver.py, whose loads are to be changed with those here.
+// ../java/BenchDriver.java and ../python/bench_driver.py speak the same protocol. Their loads are to
+// be changed with those here.
 //
 // # The protocol
 //
