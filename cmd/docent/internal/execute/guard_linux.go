@@ -2,7 +2,6 @@ package execute
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -123,7 +122,8 @@ type guardian struct {
 	in      *os.File
 	out     *os.File
 	group   int
-	killAt  int64 // CLOCK_BOOTTIME; 0 for none yet
+	killAt  int64     // CLOCK_BOOTTIME; 0 for none yet
+	told    time.Time // of the oldest message that the guard may not have read
 	done    bool
 	watch   sync.WaitGroup // for the goroutine that waits for the guard
 }
@@ -196,16 +196,40 @@ func (g *guardian) watchLoop(p *os.Process) {
 }
 
 // kill passes the time for KILL to the guard. If the guard has died, its successor gets it. A guard
-// that does not read, because it is stopped, is replaced: it would block docent.
+// that does not read, because it is stopped, is replaced: it watches nothing, and if it is continued,
+// it acts by an old time.
 func (g *guardian) kill(at time.Time) {
 	killAt := bootTime() + int64(time.Until(at))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.killAt = killAt
-	_ = g.in.SetWriteDeadline(time.Now().Add(guardPatience)) // a pipe has deadlines
-	if _, err := fmt.Fprintf(g.in, "%s %d\n", guardKill, killAt); errors.Is(err, os.ErrDeadlineExceeded) {
+	if unread(g.in) == 0 {
+		g.told = time.Now()
+	} else if time.Since(g.told) > guardPatience {
 		_ = g.process.Kill()
+		return
 	}
+	_ = g.sendLocked(fmt.Sprint(guardKill, " ", killAt)) // a guard that has died has a successor
+}
+
+// sendLocked sends the message. It does not wait for a guard that is stopped.
+func (g *guardian) sendLocked(message string) error {
+	if err := g.in.SetWriteDeadline(time.Now().Add(guardPatience)); err != nil { // a pipe has deadlines
+		return err
+	}
+	_, err := fmt.Fprintln(g.in, message)
+	return err
+}
+
+// unread returns how many bytes of the pipe its reader has not read.
+func unread(pipe *os.File) int {
+	n := 0
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return n
+	}
+	_ = conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n
 }
 
 // finish tells the guard that the group is gone, and reports whether the guard killed it. It returns
@@ -213,7 +237,7 @@ func (g *guardian) kill(at time.Time) {
 func (g *guardian) finish() (killed bool) {
 	g.mu.Lock()
 	g.done = true
-	fmt.Fprintln(g.in, guardDone)
+	_ = g.sendLocked(guardDone) // without it there is no answer
 	_ = g.out.SetReadDeadline(time.Now().Add(guardPatience))
 	answer, err := io.ReadAll(g.out) // nothing, if the guard has died
 	if err != nil {
