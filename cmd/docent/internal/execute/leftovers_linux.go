@@ -39,11 +39,18 @@ func (p *process) leftInGroup() []string {
 	p.reaping.Lock()
 	defer p.reaping.Unlock()
 	// The guard may end during one look, which then may miss a child.
-	first, second := p.strays(), p.strays()
-	if len(first) == 0 && len(second) == 0 {
-		return nil
+	for range 2 {
+		strays, err := p.strays()
+		if len(strays) == 0 && err == nil {
+			continue
+		}
+		left, err := groupMembers(p.pid)
+		if err != nil {
+			left = append(left, "perhaps others: "+err.Error())
+		}
+		return left
 	}
-	return groupMembers(p.pid)
+	return nil
 }
 
 // reapLoop reaps the processes that CMD's group leaves to docent, while CMD runs. prepare starts it,
@@ -66,14 +73,17 @@ func (p *process) reapLoop() {
 func (p *process) reapStrays() {
 	p.reaping.Lock()
 	defer p.reaping.Unlock()
-	for _, pid := range p.strays() {
+	strays, _ := p.strays()
+	for _, pid := range strays {
 		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may run
 	}
 }
 
-// strays returns docent's children but the leader and the guard, ended ones included.
-func (p *process) strays() []int {
-	return slices.DeleteFunc(children(), func(pid int) bool {
+// strays returns docent's children but the leader and the guard, ended ones included. With an error
+// the list lacks some.
+func (p *process) strays() ([]int, error) {
+	all, err := children()
+	return slices.DeleteFunc(all, func(pid int) bool {
 		return pid == p.pid || p.guardian != nil && pid == p.guardian.pid()
-	})
+	}), err
 }

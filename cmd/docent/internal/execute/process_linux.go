@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ type process struct {
 	fault    *os.File // from the starter
 	guardian *guardian
 	terminal *terminal
+	before   []int // docent's children from before, if a shell has become docent
 
 	leader  chan struct{}  // closed by watch, when CMD has ended
 	gone    chan struct{}  // closed by watch, when the group is empty
@@ -53,6 +55,7 @@ func prepare(path string, argv []string, files []*os.File, guarded bool, say fun
 		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), over: make(chan struct{}),
 		terminal: terminalOf(files),
 	}
+	p.before, _ = children()
 	if err := p.launch(path, argv, files); err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
@@ -189,6 +192,8 @@ func (p *process) finish() endOfCommand {
 	close(p.over)
 	p.reapers.Wait()
 	p.reapStrays()
-	end.strays = describe(processesOf(children()), running)
+	strays, _ := children()
+	left, _ := processesOf(slices.DeleteFunc(strays, func(pid int) bool { return slices.Contains(p.before, pid) }))
+	end.strays = describe(left, running)
 	return end
 }

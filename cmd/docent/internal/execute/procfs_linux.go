@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
@@ -20,38 +21,45 @@ type processEntry struct {
 }
 
 // processes returns all processes that /proc shows.
-func processes() []processEntry { return processesOf(numbers("/proc")) }
+func processes() ([]processEntry, error) {
+	pids, err := numbers("/proc")
+	list, fault := processesOf(pids)
+	return list, errors.Join(err, fault)
+}
 
-// processesOf returns those of the processes that have not been reaped.
-func processesOf(pids []int) []processEntry {
-	var list []processEntry
+// processesOf returns those of the processes that have not been reaped. With an error the list lacks
+// some.
+func processesOf(pids []int) (list []processEntry, fault error) {
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue // it has ended
+		if err != nil && !isGone(err) {
+			fault = err
 		}
 		if e, ok := parseStat(pid, stat); ok {
 			list = append(list, e)
 		}
 	}
-	return list
+	return list, fault
 }
 
+// isGone reports whether the error is that of a process or thread that has been reaped.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+
 // numbers returns the names of the directory that are numbers.
-func numbers(path string) []int {
+func numbers(path string) ([]int, error) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
+	names, err := dir.Readdirnames(-1)
 	var list []int
 	for _, name := range names {
 		if number, err := strconv.Atoi(name); err == nil {
 			list = append(list, number)
 		}
 	}
-	return list
+	return list, err
 }
 
 // parseStat parses "pid (name) state parent group …". The name may contain anything.
@@ -71,14 +79,20 @@ func parseStat(pid int, stat []byte) (processEntry, bool) {
 }
 
 // children returns this process's children, ended ones included. A kernel may lack the lists of
-// children: then children looks at all processes.
-func children() []int {
-	var list []int
+// children: then children looks at all processes. With an error, as when no more files may be opened,
+// the list lacks some.
+func children() ([]int, error) {
 	self := os.Getpid()
-	for _, thread := range numbers("/proc/self/task") {
+	threads, fault := numbers("/proc/self/task")
+	var list []int
+	for _, thread := range threads {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", thread))
-		if errors.Is(err, fs.ErrNotExist) && thread == self {
-			return childrenAmong(processes(), self)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && thread == self:
+			all, err := processes()
+			return childrenAmong(all, self), err
+		case err != nil && !isGone(err):
+			fault = err
 		}
 		for word := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil {
@@ -86,7 +100,7 @@ func children() []int {
 			}
 		}
 	}
-	return list
+	return list, fault
 }
 
 func childrenAmong(all []processEntry, parent int) []int {
@@ -101,11 +115,12 @@ func childrenAmong(all []processEntry, parent int) []int {
 
 // groupMembers describes the processes of the group but its leader. Of those that have ended, it has
 // this process's children alone, because another parent may never reap its own.
-func groupMembers(group int) []string {
+func groupMembers(group int) ([]string, error) {
 	self := os.Getpid()
-	return describe(processes(), func(e processEntry) bool {
+	all, err := processes()
+	return describe(all, func(e processEntry) bool {
 		return e.group == group && e.pid != group && (running(e) || e.parent == self)
-	})
+	}), err
 }
 
 // running reports whether the process has not ended.

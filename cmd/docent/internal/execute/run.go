@@ -80,8 +80,12 @@ func (r *run) checked(ctx context.Context, o *options, args []string, dash int) 
 	return r.underLock(ctx, path)
 }
 
-// listen begins to take signals. Those that were ignored at docent's start stay ignored.
+// listen begins to take signals. HUP and INT stay ignored if they were at docent's start. The end of
+// standard error's reader, as of "| head", must not end docent while CMD runs: the write fails instead.
 func (r *run) listen() (stop func()) {
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // CMD does not inherit this, as it would signal.Ignore
+	}
 	r.signals = make(chan os.Signal, 16) // as many as may arrive while one is passed on
 	for _, sig := range passedOn() {
 		if !signal.Ignored(sig) {

@@ -119,7 +119,8 @@ func (s *Supervisor) act(deadline time.Time) time.Duration {
 		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
 		s.Group.Signal(s.Stop)
 	case Kill:
-		if s.verdict.Outcome == OutcomeDone {
+		leftovers := now.Before(s.Budget.Kill(deadline)) // their grace is over, and the lease is not
+		if s.verdict.Outcome == OutcomeDone && !leftovers {
 			s.verdict.Outcome, s.verdict.Reason = OutcomeLost, "lease_deadline"
 		}
 		s.kill(now)

@@ -24,8 +24,8 @@ func (e signalError) Error() string { return "ended by signal " + name(e.number)
 func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
 	ctx, end := r.interruptible(ctx)
 	l, budget, err := r.acquireWithin(ctx, c)
-	if number, ok := end(); ok && err == nil { // the signal came with the grant
-		err = signalError{number}
+	if number, ok := end(); ok { // it counts whatever the wait has returned: the signal may have come with the grant
+		err = errors.Join(signalError{number}, err)
 	}
 	if err != nil && l != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)

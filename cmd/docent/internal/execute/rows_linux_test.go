@@ -1,0 +1,281 @@
+package execute_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// Another owner has the lock: each kind of lock, with one path or more, by each way to wait.
+func TestConflict_of_each_kind(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for name, c := range map[string]struct {
+		holder, other []string
+		outcome       string
+		code          int
+	}{
+		"a mutex, -n":            {[]string{"/k/a"}, []string{"-n", "/k/a"}, "held", 123},
+		"one of two, -n":         {[]string{"/k/b"}, []string{"-n", "/k/b", "/k/b2"}, "held", 123},
+		"one of two, -w":         {[]string{"/k/c"}, []string{"-w", "200ms", "/k/c2", "/k/c"}, "timeout", 124},
+		"one of two, -w -E":      {[]string{"/k/d"}, []string{"-w", "200ms", "-E", "0", "/k/d2", "/k/d"}, "timeout", 0},
+		"a reader for a writer":  {[]string{"--read", "/k/e"}, []string{"--write", "-n", "/k/e"}, "held", 123},
+		"a writer for a reader":  {[]string{"--write", "/k/f"}, []string{"--read", "-w", "200ms", "/k/f"}, "timeout", 124},
+		"an unfair mutex, -w":    {[]string{"--exclusive", "/k/g"}, []string{"--exclusive", "-w", "200ms", "/k/g"}, "timeout", 124},
+		"two unfair mutexes, -n": {[]string{"--exclusive", "/k/h"}, []string{"--exclusive", "-n", "/k/h2", "/k/h"}, "held", 123},
+		"a semaphore, -w -E":     {[]string{"--semaphore", "1", "/k/i"}, []string{"--semaphore", "1", "-w", "200ms", "-E", "255", "/k/i"}, "timeout", 255},
+		"two semaphores, -n":     {[]string{"--semaphore", "1", "/k/j"}, []string{"--semaphore", "1", "-n", "/k/j2", "/k/j"}, "held", 123},
+		"a leader, -w":           {[]string{"--leader", "/k/l"}, []string{"--leader", "-w", "200ms", "/k/l"}, "timeout", 124},
+		"two elections, -w":      {[]string{"--leader", "/k/m"}, []string{"--leader", "-w", "200ms", "/k/m2", "/k/m"}, "timeout", 124},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ready := tempFile(t)
+			holder := start(t, addr, append(c.holder, "--", "sh", "-c", "echo >"+ready+"; exec sleep 60")...)
+			await(t, ready)
+			ran := tempFile(t)
+			other := run(t, addr, append(c.other, "--", "touch", ran)...)
+			status := other.readStatus(t)
+			if got := other.ProcessState.ExitCode(); got != c.code || status.Outcome != c.outcome || status.Child.Code != nil || status.Fence != "" {
+				t.Errorf("exit code %d, want %d; %+v\n%s", got, c.code, status, other.err.String())
+			}
+			if _, err := os.Stat(ran); err == nil {
+				t.Error("the command ran")
+			}
+			if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := holder.end(t); code != 143 {
+				t.Errorf("the holder's exit code %d, want 143", code)
+			}
+			if after := run(t, addr, append(c.other, "--", "true")...); after.readStatus(t).Outcome != "done" {
+				t.Errorf("the lock is not free: %s", after.err.String())
+			}
+		})
+	}
+}
+
+// The servers grant a shorter session timeout than docent asks for. The default grace fits, and one
+// that does not is refused before the lock is awaited.
+func TestGrace_and_a_server_that_shortens_the_timeout(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t, zkserver.WithSessionTimeouts(time.Second, 4*time.Second))
+	for grace, want := range map[string]struct {
+		code            int
+		outcome, reason string
+	}{
+		"": {0, "done", ""}, "700ms": {0, "done", ""}, "0s": {0, "done", ""}, "5s": {125, "failed", "usage"},
+	} {
+		args := []string{"/grace/" + grace + "x", "--", "true"}
+		if grace != "" {
+			args = append([]string{"--grace", grace}, args...)
+		}
+		p := run(t, addr, args...)
+		if got, status := p.ProcessState.ExitCode(), p.readStatus(t); got != want.code || status.Outcome != want.outcome || status.Reason != want.reason {
+			t.Errorf("--grace %s: exit code %d; %+v\n%s", grace, got, status, p.err.String())
+		}
+		if refused := strings.Contains(p.err.String(), "the servers granted a session timeout of 4s"); refused != (want.code == 125) {
+			t.Errorf("--grace %s: %s", grace, p.err.String())
+		}
+	}
+}
+
+// A signal ends an attempt that does not wait, too.
+func TestSignal_ends_an_attempt(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"-n", "--reenter"} { // an attempt, and a wait
+		srv, addr := serve(t, zkserver.WithCommitTime(2*time.Second))
+		ran := tempFile(t)
+		p := start(t, addr, flag, "/attempt", "--", "touch", ran)
+		eventually(t, "docent has a session", func() bool { return len(srv.Sessions()) == 1 })
+		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		code, status := p.end(t), p.readStatus(t)
+		if _, err := os.Stat(ran); err == nil || code != 143 || status.Outcome != "interrupted" || status.Child.Code != nil {
+			t.Errorf("%s: exit code %d, %+v, the command ran: %v\n%s", flag, code, status, err == nil, p.err.String())
+		}
+	}
+}
+
+// A program that is asked to release, and does not end, gets KILL after the grace.
+func TestRevoked_program_that_is_deaf(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c, err := framework.NewClient(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	for i, flags := range [][]string{{}, {"--read"}, {"--write"}, {"--leader"}} {
+		node := tempFile(t)
+		script := "trap '' TERM; echo $DOCENT_NODE >" + node + "; while :; do sleep 1; done"
+		p := start(t, addr, append(flags, "--revocable", "--grace", "50ms", fmt.Sprintf("/deaf/%d", i), "--", "sh", "-c", script)...)
+		if err := lock.Revoke(t.Context(), c, await(t, node)); err != nil {
+			t.Fatal(err)
+		}
+		code, status := p.end(t), p.readStatus(t)
+		if code != 137 || status.Outcome != "revoked" || status.Reason != "revoked" || status.KilledAt == nil || status.WarnedAt != nil {
+			t.Errorf("%s: exit code %d, %+v\n%s", flags, code, status, p.err.String())
+		}
+	}
+}
+
+// Processes that are left behind and deaf get KILL after the grace. That is no loss of the lock.
+func TestLeftovers_that_are_deaf(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	pid := tempFile(t)
+	deaf := `sh -c 'trap "" TERM; echo $$ >` + pid + `; while :; do sleep 1; done' >/dev/null 2>&1 &`
+	p := start(t, addr, "--leftovers", "kill", "--grace", "50ms", "/deaf", "--", "sh", "-c", deaf+" while ! [ -s "+pid+" ]; do sleep 0.01; done; exit 3")
+	child := await(t, pid)
+	code, status := p.end(t), p.readStatus(t)
+	if code != 3 || status.Outcome != "done" || status.Reason != "" || status.KilledAt == nil || alive(child) {
+		t.Errorf("exit code %d, %+v; the child lives: %v\n%s", code, status, alive(child), p.err.String())
+	}
+}
+
+// A signal ends processes that are left behind, and so does the loss of the lock.
+func TestLeftovers_end_early(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c, err := framework.NewClient(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	type end struct {
+		code    int
+		outcome string
+	}
+	for name, want := range map[string]end{"TERM": {3, "done"}, "INT twice": {3, "done"}, "loss": {121, "lost"}} {
+		node := tempFile(t)
+		script := "sleep 60 >/dev/null 2>&1 & echo $DOCENT_NODE $! >" + node + "; exit 3"
+		if name == "INT twice" {
+			script = "trap '' INT; " + script
+		}
+		p := start(t, addr, "/early/"+strings.ReplaceAll(name, " ", ""), "--", "sh", "-c", script)
+		where, child, _ := strings.Cut(await(t, node), " ")
+		eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left in its group") })
+		switch name {
+		case "TERM":
+			err = p.Process.Signal(syscall.SIGTERM)
+		case "INT twice":
+			err = p.Process.Signal(syscall.SIGINT)
+			<-time.After(20 * time.Millisecond) // signals of one number may merge
+			_ = p.Process.Signal(syscall.SIGINT)
+		default:
+			err = c.Delete(t.Context(), where)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, status := p.end(t), p.readStatus(t)
+		if code != want.code || status.Outcome != want.outcome || status.Child.Code == nil || *status.Child.Code != 3 || alive(child) {
+			t.Errorf("%s: exit code %d, %+v; the child lives: %v\n%s", name, code, status, alive(child), p.err.String())
+		}
+	}
+}
+
+// docent may be unable to open further files when the command ends. It then keeps the lock, because it
+// does not know whether a process is left.
+func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	pid, end := tempFile(t), tempFile(t)
+	script := "sleep 60 >/dev/null 2>&1 & echo $! >" + pid + "; while ! [ -e " + end + " ]; do sleep 0.01; done; exit 3"
+	p := start(t, addr, "/files", "--", "sh", "-c", script)
+	child := await(t, pid)
+	var before unix.Rlimit
+	if err := unix.Prlimit(p.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "perhaps others") })
+	if other := run(t, addr, "-n", "/files", "--", "true"); other.ProcessState.ExitCode() != 123 {
+		t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
+	}
+	if err := unix.Prlimit(p.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if number, err := strconv.Atoi(child); err == nil {
+		_ = syscall.Kill(number, syscall.SIGKILL)
+	}
+	if code := p.end(t); code != 3 || alive(child) {
+		t.Errorf("exit code %d, want 3\n%s", code, p.err.String())
+	}
+}
+
+// The reader of standard error has gone, as with "2>&1 | head -1". The messages of docent are lost, and
+// nothing else. CMD's own pipes are as usual.
+func TestStandardError_without_a_reader(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for script, want := range map[string]struct {
+		code   int
+		signal string
+	}{
+		"kill -STOP $$; exit 4": {4, ""}, // docent says that it continues the command
+		"kill -PIPE $$":         {141, "PIPE"},
+	} {
+		status := filepath.Join(t.TempDir(), "status")
+		cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--status-file", status, "-v", "/pipe", "--", "sh", "-c", script)
+		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Close()
+		cmd.Stderr = write
+		_ = cmd.Run()
+		write.Close()
+		p := &program{Cmd: cmd, status: status}
+		s := p.readStatus(t)
+		if got := cmd.ProcessState.ExitCode(); got != want.code || s.Outcome != "done" || (s.Child.Signal != nil) != (want.signal != "") {
+			t.Errorf("%s: exit code %d, want %d; %+v", script, got, want.code, s)
+		}
+	}
+}
+
+// A shell that becomes docent may have children. They are not the command's.
+func TestChildren_of_a_shell_that_becomes_docent(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	cmd := exec.Command("sh", "-c", `sleep 60 >/dev/null 2>&1 & exec "$0" "$@"`, os.Args[0],
+		"exec", "--connect", addr, "/shell", "--", "sh", "-c", "exit 6")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, _ := cmd.CombinedOutput()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the sleep
+	if code := cmd.ProcessState.ExitCode(); code != 6 || strings.Contains(string(out), "sleep") {
+		t.Errorf("exit code %d, want 6: %s", code, out)
+	}
+}
+
+// Without standard streams the command runs nevertheless.
+func TestStreams_that_are_closed(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	file := tempFile(t)
+	cmd := exec.Command("sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, os.Args[0], "exec", "--connect", addr, "-v", "/closed", "--", "sh", "-c", "echo ran >"+file+"; exit 6")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 6 || contents(file) != "ran\n" {
+		t.Errorf("exit code %d, want 6; %q", code, contents(file))
+	}
+}
