@@ -47,8 +47,8 @@ func (l Lock) at(places map[string]int, znode string) Contender {
 
 // blocks reports whether the contender at ahead has to leave before the one at own, which is behind
 // it and waits. It does not say so for a contender that waits for one of several others.
-func (l Lock) blocks(ahead, own int) bool {
-	a, c := l.Contenders[ahead], l.Contenders[own]
+func (l *Lock) blocks(ahead, own int) bool {
+	a, c := &l.Contenders[ahead], &l.Contenders[own]
 	switch {
 	case a.queue != c.queue:
 		return false // of another format
@@ -61,9 +61,9 @@ func (l Lock) blocks(ahead, own int) bool {
 // waitedFor returns the number of a semaphore's permits, if its first waiter shows it: the permits that
 // are held while it waits for one, or what Permits says. It returns 0 if the number is unknown, and
 // for other locks.
-func (l Lock) waitedFor() int {
-	for _, c := range l.Contenders {
-		if c.AnyOf && c.waits() {
+func (l *Lock) waitedFor() int {
+	for i := range l.Contenders {
+		if c := &l.Contenders[i]; c.AnyOf && c.waits() {
 			return cmp.Or(l.Permits, len(c.WaitsFor))
 		}
 	}
@@ -71,7 +71,7 @@ func (l Lock) waitedFor() int {
 }
 
 // waits reports whether the contender waits for others that are known.
-func (c Contender) waits() bool { return c.State == Waits && len(c.WaitsFor) > 0 }
+func (c *Contender) waits() bool { return c.State == Waits && len(c.WaitsFor) > 0 }
 
 // confirmed returns the locks of second with the contenders that are in both snapshots. A contender's
 // znode never comes again under its name and transaction, so it existed all the time between the two.

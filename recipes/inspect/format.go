@@ -66,11 +66,18 @@ func (f format) kindOf(contenders []Contender) (Kind, int) {
 func (f format) contenders(among []Znode) []Contender {
 	nodes, znodes := f.sort(among)
 	found := make([]Contender, len(nodes))
+	shared := 0 // where the contenders begin that share the lock and come directly ahead
 	for i, node := range nodes {
 		found[i] = contenderOf(znodes[node.Name], Contender{
 			Sequence: int64(node.Sequence), Side: f.sides[node.Kind], State: Holds,
 		})
-		ahead := f.ahead(nodes, i)
+		before := i
+		if f.sides[node.Kind] == Shared {
+			before = shared // those between do not block it
+		} else {
+			shared = i + 1
+		}
+		ahead := f.ahead(nodes, i, before)
 		if len(ahead) > 0 {
 			found[i].State = Waits
 		}
@@ -104,12 +111,12 @@ func (f format) sort(among []Znode) ([]waitqueue.Node, map[string]Znode) {
 	return nodes, znodes
 }
 
-// ahead returns the contenders that the one at own waits for, the nearest first: its predecessor and,
-// if that one shares the lock with others, those others. A writer further ahead is left out, because
-// the nearest writer waits for it.
-func (f format) ahead(nodes []waitqueue.Node, own int) []int {
+// ahead returns the contenders before an index that the one at own waits for, the nearest first: its
+// predecessor and, if that one shares the lock with others, those others. A writer further ahead is
+// left out, because the nearest writer waits for it.
+func (f format) ahead(nodes []waitqueue.Node, own, before int) []int {
 	var found []int
-	for i := f.predecessor(nodes, own, own); i >= 0; i = f.predecessor(nodes, own, i) {
+	for i := f.predecessor(nodes, own, before); i >= 0; i = f.predecessor(nodes, own, i) {
 		found = append(found, i)
 		if f.sides[nodes[i].Kind] != Shared {
 			break

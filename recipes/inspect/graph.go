@@ -10,16 +10,19 @@ type graph struct {
 	id      identity
 	anyWait bool // a party goes on as soon as one of its waits ends, not all
 	locks   []Lock
-	places  []map[string]int // by lock: the contenders' indexes by their znodes
+	permits []int // by lock: see waitedFor
 
 	index   map[string]int // of parties, by their ids
 	parties []Party
 	of      [][]int   // by lock and contender: the party
 	waitsOf [][]place // by party
+	locksOf [][]int   // by party
 
 	// set by run
 	ended [][]bool // by lock and contender: it does not wait
 	free  []bool   // by party: it can go on
+	todo  []int    // locks to look at
+	noted []bool   // by lock: it is in todo
 }
 
 // A place is a contender of a lock, by their indexes.
@@ -42,17 +45,20 @@ func possible(c Contender) string { return PartyOf(c).ID }
 func newGraph(locks []Lock, id identity, anyWait bool) *graph {
 	g := &graph{id: id, anyWait: anyWait, locks: locks, index: make(map[string]int)}
 	for k, l := range locks {
-		g.places = append(g.places, l.places())
+		g.permits = append(g.permits, l.waitedFor())
 		of, ended := make([]int, len(l.Contenders)), make([]bool, len(l.Contenders))
 		for i, c := range l.Contenders {
 			of[i], ended[i] = g.party(c), !c.waits()
 			if c.waits() {
 				g.waitsOf[of[i]] = append(g.waitsOf[of[i]], place{k, i})
 			}
+			if seen := g.locksOf[of[i]]; len(seen) == 0 || seen[len(seen)-1] != k {
+				g.locksOf[of[i]] = append(seen, k)
+			}
 		}
 		g.of, g.ended = append(g.of, of), append(g.ended, ended)
 	}
-	g.free = make([]bool, len(g.parties))
+	g.free, g.noted = make([]bool, len(g.parties)), make([]bool, len(locks))
 	g.run()
 	return g
 }
@@ -65,7 +71,7 @@ func (g *graph) party(c Contender) int {
 		i = len(g.parties)
 		g.index[id] = i
 		g.parties = append(g.parties, PartyOf(c))
-		g.waitsOf = append(g.waitsOf, nil)
+		g.waitsOf, g.locksOf = append(g.waitsOf, nil), append(g.locksOf, nil)
 	}
 	return i
 }
@@ -73,16 +79,34 @@ func (g *graph) party(c Contender) int {
 // run lets all parties end that wait for nothing. They leave all locks, which ends waits of others, and
 // so on. The parties that are not free then can't go on.
 func (g *graph) run() {
-	for changed := true; changed; {
-		changed = false
-		for p := range g.parties {
-			if !g.free[p] && g.goesOn(p) {
-				g.free[p], changed = true, true
-			}
-		}
-		for k := range g.locks {
-			changed = g.runLock(k) || changed
-		}
+	for p := range g.parties {
+		g.letGo(p)
+	}
+	for k := range g.locks {
+		g.note(k)
+	}
+	for len(g.todo) > 0 {
+		k := g.todo[len(g.todo)-1]
+		g.todo, g.noted[k] = g.todo[:len(g.todo)-1], false
+		g.runLock(k)
+	}
+}
+
+// letGo frees the party if it can go on. Its locks are to be looked at then.
+func (g *graph) letGo(party int) {
+	if g.free[party] || !g.goesOn(party) {
+		return
+	}
+	g.free[party] = true
+	for _, k := range g.locksOf[party] {
+		g.note(k)
+	}
+}
+
+// note has a lock looked at.
+func (g *graph) note(lock int) {
+	if !g.noted[lock] {
+		g.todo, g.noted[lock] = append(g.todo, lock), true
 	}
 }
 
@@ -96,18 +120,19 @@ func (g *graph) goesOn(party int) bool {
 	return !slices.ContainsFunc(waits, func(p place) bool { return !ended(p) })
 }
 
-// runLock ends the waits of the lock for which all parties ahead have left, and reports whether there
-// was one.
-func (g *graph) runLock(k int) (changed bool) {
+// runLock ends the waits of the lock for which all parties ahead have left.
+func (g *graph) runLock(k int) {
 	ahead := make(map[lane]*present)
-	for i, c := range g.locks[k].Contenders {
+	for i := range g.locks[k].Contenders {
+		c := &g.locks[k].Contenders[i]
 		if p := (place{k, i}); !g.ended[k][i] && g.ends(p, ahead) {
-			g.ended[k][i], changed = true, true
+			g.ended[k][i] = true
+			g.letGo(g.of[k][i]) // before those behind are looked at
 		}
 		if g.free[g.of[k][i]] {
 			continue
 		}
-		for _, at := range lanesOf(g.locks[k], c) {
+		for _, at := range lanesOf(&g.locks[k], c) {
 			if ahead[at] == nil {
 				ahead[at] = &present{map[int]bool{}, map[int]bool{}}
 			}
@@ -117,7 +142,6 @@ func (g *graph) runLock(k int) (changed bool) {
 			}
 		}
 	}
-	return changed
 }
 
 // A lane is the contenders of a queue that block writers, or those that block readers.
@@ -130,7 +154,7 @@ type lane struct {
 type present struct{ parties, holders map[int]bool }
 
 // lanesOf returns where the contender blocks those behind it: see Lock.blocks.
-func lanesOf(l Lock, c Contender) []lane {
+func lanesOf(l *Lock, c *Contender) []lane {
 	switch {
 	case l.Kind == Semaphore && c.State != Waits:
 		return nil
@@ -142,9 +166,8 @@ func lanesOf(l Lock, c Contender) []lane {
 
 // ends reports whether the contender's wait ends, if ahead has what is ahead of it.
 func (g *graph) ends(p place, ahead map[lane]*present) bool {
-	l, own := g.locks[p.lock], g.of[p.lock][p.at]
-	c := l.Contenders[p.at]
-	if permits := l.waitedFor(); permits > 0 {
+	own, c := g.of[p.lock][p.at], &g.locks[p.lock].Contenders[p.at]
+	if permits := g.permits[p.lock]; permits > 0 {
 		return g.staying(p) < permits
 	}
 	blocking := ahead[lane{c.queue, c.Side == Shared}]
@@ -161,10 +184,10 @@ func (g *graph) ends(p place, ahead map[lane]*present) bool {
 // staying returns the number of a semaphore's permits that those ahead of the contender have or will
 // have, and never release.
 func (g *graph) staying(p place) int {
-	l := g.locks[p.lock]
+	l := &g.locks[p.lock]
 	n := len(l.Foreign)
-	for i, c := range l.Contenders[:p.at] {
-		if c.Czxid != l.Contenders[p.at].Czxid && g.stays(p, i) {
+	for i := range p.at {
+		if l.Contenders[i].Czxid != l.Contenders[p.at].Czxid && g.stays(p, i) {
 			n++
 		}
 	}
@@ -185,15 +208,15 @@ func (g *graph) stays(p place, i int) bool {
 // blockers returns the contenders ahead of p that can't go on, the nearest first. It ends with one that
 // waits for all the rest.
 func (g *graph) blockers(p place) []int {
-	l := g.locks[p.lock]
-	permits := l.waitedFor() > 0
+	l := &g.locks[p.lock]
+	permits := g.permits[p.lock] > 0
 	var found []int
 	for i := p.at - 1; i >= 0; i-- {
 		if !permits && !l.blocks(i, p.at) || !g.stays(p, i) {
 			continue
 		}
 		found = append(found, i)
-		if ahead := l.Contenders[i]; !permits && ahead.waits() && ahead.Side != Shared {
+		if ahead := &l.Contenders[i]; !permits && ahead.waits() && ahead.Side != Shared {
 			break
 		}
 	}

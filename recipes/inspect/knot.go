@@ -55,32 +55,37 @@ func behind(part []int, next [][]int) []int {
 // or, if there is none among them, to the nearest contender ahead.
 func (g *graph) edges(k knot) []Edge {
 	var found []Edge
+	in := make([]bool, len(g.parties))
+	for _, party := range k.parties {
+		in[party] = true
+	}
 	for _, party := range k.parties {
 		for _, p := range g.waitsOf[party] {
-			found = append(found, g.edgesAt(k, p)...)
+			found = append(found, g.edgesAt(in, p)...)
 		}
 	}
 	return found
 }
 
-func (g *graph) edgesAt(k knot, p place) []Edge {
-	l := g.locks[p.lock]
+// edgesAt returns the edges of one wait to the parties that are in the knot.
+func (g *graph) edgesAt(in []bool, p place) []Edge {
+	l := &g.locks[p.lock]
 	waiter := l.Contenders[p.at]
-	var direct, ahead []Edge
+	var direct []Edge
+	nearest := -1
 	for i := range l.Contenders {
-		c := l.Contenders[i]
-		if i == p.at || !slices.Contains(k.parties, g.of[p.lock][i]) || !g.stays(p, i) {
+		if i == p.at || !in[g.of[p.lock][i]] || !g.stays(p, i) {
 			continue
 		}
-		switch {
+		switch c := &l.Contenders[i]; {
 		case c.State == Holds && (l.Kind == Semaphore || l.blocks(i, p.at)):
-			direct = append(direct, l.edge(waiter, c))
+			direct = append(direct, l.edge(waiter, *c))
 		case i < p.at && l.blocks(i, p.at):
-			ahead = append(ahead, l.edge(waiter, c))
+			nearest = i
 		}
 	}
-	if direct == nil && ahead != nil {
-		return ahead[len(ahead)-1:]
+	if direct == nil && nearest >= 0 {
+		return []Edge{l.edge(waiter, l.Contenders[nearest])}
 	}
 	return direct
 }

@@ -17,6 +17,7 @@ type reader struct {
 	pace        pace
 	holdersOnly bool
 	unread      []Unread
+	noted       map[string]bool // the paths in unread
 	large       []Listing
 }
 
@@ -118,9 +119,14 @@ func (r *reader) check(path string, err error) (ok bool, fault error) {
 }
 
 func (r *reader) note(path string, err error) {
-	if !slices.ContainsFunc(r.unread, func(u Unread) bool { return u.Path == path }) {
-		r.unread = append(r.unread, Unread{path, err})
+	if r.noted[path] {
+		return
 	}
+	if r.noted == nil {
+		r.noted = make(map[string]bool)
+	}
+	r.noted[path] = true
+	r.unread = append(r.unread, Unread{path, err})
 }
 
 // maxRounds bounds how often a lock's contenders are read again, because a holder has left meanwhile.

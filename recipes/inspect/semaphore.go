@@ -76,13 +76,13 @@ func match(permits, queued []Contender, foreign []string) int {
 	if newest.Session != first.Session || newest.Czxid < first.Czxid {
 		return 0
 	}
-	others := foreign
+	others := slices.Clone(foreign)
 	own := 0
 	for _, p := range permits {
 		if p.Czxid == newest.Czxid {
 			own++
 		} else {
-			others = append(slices.Clip(others), p.Znode)
+			others = append(others, p.Znode)
 		}
 	}
 	for i := range permits {

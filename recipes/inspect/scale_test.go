@@ -1,0 +1,77 @@
+package inspect_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// crowds returns directories of n contenders, in the shapes that could cost n².
+func crowds(n int) map[string]func() inspect.Znode {
+	znodes := func(kind func(i int) string, data func(i int) string) []znode {
+		all := make([]znode, n)
+		for i := range all {
+			all[i] = znode{fmt.Sprintf("%s%s%010d", guid, kind(i), i), int64(i%100 + 1), int64(i + 1), data(i)}
+		}
+		return all
+	}
+	always := func(kind string) func(int) string { return func(int) string { return kind } }
+	nothing := func(int) string { return "" }
+	party := func(i int) string { return metadata(lease.Metadata{Party: fmt.Sprint(i)}) }
+	writerFirst := func(i int) string {
+		if i == 0 {
+			return "__WRIT__"
+		}
+		return "__READ__"
+	}
+	holders := func() inspect.Znode {
+		leases := below("/l/leases", "", znodes(always("lease-"), party)...)
+		turn := below("/l/locks", "", znode{fmt.Sprintf("%slock-%010d", guid, 1), leases.Children[n-1].Stat.EphemeralOwner, 1, ""})
+		return inspect.Znode{Path: "/l", Children: []inspect.Znode{leases, turn}}
+	}
+	queue := func() inspect.Znode {
+		leases := below("/l/leases", "", znode{fmt.Sprintf("%slease-%010d", guid, 1), 1, 1, ""}, znode{fmt.Sprintf("%slease-%010d", guid, 2), 1, 3, ""})
+		turns := below("/l/locks", "", znodes(always("lock-"), party)...)
+		return inspect.Znode{Path: "/l", Children: []inspect.Znode{leases, turns}}
+	}
+	return map[string]func() inspect.Znode{
+		"a mutex":                  func() inspect.Znode { return below("/l", "", znodes(always("lock-"), party)...) },
+		"a mutex of Curator":       func() inspect.Znode { return below("/l", "", znodes(always("lock-"), nothing)...) },
+		"readers":                  func() inspect.Znode { return below("/l", "", znodes(always("__READ__"), party)...) },
+		"readers behind a writer":  func() inspect.Znode { return below("/l", "", znodes(writerFirst, party)...) },
+		"a semaphore with permits": holders,
+		"a semaphore with a queue": queue,
+		"names of no known lock":   func() inspect.Znode { return below("/l", "", znodes(always("part-"), nothing)...) },
+		"numbers of an old directory": func() inspect.Znode {
+			return below("/l", "", znodes(func(i int) string { return "lock-" + strings.Repeat("-", i%2) }, party)...)
+		},
+	}
+}
+
+// TestCrowds has the locks of tens of thousands of contenders read and diagnosed. With the square of
+// their number it would take minutes, and longer than the test's time limit with the third power.
+func TestCrowds(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	for name, of := range crowds(n) {
+		l, _ := inspect.Of(of())
+		s := inspect.Snapshot{Locks: []inspect.Lock{l}}
+		found := inspect.Deadlocks(s, later(s))
+		if certain := partiesOf(found, inspect.Error); len(certain) > 0 {
+			t.Errorf("%s: errors about %d parties", name, len(certain))
+		}
+		want := n
+		switch name {
+		case "names of no known lock":
+			want = 0
+		case "a semaphore with a queue":
+			want = n + 1 // the first one's two znodes are one contender
+		}
+		if len(l.Contenders) != want {
+			t.Errorf("%s: %d contenders, want %d", name, len(l.Contenders), want)
+		}
+	}
+}
