@@ -40,7 +40,7 @@ func TestGuardian_finishes_a_long_run(t *testing.T) {
 	g.kill(time.Now())
 	<-ended
 	g.expire()
-	if !g.finish() {
+	if g.finish().IsZero() {
 		t.Error("the guard's answer, that it has killed the group, is missing")
 	}
 }
@@ -65,7 +65,7 @@ func TestGuardian_replaces_a_guard_that_is_stopped(t *testing.T) {
 	if g.pid() == first {
 		t.Errorf("the guard is the same after %d messages", messages)
 	}
-	if g.finish() {
+	if !g.finish().IsZero() {
 		t.Error("a guard has killed the group")
 	}
 }

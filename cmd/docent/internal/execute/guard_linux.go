@@ -20,8 +20,9 @@ const guardAck = 3
 
 // The guard's messages, one a line.
 const (
-	guardKill = "kill" // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
-	guardDone = "done" // the group is gone: answered by "ok", or "killed" if the guard did it
+	guardKill   = "kill" // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	guardDone   = "done" // the group is gone: answered by "ok", or "killed" and the time if the guard did it
+	guardKilled = "killed"
 )
 
 // A watchedGroup is the group that a guard kills; 0 for none.
@@ -29,7 +30,7 @@ type watchedGroup struct {
 	mu     sync.Mutex
 	number int
 	killAt int64 // CLOCK_BOOTTIME; 0 for none yet
-	killed bool
+	killed int64 // when the guard killed the group, by CLOCK_BOOTTIME; 0 if it has not
 }
 
 // guard is the second process of an exec. It kills the group when its input ends without "done", so
@@ -72,8 +73,8 @@ func (g *watchedGroup) clear() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.number = 0
-	if g.killed {
-		return "killed"
+	if g.killed > 0 {
+		return fmt.Sprint(guardKilled, " ", g.killed)
 	}
 	return "ok"
 }
@@ -84,7 +85,7 @@ func (g *watchedGroup) kill() bool {
 	if g.number == 0 {
 		return false
 	}
-	g.killed = true
+	g.killed = bootTime()
 	return unix.Kill(-g.number, unix.SIGKILL) == nil
 }
 
@@ -232,9 +233,9 @@ func unread(pipe *os.File) int {
 	return n
 }
 
-// finish tells the guard that the group is gone, and reports whether the guard killed it. It returns
-// when the guard knows or has ended, so that the group's number may be used again.
-func (g *guardian) finish() (killed bool) {
+// finish tells the guard that the group is gone, and returns when the guard killed it; zero if it did
+// not. It returns when the guard knows or has ended, so that the group's number may be used again.
+func (g *guardian) finish() (killed time.Time) {
 	g.mu.Lock()
 	g.done = true
 	_ = g.sendLocked(guardDone) // without it there is no answer
@@ -247,7 +248,12 @@ func (g *guardian) finish() (killed bool) {
 	g.out.Close()
 	g.mu.Unlock()
 	g.watch.Wait()
-	return strings.TrimSpace(string(answer)) == "killed"
+	word, at, _ := strings.Cut(strings.TrimSpace(string(answer)), " ")
+	if word == guardKilled {
+		number, _ := strconv.ParseInt(at, 10, 64)
+		killed = time.Now().Add(time.Duration(number - bootTime()))
+	}
+	return killed
 }
 
 // pid returns the guard's process id.

@@ -18,7 +18,7 @@ type process struct{}
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus
-	guarded bool
+	guarded time.Time // when the guard killed the group; zero if it did not
 	strays  []string
 }
 

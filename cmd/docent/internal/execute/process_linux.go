@@ -36,8 +36,8 @@ type process struct {
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus
-	guarded bool     // the guard killed the group
-	strays  []string // processes that left the group and live on
+	guarded time.Time // when the guard killed the group; zero if it did not
+	strays  []string  // processes that left the group and live on
 }
 
 // notExecutableError is the error of a CMD that the system refuses to execute.

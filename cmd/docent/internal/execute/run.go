@@ -147,8 +147,13 @@ func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (i
 	for _, stray := range end.strays {
 		r.say("left its process group and is not under the lock: %s", stray)
 	}
-	if end.guarded && verdict.Outcome == OutcomeDone {
-		verdict.Outcome, verdict.Reason = OutcomeLost, "lease_deadline"
+	if !end.guarded.IsZero() { // it was as quick as docent, or docent was stopped
+		if verdict.Outcome == OutcomeDone {
+			verdict.Outcome, verdict.Reason = OutcomeLost, "lease_deadline"
+		}
+		if verdict.KilledAt.IsZero() {
+			verdict.KilledAt = end.guarded
+		}
 	}
 	return r.conclude(verdict, end)
 }
