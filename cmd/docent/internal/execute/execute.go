@@ -33,7 +33,7 @@ const (
 const long = `Run CMD while docent holds the lock of PATH, or of several paths together.
 
 CMD gets docent's standard streams, and in its environment DOCENT_LOCK, DOCENT_KIND, DOCENT_NODE,
-DOCENT_FENCE, DOCENT_SESSION, DOCENT_PARTY and DOCENT_HELD. There is no shell but by -- sh -c '…'.
+DOCENT_FENCE, DOCENT_SESSION, DOCENT_PARTY and DOCENT_HELD. A shell runs only with -- sh -c '…'.
 
 docent stops CMD before another client can be granted the lock: see "docent help loss". The lock ends
 with CMD, so there is no command to lock in one step and unlock in another. It runs on Linux.
