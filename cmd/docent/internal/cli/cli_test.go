@@ -150,9 +150,13 @@ func TestExit_codes(t *testing.T) {
 		code int
 		want string // on standard error
 	}{
-		"done":        {nil, nil, 0, ""},
-		"failed":      {failure, nil, 1, "docent: " + failure.Error() + "\n"},
-		"own code":    {&cli.ExitError{Code: 3}, nil, 3, ""},
+		"done":             {nil, nil, 0, ""},
+		"failed":           {failure, nil, 1, "docent: " + failure.Error() + "\n"},
+		"own code":         {&cli.ExitError{Code: 3}, nil, 3, ""},
+		"own code, joined": {errors.Join(errors.Join(&cli.ExitError{Code: 3}, nil), nil), nil, 3, ""},
+		"more than a code": {
+			errors.Join(&cli.ExitError{Code: 3}, errors.New("no space left")), nil, 3, `docent: exit code 3\nno space left` + "\n",
+		},
 		"own message": {&cli.ExitError{Code: 4, Err: errors.New("2 findings")}, nil, 4, "docent: 2 findings\n"},
 		"JSON": {
 			failure,

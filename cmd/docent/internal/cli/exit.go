@@ -54,7 +54,7 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	var coded *ExitError
 	switch {
 	case errors.As(err, &coded):
-		code, said = coded.Code, coded.Err == nil
+		code, said = coded.Code, coded.Err == nil && only(err) == error(coded)
 	case cmd.Context().Err() != nil:
 		code = CodeInterrupted
 	case !cmd.HasParent(): // cobra's own errors, as of an unknown command
@@ -67,6 +67,18 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 		a.showError(cmd, code, err)
 	}
 	return code
+}
+
+// only returns the error that joins of one error wrap. An ExitError without an Err says nothing, but
+// what is joined to it, such as a file that can't be written, has to be shown.
+func only(err error) error {
+	for {
+		var joined interface{ Unwrap() []error }
+		if !errors.As(err, &joined) || len(joined.Unwrap()) != 1 {
+			return err
+		}
+		err = joined.Unwrap()[0]
+	}
 }
 
 // An ErrorDocument is an error in JSON.

@@ -77,16 +77,17 @@ func (w *watcher) check() error {
 // run watches until ctx ends, the reader of the output has gone, or the user quits.
 func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead, so the session and the trace are ended properly
+	sources, followers := map[string]Source{}, map[string]*Follower{}
 	end, err := w.openTrace()
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, end(followers)) }() // also if there is no connection
 	c, err := w.app.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	sources, followers := map[string]Source{}, map[string]*Follower{}
 	for _, root := range roots {
 		live, err := inspect.Follow(c, root)
 		if err != nil {
@@ -103,7 +104,6 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
-	err = errors.Join(err, end(followers))
 	if err == nil && ctx.Err() != nil {
 		return &cli.ExitError{Code: cli.CodeInterrupted}
 	}

@@ -90,6 +90,22 @@ func TestWatch_writes_lines(t *testing.T) {
 	})
 }
 
+// The end of watch does not hide that the trace could not be written.
+func TestWatch_says_if_its_trace_is_not_whole(t *testing.T) {
+	t.Parallel()
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("the system has no " + full)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, errs, stop := started(t, zkserver.Run(t), "/locks", "--trace", full)
+		<-time.After(time.Second) // virtual
+		if code := stop(); code != cli.CodeInterrupted || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("exit code %d: %q", code, errs.String())
+		}
+	})
+}
+
 func TestWatch_refuses(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
