@@ -195,7 +195,7 @@ func (g *graph) staying(p place) int {
 }
 
 // stays reports whether the contender at i can't leave before the one at p. An owner that is in a queue
-// twice waits for itself only if it holds already. Nothing tells threads of one session apart, so they
+// twice waits for itself only if it holds already. Nothing distinguishes threads of one session, so they
 // are no wait for oneself.
 func (g *graph) stays(p place, i int) bool {
 	own, party := g.of[p.lock][p.at], g.of[p.lock][i]

@@ -21,7 +21,7 @@ const exitCodesTopic = `Exit codes of docent exec:
   125       docent failed: usage, configuration, connection, credentials
   126, 127  CMD can't be executed, is not found
 
--E N replaces 123 and 124. CMD may return any of these codes itself: --status-file tells.
+-E N replaces 123 and 124. CMD may return any of these codes itself: --status-file says which.
 
 Exit codes of all other commands:
 

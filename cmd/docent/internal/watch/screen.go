@@ -43,7 +43,7 @@ func (w *watcher) screen(ctx context.Context, sources map[string]Source, followe
 	case model.Interrupted:
 		return &cli.ExitError{Code: cli.CodeInterrupted}
 	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil:
-		err = nil // run tells that ctx has ended
+		err = nil // run reports that ctx has ended
 	}
 	return errors.Join(err, model.Err)
 }
