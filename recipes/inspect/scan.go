@@ -48,7 +48,8 @@ type scan struct {
 	limits   Limits
 	at       time.Time
 	locks    []Lock
-	others   int // directories that are no locks
+	others   int  // directories that are no locks
+	cut      bool // a limit ended a visit
 	complete bool
 }
 
@@ -68,26 +69,25 @@ func (s *scan) run(ctx context.Context, root string) error {
 	if err := s.reader.client.Sync(ctx, root); err != nil {
 		return err
 	}
-	level, cut := []string{root}, false
-	for depth := 0; len(level) > 0 && !cut; depth++ {
+	level := []string{root}
+	for depth := 0; len(level) > 0; depth++ {
 		if depth > s.limits.Depth {
-			cut = true
-			break
+			return nil
 		}
 		var next []string
 		for part := range slices.Chunk(level, atOnce) {
+			if s.full() {
+				return nil
+			}
 			below, err := s.visit(ctx, part)
 			if err != nil {
 				return err
 			}
-			if next = append(next, below...); s.full() {
-				cut = true
-				break
-			}
+			next = append(next, below...)
 		}
 		level = next
 	}
-	s.complete = !cut
+	s.complete = !s.cut
 	return nil
 }
 
@@ -102,6 +102,7 @@ func (s *scan) visit(ctx context.Context, paths []string) ([]string, error) {
 	var below []string
 	for _, dir := range dirs {
 		if s.full() {
+			s.cut = true
 			break
 		}
 		if s.queues[dir.Path] {

@@ -70,6 +70,7 @@ func TestScan_keeps_its_limits(t *testing.T) {
 			{inspect.Limits{}, 41, 41, true},
 			{inspect.Limits{Depth: 2}, 40, 40, false},
 			{inspect.Limits{Max: 7}, 7, 7, false},
+			{inspect.Limits{Max: 41}, 41, 41, true}, // as many as there are
 		} {
 			s := mustScan(t, c, "/", test.limits)
 			if n := len(s.Locks); n < test.least || n > test.most || s.Complete != test.complete {

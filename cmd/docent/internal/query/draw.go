@@ -39,6 +39,7 @@ func red(dead bool) string {
 
 const (
 	svgWidth  = 640
+	svgLine   = 40 // the height of a picture without waits
 	svgLetter = 20 // letters of a name that fit into a node
 	svgHead   = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="none">
 <title>Who waits for whom</title>
@@ -54,6 +55,11 @@ func svg(g waits.Graph) string {
 	}
 	d := layout.Draw(len(g.Parties), edges, svgWidth)
 	var b strings.Builder
+	if len(g.Parties) == 0 {
+		fmt.Fprintf(&b, svgHead, svgWidth, svgLine)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" fill="#000">No contender waits.</text></svg>`+"\n", svgWidth/2, svgLine/2)
+		return b.String()
+	}
 	fmt.Fprintf(&b, svgHead, d.Width, d.Height)
 	for _, r := range d.Routes {
 		number, _ := strconv.Atoi(r.Label) // of this graph's edges

@@ -164,6 +164,10 @@ func TestDoctor_draws(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		r := w.docent(t, "doctor", "/empty", "-o", "svg", "--servers=false")
+		if r.code != 0 || !strings.Contains(r.out, "No contender waits.") || strings.Contains(r.out, `"0 0 0 0"`) {
+			t.Errorf("without waits: exit code %d: %s", r.code, r.out)
+		}
 		if r := w.docent(t, "ls", "-o", "svg"); r.code != 2 || !strings.Contains(r.err, "ls draws nothing") {
 			t.Errorf("ls: exit code %d: %s", r.code, r.err)
 		}
