@@ -34,6 +34,14 @@ func SessionSecret(c *Client) (id int64, password []byte) {
 // CloseConn closes the socket in use.
 func CloseConn(c *Client) { c.core.current().Tap().CloseConn(errors.New("closed by a test")) }
 
+// Repeat makes attempts by the client's policy, as an operation that may be repeated does.
+func Repeat(ctx context.Context, c *Client, attempt func() error) error {
+	_, err := do(ctx, c.core, request{op: "test", repeat: repeatable}, func(context.Context, *session.Session) (struct{}, error) {
+		return struct{}{}, attempt()
+	})
+	return err
+}
+
 // Track makes the client follow a configuration at another path than ZooKeeper's.
 func Track(c *Client, path string) { c.core.spawn(newTracker(c.core, path).loop) }
 

@@ -71,17 +71,18 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		var zero T
 		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
-			return zero, classify(repeat, err)
+			return zero, classify(repeat, err, false)
 		}
 		if c.cfg.oneSession {
 			bound = s.ID()
 		}
+		breaks := c.breaks.Load()
 		v, err := attempt(ctx, s)
 		if err == nil {
 			return v, nil
 		}
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
-		return v, classify(repeat, err)
+		return v, classify(repeat, err, c.breaks.Load() != breaks)
 	}, c.retryOptions(rq, o)...)
 	if unknown && !reads && unanswered(err) {
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
@@ -97,14 +98,16 @@ func unanswered(err error) bool {
 	}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// classify marks the errors after which no attempt follows. If ctx has ended, the retry loop checks
-// that first.
-func classify(repeat repeatability, err error) error {
+// classify marks the errors after which no attempt follows, and those of attempts during which the
+// connection broke. If ctx has ended, the retry loop checks that first.
+func classify(repeat repeatability, err error, broke bool) error {
 	switch {
 	case !Retryable(err):
 		return retry.Permanent(err)
 	case errors.Is(err, ErrUnknownOutcome) && repeat == once:
 		return retry.Permanent(err)
+	case broke:
+		return brokenError{err}
 	}
 	return err
 }

@@ -45,9 +45,26 @@ func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption 
 }
 
 // nextConnection is closed at the next transition to Connected, and to Closed. A retried operation
-// failed for lack of a connection, so once there is one, a longer pause has no use.
-func (c *core) nextConnection(retry.Failure) <-chan struct{} {
+// failed for lack of a connection, so once there is one, a longer pause has no use. There may be one
+// already: the wire client reports some requests only after it has connected again.
+func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, ok := f.Err.(brokenError); ok && c.state == Connected { //nolint:errorlint // this very error, as try returned it
+		return now
+	}
 	return c.up
 }
+
+// A brokenError is the failure of an attempt during which the connection broke.
+type brokenError struct{ error }
+
+// Unwrap returns the failure.
+func (e brokenError) Unwrap() error { return e.error }
+
+// now is a channel that is closed.
+var now = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

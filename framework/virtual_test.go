@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -26,6 +27,31 @@ func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts .
 func virtual(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	return connect(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+}
+
+// An attempt may fail only when the client is connected again: its requests are many, or the wire
+// client reports one late.
+func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithRetry(retry.Forever(time.Hour)))
+		start, attempts := time.Now(), 0
+		err := framework.Repeat(t.Context(), c, func() error {
+			if attempts++; attempts > 1 {
+				return nil
+			}
+			srv.Cut()
+			for c.State() == framework.Connected {
+				<-time.After(time.Millisecond)
+			}
+			for c.State() != framework.Connected {
+				<-time.After(time.Millisecond)
+			}
+			return framework.ErrUnknownOutcome
+		})
+		if took := time.Since(start); err != nil || took > time.Minute {
+			t.Errorf("%v after %v, want no pause of an hour", err, took)
+		}
+	})
 }
 
 func TestAReconnectionIsNotMadeToWait(t *testing.T) {

@@ -149,7 +149,7 @@ func (x *cacheLife) checkEnd() {
 	if x.client.current() != x.f || x.f.State() == framework.Closed {
 		return
 	}
-	if !x.sync(x.w.settling() + x.w.pause() + 20*time.Second) {
+	if !x.sync(x.w.settling() + 20*time.Second) {
 		x.w.violated(liveness, "all is well, and Sync of the cache of %s fails", x.client.name)
 		return
 	}

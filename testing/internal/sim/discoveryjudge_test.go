@@ -28,7 +28,7 @@ func (x *registrant) checkList(what string, stale bool, list []instance) {
 // checkEnd is the validator of "registered instances", once all is well: the client's instance is
 // registered as it was last updated, no instance but the clients' is, and all lists show the same.
 func (x *registrant) checkEnd() {
-	limit := time.Now().Add(2*(x.w.settling()+x.w.pause()) + 30*time.Second)
+	limit := time.Now().Add(2*x.w.settling() + 30*time.Second)
 	for {
 		problem := x.problem()
 		if problem == "" {

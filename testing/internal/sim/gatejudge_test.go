@@ -39,7 +39,7 @@ func (k *gating) checkOpened(c *client, since time.Duration) {
 }
 
 // atEnd bounds a call once all is well.
-func (k *gating) atEnd() time.Duration { return 2*(k.w.settling()+k.w.pause()) + 30*time.Second }
+func (k *gating) atEnd() time.Duration { return 2*k.w.settling() + 30*time.Second }
 
 // setLast sets the barrier, and removes it while all clients wait.
 func (k *gating) setLast() {

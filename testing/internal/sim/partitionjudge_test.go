@@ -12,7 +12,7 @@ import (
 // checkShares is the validator of "every key is served" and of "equal shares", once all is well. A
 // server may have returned early: its key is served again a second later.
 func (k *partitioning) checkShares() {
-	limit := time.Now().Add(2*(k.w.settling()+k.w.pause()) + 30*time.Second)
+	limit := time.Now().Add(2*k.w.settling() + 30*time.Second)
 	for {
 		servers, least, most := k.shares()
 		if len(servers) == len(partitionKeys) && most-least <= 1 {

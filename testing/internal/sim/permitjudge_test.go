@@ -116,7 +116,7 @@ func (w *world) hasRoom(t *target) bool {
 // checkReturned is the validator of "permits return", once all is well and the workers have ended: one
 // client can acquire all permits.
 func (w *world) checkReturned() {
-	ctx, cancel := context.WithTimeout(w.ctx, 2*(w.settling()+w.pause())+30*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 2*w.settling()+30*time.Second)
 	defer cancel()
 	s, err := semaphore.New(w.operator, permitsPath, semaphorePermits)
 	if err != nil {

@@ -98,7 +98,7 @@ func (k *counting) show(c *client, v int64, last int) int {
 
 // checkLatest is the validator of "latest value" once all is well and no client changes it.
 func (k *counting) checkLatest() {
-	limit := time.Now().Add(2*(k.w.settling()+k.w.pause()) + 30*time.Second)
+	limit := time.Now().Add(2*k.w.settling() + 30*time.Second)
 	for _, c := range k.w.clients {
 		for {
 			k.w.mu.Lock()

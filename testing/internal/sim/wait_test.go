@@ -52,22 +52,6 @@ func (k *worker) waitEnded() {
 // has lost its session by then, and a server has expired it.
 func (w *world) settling() time.Duration { return 2*w.plan.timeout + 5*time.Second }
 
-// pause is the longest pause between two attempts at an operation that a client's policy has. A call
-// that met the last fault may make its next attempt only after it.
-func (w *world) pause() time.Duration {
-	longest := 2 * time.Second // of the default policy
-	for _, c := range w.plan.clients {
-		if c.policy == nil {
-			continue
-		}
-		waits := c.policy.NewBackOff()
-		for range 10 {
-			longest = max(longest, waits.NextBackOff()) // negative at the end
-		}
-	}
-	return longest
-}
-
 // prompt is the time of an attempt that nothing delays. Up to eight workers share a connection on
 // which frames follow one another. Each has some requests of its own to make, and a znode to
 // delete if it withdraws. A contender for an UnfairMutex also pauses, for milliseconds. The tasks of
