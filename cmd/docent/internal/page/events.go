@@ -82,5 +82,8 @@ func (t *tab) send(event string, m message) error {
 	if _, err := fmt.Fprintf(t.w, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return err
 	}
-	return t.control.Flush()
+	if err := t.control.Flush(); err != nil {
+		return err
+	}
+	return t.control.SetWriteDeadline(time.Time{}) // HTTP/2 would reset an idle stream
 }

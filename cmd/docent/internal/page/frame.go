@@ -36,7 +36,7 @@ type summary struct {
 	Revoke    bool     `json:"revoke,omitempty"` // the page may ask holders to release
 }
 
-// An unread is a directory that could not be read.
+// An unread is a path that could not be read.
 type unread struct {
 	Path  string `json:"path"`
 	Error string `json:"error"`

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // policy lets the page load its own files and talk to its own server, and nothing else. It keeps
@@ -13,7 +14,11 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// guard sets the headers of every reply, and refuses what comes from elsewhere.
+// maxBody is the size of the body of a request, in bytes.
+const maxBody = 8 << 10
+
+// guard sets the headers and time limits of every reply, and refuses what comes from elsewhere. The
+// limits are for refused requests, too: before a reply, the server reads the rest of the body.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -25,6 +30,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			"Cache-Control":                "no-store",
 		} {
 			w.Header().Set(name, value)
+		}
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.Write)) // every connection of a server has deadlines
+		if r.ContentLength != 0 {
+			_ = control.SetReadDeadline(time.Now().Add(s.cfg.Read))
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		}
 		switch {
 		case !slices.Contains(s.cfg.Hosts, r.Host): // a rebound name of another site, for one

@@ -61,7 +61,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	m.gauge("docent_lock_deadlocks", "Deadlocks that are certain.", float64(b.dead))
 	m.gauge("docent_lock_oldest_hold_seconds", "Age of the oldest holder's znode.", age(ages["hold"]))
 	m.gauge("docent_lock_oldest_wait_seconds", "Age of the oldest waiter's znode.", age(ages["wait"]))
-	m.gauge("docent_lock_unread_directories", "Directories that could not be read.", float64(len(b.view.Unread)))
+	m.gauge("docent_lock_unread_paths", "Paths that could not be read.", float64(len(b.view.Unread)))
 	m.gauge("docent_view_live", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
 	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
 	m.gauge("docent_page_streams", "Open pages.", float64(s.hub.count()))

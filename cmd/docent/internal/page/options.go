@@ -62,18 +62,28 @@ func (o Options) listen(ctx context.Context) (net.Listener, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--listen: %w", err)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return nil, nil, errors.Join(err, l.Close())
-	}
-	hosts := append([]string{}, o.AllowHosts...)
-	for _, host := range []string{"127.0.0.1", "[::1]", "localhost"} {
-		hosts = append(hosts, host+":"+port)
-	}
+	hosts := append(hostsOf(l.Addr().(*net.TCPAddr), config != nil), o.AllowHosts...)
 	if config != nil {
 		l = tls.NewListener(l, config)
 	}
 	return l, hosts, nil
+}
+
+// hostsOf returns the hosts by which browsers name an address on which a page listens. They leave out
+// the scheme's own port.
+func hostsOf(addr *net.TCPAddr, secure bool) []string {
+	names := []string{"127.0.0.1", "[::1]", "localhost"}
+	if own, _, err := net.SplitHostPort(addr.String()); err == nil && !addr.IP.IsUnspecified() {
+		names = append(names, strings.TrimSuffix(net.JoinHostPort(own, ""), ":"))
+	}
+	var hosts []string
+	for _, name := range names {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", name, addr.Port))
+		if secure && addr.Port == 443 || !secure && addr.Port == 80 {
+			hosts = append(hosts, name)
+		}
+	}
+	return hosts
 }
 
 // base returns the URL of the page, without a path.

@@ -39,7 +39,7 @@ func TestPage_shows_locks_and_deadlocks(t *testing.T) {
 	tb.awaitText("#banner", "docent has lost ZooKeeper")
 }
 
-// The page counts the directories that could not be read, with the reasons and the list.
+// The page counts the paths that could not be read, with the reasons and the list.
 func TestPage_shows_what_could_not_be_read(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)
@@ -47,7 +47,7 @@ func TestPage_shows_what_could_not_be_read(t *testing.T) {
 		At: time.Now(), Complete: true, Locks: []inspect.Lock{mutex("/locks/a", "alice")},
 		Unread: []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}, {Path: "/locks/pay", Err: framework.ErrNoAuth}},
 	}}
-	tb.awaitText("#unread-text", "2 directories could not be read: no_auth")
+	tb.awaitText("#unread-text", "2 paths could not be read: no_auth")
 	tb.do(chromedp.Click("#unread-text"))
 	tb.awaitText("#unread-list", "/locks/pay: no_auth")
 	s.show(mutex("/locks/a", "alice"))

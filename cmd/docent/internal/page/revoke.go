@@ -1,10 +1,12 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -16,7 +18,8 @@ type revocation struct {
 	Fence string `json:"fence"`
 }
 
-const maxRevocation = 8 << 10
+// revokeLimit bounds a request to release.
+const revokeLimit = 10 * time.Second
 
 // revoke asks a holder to release. It is logged, whatever comes of it.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
@@ -25,10 +28,11 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRevocation)).Decode(&asked); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		http.Error(w, "the request is not a revocation", http.StatusBadRequest)
 		return
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it would end the request's context
 	status, text := s.askToRelease(r, asked)
 	s.counts.revoke(http.StatusText(status))
 	s.cfg.Log.Info("revocation asked for on the page", slog.String("znode", asked.Znode), slog.String("fence", asked.Fence),
@@ -47,24 +51,29 @@ func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, te
 	if b == nil || !b.live() {
 		return http.StatusServiceUnavailable, "docent does not see the ensemble now"
 	}
-	c := b.contender(asked.Znode)
-	if c == nil || fenceText(c.Czxid) != asked.Fence {
+	l, c := b.contender(asked.Znode)
+	switch {
+	case c == nil || fenceText(c.Czxid) != asked.Fence:
 		return http.StatusNotFound, "there is no such contender any more"
+	case l.Kind == inspect.Exclusive:
+		return http.StatusConflict, "an unfair mutex has no revocation: see docent break"
 	}
-	if err := s.cfg.Revoke(r.Context(), asked.Znode); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), revokeLimit)
+	defer cancel()
+	if err := s.cfg.Revoke(ctx, asked.Znode); err != nil {
 		return http.StatusBadGateway, errorText(err)
 	}
 	return http.StatusOK, "asked to release"
 }
 
-// contender returns the contender whose znode is at path, nil if the board has none.
-func (b *board) contender(path string) *inspect.Contender {
+// contender returns the contender whose znode is at path, and its lock; nil if the board has none.
+func (b *board) contender(path string) (*inspect.Lock, *inspect.Contender) {
 	for i := range b.entries {
 		for j := range b.entries[i].lock.Contenders {
 			if c := &b.entries[i].lock.Contenders[j]; c.Znode == path {
-				return c
+				return b.entries[i].lock, c
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -33,13 +33,15 @@ type Config struct {
 
 	Streams int           // how many may be open; 0 is 64
 	Beat    time.Duration // between the signs of life on a stream; 0 is 15 s
-	Write   time.Duration // a message that takes longer ends its stream; 0 is 10 s
+	Write   time.Duration // a reply, or a message of a stream, that takes longer is cut; 0 is 10 s
+	Read    time.Duration // a request's body that takes longer is cut; 0 is 10 s
 }
 
 const (
 	defaultStreams = 64
 	defaultBeat    = 15 * time.Second
 	defaultWrite   = 10 * time.Second
+	defaultRead    = 10 * time.Second
 )
 
 // A Server serves the page. Its methods may be called concurrently.
@@ -73,6 +75,9 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	if cfg.Write == 0 {
 		cfg.Write = defaultWrite
+	}
+	if cfg.Read == 0 {
+		cfg.Read = defaultRead
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -123,9 +128,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}()
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: 16 << 10,
-		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ErrorLog:       slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: 16 << 10, DisableGeneralOptionsHandler: true,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }() // ends at Shutdown or Close

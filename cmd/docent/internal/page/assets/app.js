@@ -87,7 +87,7 @@ function showSummary() {
   const unread = s.unread ?? [];
   $('unread').hidden = unread.length === 0;
   const reasons = [...new Set(unread.map((u) => u.error))].join(', ');
-  set($('unread-text'), many(unread.length + (s.more_unread ?? 0), 'directory could not be read', 'directories could not be read') + ': ' + reasons);
+  set($('unread-text'), many(unread.length + (s.more_unread ?? 0), 'path could not be read', 'paths could not be read') + ': ' + reasons);
   $('unread-list').replaceChildren(...unread.map((u) => element('li', {}, `${u.path}: ${u.error}`)));
 }
 
