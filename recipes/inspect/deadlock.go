@@ -14,24 +14,30 @@ import (
 //
 // A finding is an Error if the parties' identities are exact or named, and none goes on even if one of
 // its waits ends. It is a Warning if threads of one session are taken for one party, or if an owner
-// waits for several locks at once: an owner with several goroutines may go on by one of them.
+// waits for several locks at once: an owner with several goroutines may go on by one of them. It is a
+// Warning, too, if a process has contenders of one owner in two sessions, because the older session may
+// end soon. So it is if an owner waits for a semaphore's permit and has the others itself: another
+// goroutine often releases them.
 //
 // Znodes do not show everything. A deadlock ends if one of the waits has a deadline, or if another
 // goroutine of an owner releases. Waits without a znode are not seen: those for an [Exclusive] lock,
 // those inside a process, and those for anything else than locks. So no finding does not mean no
 // deadlock. If the permits of a semaphore are unknown, its waits are left out.
 func Deadlocks(first, second Snapshot) []Finding {
-	locks := confirmed(first, second)
+	locks, latest := confirmed(first, second), newestOf(second.Locks)
 	apart := second.At.Sub(first.At)
 	var found []Finding
 	blamed := make(map[string]bool) // znodes of the waiters in errors
 	for _, certainly := range []bool{true, false} {
-		g := newGraph(locks, certain, true)
+		g := newGraph(locks, latest.certain, true)
 		if !certainly {
 			g = newGraph(locks, possible, false)
 		}
 		for _, k := range g.knots() {
 			f := g.finding(k, certainly, apart)
+			if slices.ContainsFunc(f.Edges, latest.mayEnd) {
+				f.Advice = "An owner has a newer session: if its process has lost the older one, that ends within the session timeout. " + f.Advice
+			}
 			known := slices.ContainsFunc(f.Edges, func(e Edge) bool { return blamed[e.Waiter.Znode] })
 			if certainly {
 				for _, e := range f.Edges {
@@ -49,9 +55,6 @@ func Deadlocks(first, second Snapshot) []Finding {
 // finding describes the knot.
 func (g *graph) finding(k knot, certainly bool, apart time.Duration) Finding {
 	f := Finding{Severity: Error, Problem: Deadlock, Strength: Exact, Confirmed: apart > 0}
-	if !certainly {
-		f.Severity = Warning
-	}
 	for _, p := range k.parties {
 		f.Parties = append(f.Parties, g.parties[p])
 		if !certainly || g.parties[p].Strength != BySession { // else one contender alone
@@ -62,8 +65,16 @@ func (g *graph) finding(k knot, certainly bool, apart time.Duration) Finding {
 	for _, p := range k.behind {
 		f.Behind = append(f.Behind, g.parties[p])
 	}
+	if !certainly || f.ofPermitsAlone() {
+		f.Severity = Warning
+	}
 	f.describe(apart)
 	return f
+}
+
+// ofPermitsAlone reports whether an owner waits for itself alone, by a semaphore.
+func (f *Finding) ofPermitsAlone() bool {
+	return len(f.Parties) == 1 && !slices.ContainsFunc(f.Edges, func(e Edge) bool { return e.Waiter.Side != Permit })
 }
 
 func weaker(a, b Strength) Strength {
@@ -81,6 +92,9 @@ func (f *Finding) describe(apart time.Duration) {
 	case len(f.Parties) == 1:
 		f.Problem, f.Path = SelfWait, f.Edges[0].Lock
 		f.Text = "an owner waits for a lock that it holds, " + seen
+		if f.Severity != Error {
+			f.Text = "possible: " + f.Text
+		}
 	case f.Severity == Error:
 		f.Text = fmt.Sprintf("%d owners wait for each other, %s", len(f.Parties), seen)
 	default:
@@ -116,7 +130,6 @@ func selfWaitsOfSessions(locks []Lock, apart time.Duration) []Finding {
 				Severity: Warning, Problem: SelfWait, Parties: []Party{p}, Edges: own, Strength: BySession, Confirmed: apart > 0,
 			}
 			f.describe(apart)
-			f.Text = "possible: " + f.Text
 			found = append(found, f)
 		}
 	}

@@ -31,9 +31,9 @@ type place struct{ lock, at int }
 // identity returns the id of the contender's party for a graph.
 type identity func(Contender) string
 
-// certain keeps contenders apart that share a session alone.
-func certain(c Contender) string {
-	if p := PartyOf(c); p.Strength != BySession {
+// certain keeps contenders apart that share a session alone, and those of a session that may be lost.
+func (n newest) certain(c Contender) string {
+	if p := PartyOf(c); p.Strength != BySession && !n.isOld(c) {
 		return p.ID
 	}
 	return c.Znode

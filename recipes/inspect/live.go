@@ -45,7 +45,7 @@ func Follow(c *framework.Client, root string) (*Live, error) {
 	if err := contender.ClientFault(c); err != nil {
 		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
-	copied, err := cache.New(c, root, cache.WithFilter(func(path string) bool { return path != system }))
+	copied, err := cache.New(c, root, cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
 	if err != nil {
 		return nil, recipe.Error("follow", root, errors.Unwrap(err))
 	}

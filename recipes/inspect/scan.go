@@ -41,6 +41,10 @@ func (l Limits) fault() error {
 // system is the directory of ZooKeeper's own znodes.
 const system = "/zookeeper"
 
+// isSystem reports whether the client's path is that directory. Below a chroot or a namespace a
+// directory of that name is like any other.
+func isSystem(c *framework.Client, path string) bool { return c.AbsolutePath(path) == system }
+
 // A scan walks a tree. One goroutine uses it.
 type scan struct {
 	reader   reader
@@ -145,7 +149,7 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 	for _, z := range dir.Children {
 		name := z.name()
 		switch {
-		case isPartOf(l, z), isEpoch(name, names), z.Path == system:
+		case isPartOf(l, z), isEpoch(name, names), isSystem(s.reader.client, z.Path):
 		case names[framework.EpochOf(name)]:
 			_, found, err := s.reader.exclusive(ctx, z.Path)
 			if err != nil {

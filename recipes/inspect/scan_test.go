@@ -169,3 +169,28 @@ func TestRequests(t *testing.T) {
 		expect("Scan for holders", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 1})
 	}, zkenv.Only("it counts requests", zkenv.Embedded))
 }
+
+// TestScan_below_a_chroot: there a directory may be named as ZooKeeper's own.
+func TestScan_below_a_chroot(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		mustCreate(t, e.client(t), "/app/zookeeper/"+guid+"lock-", "", framework.Ephemeral(), framework.Sequential())
+		below := e.client(t, framework.WithNamespace("app"))
+		if _, ok := mustScan(t, below, "/", inspect.Limits{}).Lock("/zookeeper"); !ok {
+			t.Error("Scan shows no lock")
+		}
+		live, err := inspect.Follow(below, "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = live.Close() }()
+		for view := range live.Views(t.Context()) {
+			if _, ok := view.Lock("/zookeeper"); ok {
+				break
+			}
+			if view.State == inspect.Current {
+				t.Fatal("Follow shows no lock")
+			}
+		}
+	})
+}
