@@ -54,7 +54,7 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	var coded *ExitError
 	switch {
 	case errors.As(err, &coded):
-		code, said = coded.Code, coded.Err == nil && only(err) == error(coded)
+		code, said = coded.Code, coded.Err == nil && leaves(err) == 1
 	case cmd.Context().Err() != nil:
 		code = CodeInterrupted
 	case !cmd.HasParent(): // cobra's own errors, as of an unknown command
@@ -69,16 +69,18 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	return code
 }
 
-// only returns the error that joins of one error wrap. An ExitError without an Err says nothing, but
-// what is joined to it, such as a file that can't be written, has to be shown.
-func only(err error) error {
-	for {
-		var joined interface{ Unwrap() []error }
-		if !errors.As(err, &joined) || len(joined.Unwrap()) != 1 {
-			return err
-		}
-		err = joined.Unwrap()[0]
+// leaves returns how many errors are joined in err. An ExitError without an Err says nothing, but what
+// is joined to it, such as a file that can't be written, has to be shown.
+func leaves(err error) int {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return 1
 	}
+	n := 0
+	for _, one := range joined.Unwrap() {
+		n += leaves(one)
+	}
+	return n
 }
 
 // An ErrorDocument is an error in JSON.
