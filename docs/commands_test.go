@@ -76,9 +76,10 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 var (
 	runs    = regexp.MustCompile(`go (?:run|test|vet|build)\b.* (\./[\w./-]+)`)
 	targets = regexp.MustCompile(`\bmake ([a-z-]+)`)
+	scripts = regexp.MustCompile(`\bscripts/[a-z][a-z-]*`)
 )
 
-// The commands of pages exist: packages of the module, targets of the Makefile.
+// The commands of pages exist: packages of the module, targets of the Makefile, scripts.
 func TestTheCommandsOfPagesExist(t *testing.T) {
 	t.Parallel()
 	makefile := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
@@ -98,6 +99,12 @@ func TestTheCommandsOfPagesExist(t *testing.T) {
 			found++
 			if !regexp.MustCompile(`(?m)^` + match[1] + `:`).Match(makefile) {
 				t.Errorf("%s: make %s: there is no such target", p.path, match[1])
+			}
+		}
+		for _, script := range scripts.FindAllString(text, -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(root, script)); err != nil {
+				t.Errorf("%s: %s: there is no such script", p.path, script)
 			}
 		}
 	}
