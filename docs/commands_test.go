@@ -76,7 +76,7 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 var (
 	runs    = regexp.MustCompile(`go (?:run|test|vet|build)\b.* (\./[\w./-]+)`)
 	targets = regexp.MustCompile(`\bmake ([a-z-]+)`)
-	scripts = regexp.MustCompile(`\bscripts/[a-z][a-z-]*`)
+	scripts = regexp.MustCompile(`\bscripts/[a-z][a-z.-]*[a-z]`)
 )
 
 // The commands of pages exist: packages of the module, targets of the Makefile, scripts.
