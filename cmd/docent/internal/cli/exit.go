@@ -26,6 +26,8 @@ const (
 type ExitError struct {
 	Code int
 	Err  error
+
+	usage bool // see Usage: a command may have the same code for something else
 }
 
 // Error returns the text of Err.
@@ -40,7 +42,7 @@ func (e *ExitError) Error() string {
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Usage returns err as the error of a wrong flag, argument or setting.
-func Usage(err error) error { return &ExitError{CodeUsage, err} }
+func Usage(err error) error { return &ExitError{Code: CodeUsage, Err: err, usage: true} }
 
 // UsageCode is the annotation of a command whose usage errors have another exit code.
 const UsageCode = "docent/usage-code"
@@ -50,7 +52,7 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return CodeDone
 	}
-	code, said := CodeFailed, false
+	code, said, usage := CodeFailed, false, IsUsage(err)
 	var coded *ExitError
 	switch {
 	case errors.As(err, &coded):
@@ -58,13 +60,13 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	case cmd.Context().Err() != nil:
 		code = CodeInterrupted
 	case !cmd.HasParent(): // cobra's own errors, as of an unknown command
-		code = CodeUsage
+		code, usage = CodeUsage, true
 	}
-	if own, fault := strconv.Atoi(cmd.Annotations[UsageCode]); code == CodeUsage && fault == nil {
+	if own, fault := strconv.Atoi(cmd.Annotations[UsageCode]); usage && fault == nil {
 		code = own
 	}
 	if !said {
-		a.showError(cmd, code, err)
+		a.showError(cmd, usage, err)
 	}
 	return code
 }
@@ -100,11 +102,11 @@ type ErrorDetail struct {
 const Schema = form.Version
 
 // showError writes err to standard error, in the form that --output asks for.
-func (a *App) showError(cmd *cobra.Command, code int, err error) {
+func (a *App) showError(cmd *cobra.Command, usage bool, err error) {
 	message := Safe(err.Error())
 	if format := a.flags.values.Output; format == JSON || format == JSONLines {
 		detail := ErrorDetail{Type: framework.ErrorType(err), Message: message}
-		if code == CodeUsage || IsUsage(err) {
+		if usage {
 			detail.Type = "usage"
 		}
 		if op := (*framework.OpError)(nil); errors.As(err, &op) {
@@ -114,7 +116,7 @@ func (a *App) showError(cmd *cobra.Command, code int, err error) {
 		return
 	}
 	fmt.Fprintf(a.Err, "docent: %s\n", message)
-	if code == CodeUsage || IsUsage(err) {
+	if usage {
 		fmt.Fprintf(a.Err, "Try: %s --help\n", cmd.CommandPath())
 	}
 }
@@ -122,5 +124,5 @@ func (a *App) showError(cmd *cobra.Command, code int, err error) {
 // IsUsage reports whether err is of a wrong flag, argument or setting.
 func IsUsage(err error) bool {
 	var coded *ExitError
-	return errors.As(err, &coded) && coded.Code == CodeUsage
+	return errors.As(err, &coded) && coded.usage
 }

@@ -28,6 +28,8 @@ func TestExitCode(t *testing.T) {
 		reason  string
 	}{
 		"of the command":            {[]string{"--", "sh", "-c", "exit 7"}, 7, "done", ""},
+		"of the command, 2":         {[]string{"--", "sh", "-c", "exit 2"}, 2, "done", ""}, // usage, for others than exec
+		"of the command, 255":       {[]string{"--", "sh", "-c", "exit 255"}, 255, "done", ""},
 		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done", ""},
 		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, "failed", "not_found"},
 		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, "failed", "not_found"},

@@ -31,6 +31,7 @@ func TestConflict_of_each_kind(t *testing.T) {
 		"a mutex, -n":            {[]string{"/k/a"}, []string{"-n", "/k/a"}, "held", 123},
 		"one of two, -n":         {[]string{"/k/b"}, []string{"-n", "/k/b", "/k/b2"}, "held", 123},
 		"one of two, -w":         {[]string{"/k/c"}, []string{"-w", "200ms", "/k/c2", "/k/c"}, "timeout", 124},
+		"a mutex, -n -E 2":       {[]string{"/k/n"}, []string{"-n", "-E", "2", "/k/n"}, "held", 2},
 		"one of two, -w -E":      {[]string{"/k/d"}, []string{"-w", "200ms", "-E", "0", "/k/d2", "/k/d"}, "timeout", 0},
 		"a reader for a writer":  {[]string{"--read", "/k/e"}, []string{"--write", "-n", "/k/e"}, "held", 123},
 		"a writer for a reader":  {[]string{"--write", "/k/f"}, []string{"--read", "-w", "200ms", "/k/f"}, "timeout", 124},
