@@ -68,6 +68,9 @@ func (d *doctor) run(cmd *cobra.Command, args []string) error {
 	if d.adminPort < 0 || d.adminPort > 65535 {
 		return cli.Usage(fmt.Errorf("--admin-port %d: must be from 1 to 65535, or 0 for none", d.adminPort))
 	}
+	if err := d.scan.check(args); err != nil {
+		return err
+	}
 	return connected(cmd.Context(), d.app, func(c *framework.Client) error {
 		servers := d.checkServers(cmd.Context(), c)
 		second, found, err := d.examine(cmd.Context(), c, root(args))

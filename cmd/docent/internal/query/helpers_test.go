@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -167,8 +168,17 @@ func (w *world) deadlock(t *testing.T) {
 // plain runs docent on a network, in real time.
 func plain(t *testing.T, args ...string) result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
+	var out bytes.Buffer
+	r := plainTo(t, &out, args...)
+	r.out = out.String()
+	return r
+}
+
+// plainTo is plain with another output.
+func plainTo(t *testing.T, out io.Writer, args ...string) result {
+	t.Helper()
+	var errs bytes.Buffer
+	app := &cli.App{In: strings.NewReader(""), Out: out, Err: &errs}
 	code := app.Main(t.Context(), args, query.Commands()...)
-	return result{code, out.String(), errs.String()}
+	return result{code, "", errs.String()}
 }

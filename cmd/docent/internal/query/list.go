@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,7 +51,7 @@ func newList(app *cli.App) *cobra.Command {
 }
 
 func (l *list) run(cmd *cobra.Command, args []string) error {
-	if err := l.check(); err != nil {
+	if err := errors.Join(l.check(), l.scan.check(args)); err != nil {
 		return err
 	}
 	return connected(cmd.Context(), l.app, func(c *framework.Client) error {

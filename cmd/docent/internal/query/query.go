@@ -5,6 +5,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -47,6 +48,9 @@ type run = func(*cobra.Command, []string) error
 // onClient returns the run of a command with one argument, which needs a client.
 func onClient(app *cli.App, fn func(ctx context.Context, c *framework.Client, path string) error) run {
 	return func(cmd *cobra.Command, args []string) error {
+		if err := framework.ValidatePath(args[0]); err != nil {
+			return cli.Usage(err)
+		}
 		return connected(cmd.Context(), app, func(c *framework.Client) error { return fn(cmd.Context(), c, args[0]) })
 	}
 }
@@ -105,6 +109,23 @@ func (f *scanFlags) define(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.depth, "depth", 8, "look so many directories below ROOT")
 	cmd.Flags().IntVar(&f.max, "max", 10_000, "stop after so many locks, or as many other directories")
 	cmd.Flags().IntVar(&f.rate, "rate", 200, "send so many requests a second, 0 for as many as possible")
+}
+
+// check returns what is wrong with the flags, or with ROOT.
+func (f *scanFlags) check(args []string) error {
+	faults := []error{framework.ValidatePath(root(args))}
+	for name, value := range map[string]int{"depth": f.depth, "max": f.max} {
+		if value < 1 {
+			faults = append(faults, fmt.Errorf("--%s %d: must be at least 1", name, value))
+		}
+	}
+	if f.rate < 0 {
+		faults = append(faults, fmt.Errorf("--rate %d: must not be negative", f.rate))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return cli.Usage(err)
+	}
+	return nil
 }
 
 func (f *scanFlags) limits(holdersOnly bool) inspect.Limits {

@@ -23,6 +23,9 @@ func newTree(app *cli.App) *cobra.Command {
 		GroupID: cli.ToShow,
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(args); err != nil {
+				return err
+			}
 			return connected(cmd.Context(), app, func(c *framework.Client) error {
 				s, err := scan(cmd.Context(), app, c, root(args), flags.limits(false))
 				if err != nil {

@@ -40,7 +40,9 @@ func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) er
 	}
 	if len(all) == 0 {
 		if !isJSON(app) {
-			fmt.Fprintln(app.Out, "nobody")
+			if _, err := fmt.Fprintln(app.Out, "nobody"); err != nil {
+				return err
+			}
 		}
 		return errNothing
 	}
