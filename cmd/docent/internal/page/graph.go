@@ -74,8 +74,8 @@ func (g *graph) place() {
 
 // nodeOf returns the node of a party. Its name is the process, and the owner has a line of its own.
 func nodeOf(p waits.Party) node {
-	n := node{Owner: p.Owner, Dead: p.Dead, Waiting: millis(p.Since)}
+	n := node{Owner: cut(p.Owner), Dead: p.Dead, Waiting: millis(p.Since)}
 	p.Owner = ""
-	n.Name = p.String()
+	n.Name = cut(p.String())
 	return n
 }

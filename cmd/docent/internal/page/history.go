@@ -143,7 +143,7 @@ func (h *history) put(path string, holds []hold) {
 func (h *history) begin(c *inspect.Contender, waited bool, now int64) hold {
 	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: now, holder: holderOf(c)}
 	if c.Meta != nil {
-		d.Owner = c.Meta.Owner
+		d.Owner = cut(c.Meta.Owner)
 	}
 	if !waited {
 		d.From = min(now, millis(c.Created))

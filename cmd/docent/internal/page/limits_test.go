@@ -224,3 +224,42 @@ func TestServer_refuses_odd_requests(t *testing.T) {
 		})
 	}
 }
+
+// Names of a megabyte, which any client may write, are cut before they are sent.
+func TestServer_cuts_long_names(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	long := strings.Repeat("é", 512<<10)
+	for _, part := range []string{"owner", "host"} {
+		locks := []inspect.Lock{mutex("/locks/a", "alice", "bob"), mutex("/locks/b", "bob", "alice")}
+		for i := range locks {
+			for k := range locks[i].Contenders {
+				if m := locks[i].Contenders[k].Meta; part == "owner" {
+					m.Owner = long
+				} else {
+					m.Host = long
+				}
+			}
+		}
+		s.published(locks...)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?open=/locks/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		reply, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = reply.Body.Close() }()
+		message := readMessage(t, bufio.NewReader(reply.Body))
+		if !strings.Contains(message, "é…") || len(message) > 256<<10 {
+			t.Errorf("%s: a message of %d bytes: %.300s", part, len(message), message)
+		}
+		if trace := text(t, s.ask(t, "GET", "/trace.json", "")); len(trace) > 64<<10 {
+			t.Errorf("%s: a trace of %d bytes", part, len(trace))
+		}
+	}
+}

@@ -51,7 +51,7 @@ func findingOf(f inspect.Finding) finding {
 		d.Kind = "possible " + d.Kind
 	}
 	for _, p := range f.Parties {
-		d.Parties = append(d.Parties, p.String())
+		d.Parties = append(d.Parties, cut(p.String()))
 	}
 	for _, e := range f.Edges {
 		if !slices.Contains(d.Locks, e.Lock) {

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/show"
@@ -29,7 +30,7 @@ func whoOf(c *inspect.Contender) who {
 		Session: show.Session(c.Session), Fence: fenceText(c.Czxid), Since: millis(c.Created), Revoked: c.Revoked,
 	}
 	if c.Meta != nil {
-		w.Owner = c.Meta.Owner
+		w.Owner = cut(c.Meta.Owner)
 	}
 	return w
 }
@@ -38,7 +39,7 @@ func whoOf(c *inspect.Contender) who {
 func nameOf(c *inspect.Contender) string {
 	switch {
 	case c.Meta != nil && c.Meta.Host != "":
-		return fmt.Sprintf("%s:%d", c.Meta.Host, c.Meta.PID)
+		return fmt.Sprintf("%s:%d", cut(c.Meta.Host), c.Meta.PID)
 	case c.Label != "":
 		return c.Label
 	}
@@ -53,4 +54,16 @@ func millis(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMilli()
+}
+
+// maxName is how many bytes of a name are sent. The page shows fewer characters. Any client may write a
+// name of a megabyte, and each tab would get it with each row.
+const maxName = 2 << 10
+
+// cut returns the beginning of a name that is too long.
+func cut(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
