@@ -51,11 +51,11 @@ func crowds(n int) map[string]func() inspect.Znode {
 	}
 }
 
-// TestCrowds has the locks of tens of thousands of contenders read and diagnosed. With the square of
+// TestCrowds has the locks of thousands of contenders read and diagnosed. With the square of
 // their number it would take minutes, and longer than the test's time limit with the third power.
 func TestCrowds(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4_000
 	for name, of := range crowds(n) {
 		l, _ := inspect.Of(of())
 		s := inspect.Snapshot{Locks: []inspect.Lock{l}}
@@ -72,6 +72,37 @@ func TestCrowds(t *testing.T) {
 		}
 		if len(l.Contenders) != want {
 			t.Errorf("%s: %d contenders, want %d", name, len(l.Contenders), want)
+		}
+	}
+}
+
+// TestChains: each owner holds a lock and waits for the next one, in orders that could cost the square of
+// their number. The last one goes on, unless the chain is a ring.
+func TestChains(t *testing.T) {
+	t.Parallel()
+	const n = 2_000
+	for name, next := range map[string]func(i int) int{
+		"forwards": func(i int) int { return i + 1 }, "backwards": func(i int) int { return i - 1 },
+		"a ring": func(i int) int { return (i + 1) % n },
+	} {
+		var s inspect.Snapshot
+		data := func(i int) string { return metadata(lease.Metadata{Party: fmt.Sprint(i)}) }
+		for i := range n {
+			znodes := []znode{{guid + "lock-0000000000", int64(i + 1), int64(i + 1), data(i)}}
+			for _, waiter := range []int{i - 1, i + 1, i - 1 + n} {
+				if waiter >= 0 && waiter < n && next(waiter) == i {
+					znodes = append(znodes, znode{guid + "lock-0000000001", int64(waiter + 1), int64(n + waiter + 1), data(waiter)})
+				}
+			}
+			l, _ := inspect.Of(below(fmt.Sprintf("/%d", i), "", znodes...))
+			s.Locks = append(s.Locks, l)
+		}
+		found := inspect.Deadlocks(s, later(s))
+		if name != "a ring" && len(found) > 0 {
+			t.Errorf("%s: %d findings", name, len(found))
+		}
+		if name == "a ring" && (len(found) != 1 || len(found[0].Parties) != n || len(found[0].Edges) != n || found[0].Severity != inspect.Error) {
+			t.Errorf("%s: %d findings", name, len(found))
 		}
 	}
 }
