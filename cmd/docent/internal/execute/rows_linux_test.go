@@ -2,6 +2,7 @@ package execute_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,5 +279,44 @@ func TestStreams_that_are_closed(t *testing.T) {
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 6 || contents(file) != "ran\n" {
 		t.Errorf("exit code %d, want 6; %q", code, contents(file))
+	}
+}
+
+// The reader of standard error does not read, and the pipe is full, as with a pager that waits for a key.
+// The command is stopped in time nevertheless, and docent ends when the reader goes on.
+func TestStandardError_that_is_full(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	node := tempFile(t)
+	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--no-guard", "-v", "/full", "--",
+		"sh", "-c", "echo $DOCENT_NODE $$ >"+node+"; exec sleep 60 2>/dev/null")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd.Stderr = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	write.Close()
+	where, pid, _ := strings.Cut(await(t, node), " ")
+	if err := c.Delete(t.Context(), where); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command ends", func() bool { return !alive(pid) })
+	text, err := io.ReadAll(read)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 121 || err != nil || !strings.Contains(string(text), "the lock is lost") {
+		t.Errorf("exit code %d, want 121; %v: %q", code, err, text[min(size, len(text)):])
 	}
 }

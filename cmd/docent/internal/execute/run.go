@@ -21,13 +21,14 @@ type run struct {
 	job     *job
 	signals chan os.Signal
 	revoked chan struct{} // holds one request
+	said    chan string   // messages for standard error
 	owner   lock.Owner
 	begin   time.Time
 	status  Status
 }
 
 func newRun(app *cli.App) *run {
-	return &run{app: app, begin: time.Now(), revoked: make(chan struct{}, 1)}
+	return &run{app: app, begin: time.Now(), revoked: make(chan struct{}, 1), said: make(chan string, maxSaid)}
 }
 
 // talkAfter is the time after which docent talks about a wait.
@@ -36,9 +37,47 @@ const talkAfter = time.Second
 // releaseLimit bounds the release at the end. The deletion goes on in the client until Close.
 const releaseLimit = 5 * time.Second
 
-// say writes to standard error, with the lock's path in front.
+const (
+	maxSaid   = 64          // messages that wait for standard error; further ones are dropped
+	lastWords = time.Second // for the messages that are left at the end
+)
+
+// say writes to standard error, with the lock's path in front. It does not wait: the reader of standard
+// error may have stopped reading, and CMD has to be stopped in time nevertheless.
 func (r *run) say(format string, args ...any) {
-	r.app.Say("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...))
+	select {
+	case r.said <- fmt.Sprintf("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...)):
+	default:
+	}
+}
+
+// speak begins to write what is said. end waits until all is written, or for a moment.
+func (r *run) speak() (end func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() { // ends with over; or with the process, if standard error takes nothing
+		defer close(done)
+		for {
+			select {
+			case text := <-r.said:
+				r.app.Say("%s", text)
+				continue
+			default:
+			}
+			select {
+			case text := <-r.said:
+				r.app.Say("%s", text)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		select {
+		case <-done:
+		case <-time.After(lastWords):
+		}
+	}
 }
 
 // chatty says what is worth a line only with --verbose, or if docent has waited.
@@ -55,7 +94,9 @@ func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int
 	if err != nil {
 		return codeFailed, err
 	}
+	end := r.speak()
 	code, err := r.checked(ctx, o, args, dash)
+	end()
 	if fault := file.write(r.status); fault != nil {
 		return codeFailed, errors.Join(err, fault)
 	}

@@ -116,8 +116,8 @@ func (s *Supervisor) act(deadline time.Time) time.Duration {
 	switch action {
 	case Warn:
 		s.verdict.Outcome, s.verdict.Reason, s.verdict.WarnedAt = OutcomeLost, "lease_deadline", now
-		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
 		s.Group.Signal(s.Stop)
+		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
 	case Kill:
 		leftovers := now.Before(s.Budget.Kill(deadline)) // their grace is over, and the lease is not
 		if s.verdict.Outcome == OutcomeDone && !leftovers {
@@ -162,13 +162,13 @@ func (s *Supervisor) stop(outcome, reason string) {
 func (s *Supervisor) lost() {
 	s.verdict.Outcome, s.verdict.Reason = OutcomeLost, Reason(s.Holding.Err())
 	now := time.Now()
-	s.Say("the lock is lost: %v to the command", name(s.OnLost))
 	if s.OnLost == syscall.SIGKILL {
 		s.kill(now)
-		return
+	} else {
+		s.plan.Stop(now)
+		s.Group.Signal(s.OnLost)
 	}
-	s.plan.Stop(now)
-	s.Group.Signal(s.OnLost)
+	s.Say("the lock is lost: %v to the command", name(s.OnLost))
 }
 
 // forward passes a signal on to the group. The second INT in a row becomes KILL.
