@@ -31,6 +31,9 @@ func TestOf_hostile_data(t *testing.T) {
 		"a megabyte":                  {`{"docent":1,"owner":"` + strings.Repeat("x", 1<<20) + `"}`, inspect.Docent, false},
 		"a megabyte without a shape":  {strings.Repeat("x", 1<<20), inspect.Curator, false},
 		"a null":                      {"null", inspect.Curator, true},
+		"a list":                      {`[{"docent":1}]`, inspect.Curator, true},
+		"two versions":                {`{"docent":1,"docent":0}`, inspect.Curator, true},
+		"a field in another case":     {`{"DOCENT":1}`, inspect.Docent, false},
 		"nothing":                     {"", inspect.Curator, false},
 	} {
 		l, ok := inspect.Of(dir("", znode{guid + "lock-0000000001", 1, 1, test.data}, znode{guid + "lock-0000000002", 2, 2, test.data}))
