@@ -61,6 +61,9 @@ func TestSignal(t *testing.T) {
 			pids := tempFile(t)
 			p := start(t, addr, fmt.Sprintf("/signal/%s%d", strings.ReplaceAll(c.kind, " ", ""), c.code), "--", "sh", "-c", fmt.Sprintf(kinds[c.kind], pids))
 			list := await(t, pids)
+			if c.kind == "ended" { // it has written the line before
+				eventually(t, "docent sees its end", func() bool { return strings.Contains(p.err.String(), "left in its group") })
+			}
 			for _, sig := range c.send {
 				if err := p.Process.Signal(sig); err != nil {
 					t.Fatal(err)
