@@ -136,7 +136,7 @@ func contended() []scenario {
 		{
 			name: "mix-90-10", title: "16 workers on one path, 90 % reads, 10 % writes", load: "mix", workers: 16, ops: 800, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "rw", curator: "rw"}, floorLoad: "shared",
-			lacks: "kazoo's ReadLock also waits for writers that stand behind it, so it deadlocks with its WriteLock under this load",
+			lacks: "kazoo's ReadLock also waits for writers behind it, so it deadlocks with its WriteLock under this load",
 			floor: "create, children, delete by 16 workers",
 			bars:  []bar{rateAtLeast(curator, 1.5)},
 		},
