@@ -102,7 +102,7 @@ func TestTheLimitsOnPaper(t *testing.T) {
 	}{
 		{load{names: 18_000}, "**a listing of 1 MiB: divide by 2**"},
 		{load{locks: 10_000_000}, "**4 GiB of each server: divide by 4**"},
-		{load{sessions: 200_000}, "**20 000 sessions per server: divide by 4**"},
+		{load{sessions: 200_000}, "**20,000 sessions per server: divide by 4**"},
 		{load{rate: 1_000}, "4 processors of the leader"},
 		{load{rate: 10_000}, "**4 processors of the leader: divide by 2**"},
 	} {
@@ -142,14 +142,16 @@ func TestTheModelIsOffByLittle(t *testing.T) {
 			t.Errorf("%s: off by %.3f, want at most %v", what, off, most)
 		}
 	}
-	atMost("requests", 0.07, compareRequests(all))
+	isFar := func(c comparison) bool { return !isNear(c.of.setting) }
+	atMost("requests", 0.07, slices.DeleteFunc(compareRequests(all), isFar))
+	atMost("requests of slow runs, which create directories again", 0.16, compareRequests(all))
 	atMost("replies", 0.11, compareBytes(all))
 	fits, lacking := fitAll(all)
 	if len(fits) != 2 || len(lacking) > 0 {
 		t.Errorf("%d fits, and lacking %v; want one server's and an ensemble's", len(fits), lacking)
 	}
 	for _, f := range fits {
-		found := slices.DeleteFunc(f.compareServers(all), func(c comparison) bool { return !isNear(c.of.setting) })
+		found := slices.DeleteFunc(f.compareServers(all), isFar)
 		atMost("the servers' CPU of "+f.mode, 0.37, found)
 	}
 }

@@ -108,5 +108,5 @@ func grouped(f float64) string {
 		parts = append([]string{digits[len(digits)-3:]}, parts...)
 		digits = digits[:len(digits)-3]
 	}
-	return strings.Join(append([]string{digits}, parts...), " ")
+	return strings.Join(append([]string{digits}, parts...), ",")
 }

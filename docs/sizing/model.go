@@ -38,7 +38,7 @@ type ensemble struct {
 // reference is the ensemble that BenchmarkCost measured. Three servers and all their clients shared
 // two cores with other work. Each figure is the lowest of three runs; a server's reads are a third
 // of the total. Writes were flushed. Servers with their own cores and log disks do several times as
-// much. 20 000 sessions per server are a habit, not a measurement.
+// much. 20,000 sessions per server are a habit, not a measurement.
 var reference = ensemble{timeout: 30 * time.Second, servers: 3, writes: 4_800, reads: 3_900, sessions: 20_000} //nolint:gochecknoglobals // a constant, if Go had constant structs
 
 // A workload is what clients do. Each has a session.
