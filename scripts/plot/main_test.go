@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,21 @@ func TestRun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Long names are below each other: the page is as wide as two panels.
+func TestLongNamesDoNotOverlap(t *testing.T) {
+	const long = "an ensemble with a round trip of 20 ms and with jitter and with disks"
+	drawnAt := regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*>` + long)
+	var out strings.Builder
+	values := "waiters,setting,time\n1," + long + " 1,50\n10," + long + " 1,60\n1," + long + " 2,70\n10," + long + " 2,80\n"
+	if err := (drawing{by: "setting"}).run(strings.NewReader(values), &out); err != nil {
+		t.Fatal(err)
+	}
+	at := drawnAt.FindAllStringSubmatch(out.String(), -1)
+	if len(at) != 2 || at[0][1] != at[1][1] {
+		t.Errorf("the names begin at %q, want two below each other", at)
 	}
 }
 

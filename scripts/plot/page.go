@@ -19,7 +19,7 @@ const (
 	margin      = 8 * vg.Centimeter // of a page with one column it makes the panels wider
 	rowHeight   = 5 * vg.Centimeter
 	keyHeight   = 6 * vg.Millimeter // of a line of the key
-	keyWidth    = 9 * vg.Centimeter // of a name with its color
+	sampleWidth = 2 * vg.Centimeter // of a name's line, and the space around both
 	gap         = 4 * vg.Millimeter
 )
 
@@ -50,7 +50,8 @@ func (d drawing) align(row []*plot.Plot) {
 func write(w io.Writer, panels [][]*plot.Plot, names []string) error {
 	columns := len(panels[0])
 	width := margin + vg.Length(columns)*columnWidth
-	perLine := int(width / keyWidth)
+	keyWidth := widest(names) + sampleWidth
+	perLine := max(1, int(width/keyWidth))
 	key := vg.Length((len(names)+perLine-1)/perLine) * keyHeight
 	canvas := vgsvg.New(width, key+vg.Length(len(panels))*rowHeight)
 	canvas.SetColor(color.White)
@@ -69,6 +70,15 @@ func write(w io.Writer, panels [][]*plot.Plot, names []string) error {
 	}
 	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// widest returns the width of the longest name.
+func widest(names []string) (width vg.Length) {
+	key := plot.NewLegend()
+	for _, name := range names {
+		width = max(width, key.TextStyle.Width(name))
+	}
+	return width
 }
 
 // writeName writes a name and its line, so far from the left and from the top.
