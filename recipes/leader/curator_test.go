@@ -82,14 +82,15 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		must.Receive(t, term.Lost(), "the loss of the term")
-		for led := map[*runner]bool{}; len(led) < 2; {
+		for led := map[*runner]bool{}; len(led) < 2; { // the deletion may meet another term
+			r := first
 			select {
-			case <-first.terms:
-				led[first] = true
-				first.resign <- nil
-			case <-second.terms:
-				led[second] = true
-				second.resign <- nil
+			case term = <-first.terms:
+			case term = <-second.terms:
+				r = second
+			}
+			if r.end(term, nil) {
+				led[r] = true
 			}
 		}
 		first.cancel()

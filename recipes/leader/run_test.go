@@ -53,6 +53,16 @@ func run(t testing.TB, e *leader.Election) *runner {
 	return r
 }
 
+// end has lead return err, and reports whether the term lasted until then.
+func (r *runner) end(term *lease.Lease, err error) bool {
+	select {
+	case r.resign <- err:
+		return true
+	case <-term.Lost():
+		return false
+	}
+}
+
 // stop ends the run, and fails the test unless Run returns the end of its context.
 func (r *runner) stop(t testing.TB) {
 	t.Helper()
@@ -141,10 +151,7 @@ func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 				t.Errorf("%v of request %d: term %d after term %d", action, n, term.Fence(), before)
 			}
 			before = term.Fence()
-			select {
-			case r.resign <- nil:
-			case <-term.Lost():
-			}
+			r.end(term, nil)
 		}
 		r.stop(t)
 		met += rule.Hits()
