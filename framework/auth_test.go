@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -231,14 +230,6 @@ func nettyFlags(t *testing.T) []string {
 			strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jar), "netty-"), ".jar"))
 	})
 	return []string{"-Xbootclasspath/a:" + strings.Join(jars, ":")}
-}
-
-// freeAddr returns an address of this host where no server listens just now.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // An authority signs certificates.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -73,9 +74,6 @@ var connectedOnly = map[string]bool{"AwaitConnected": true}
 
 func TestCallsAreBoundedByTheirContext(t *testing.T) {
 	frozen := zktest.Run(t)
-	down := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	nobody := down.Addr().String()
-	down.Close()
 	hanging := zkproxy.Run(t, frozen.Addr())
 	hanging.Hang()
 
@@ -85,7 +83,7 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 		up      bool // connected before the trouble begins
 		trouble func() error
 	}{
-		{"nobody listens", nobody, false, nil},
+		{"nobody listens", freeport.Addr(t), false, nil},
 		{"the handshake is not answered", hanging.Addr(), false, nil},
 		{"the server is frozen", frozen.Addr(), true, frozen.Freeze},
 	} {

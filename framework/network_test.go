@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -117,7 +118,7 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 
 func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, freeAddr(t))
+	c := newClient(t, freeport.Addr(t))
 	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
 		t.Fatal("connected to nobody")
 	} else if !strings.Contains(err.Error(), "connection refused") {

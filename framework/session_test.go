@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -30,7 +31,7 @@ func TestSession_has_timeout_and_deadline(t *testing.T) {
 	if got.Deadline.Before(before.Add(got.Timeout-slack)) || got.Deadline.After(time.Now().Add(got.Timeout)) {
 		t.Errorf("deadline %v after the start, want about %v", got.Deadline.Sub(before), got.Timeout)
 	}
-	if new := newClient(t, freeAddr(t)).Session(); new != (framework.Session{}) {
+	if new := newClient(t, freeport.Addr(t)).Session(); new != (framework.Session{}) {
 		t.Errorf("a client without a session tells of %+v", new)
 	}
 }

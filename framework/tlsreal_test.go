@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -23,7 +24,7 @@ import (
 // secureServer returns a server with a secure port, and a dialer that leads any name there.
 func secureServer(t *testing.T, keyStore, trustStore string) (*zktest.Server, framework.Option) {
 	t.Helper()
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	_, port := must.Get2(net.SplitHostPort(addr))(t)
 	server := zktest.Run(t,
 		zktest.WithSetting("secureClientPort", port),

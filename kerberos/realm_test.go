@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/freeport"
 )
 
 const (
@@ -50,11 +52,11 @@ func startRealm() (*realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	ports, err := freeport.Draw(1)
 	if err != nil {
 		return nil, err
 	}
-	r := &realm{dir: dir, port: port}
+	r := &realm{dir: dir, port: ports[0]}
 	if err := r.fill(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -86,15 +88,6 @@ func tools() (kdc string, err error) {
 		}
 	}
 	return exec.LookPath("krb5kdc")
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func (r *realm) addr() string { return fmt.Sprintf("127.0.0.1:%d", r.port) }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -172,9 +173,7 @@ func TestHealLeavesRulesAndLatency(t *testing.T) {
 
 func TestServerDown(t *testing.T) {
 	t.Parallel()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	must.OK(t, listener.Close())
-	proxy := zkproxy.Run(t, listener.Addr().String())
+	proxy := zkproxy.Run(t, freeport.Addr(t))
 	p := dial(t, proxy.Addr())
 	p.sendHandshake()
 	p.wantEnd()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -72,7 +73,7 @@ func TestTheEndOfOneSideIsTheEndOfTheOther(t *testing.T) {
 
 func TestLinkWaitsForItsTargetToListen(t *testing.T) {
 	t.Parallel()
-	address := unusedAddr(t)
+	address := freeport.Addr(t)
 	link := newLink(t, address)
 	client := dialLink(t, link)
 	listener := must.Get(net.Listen("tcp4", address))(t)

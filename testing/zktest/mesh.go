@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/docent-go/docent/internal/freeport"
 )
 
 // A mesh is the network of an ensemble whose members all are on the loopback interface. It
@@ -25,9 +27,9 @@ type meshLink struct {
 
 // newMesh returns the mesh between n members, in operation.
 func newMesh(n int) (*mesh, error) {
-	ports, err := drawPorts(3 * n)
+	ports, err := freeport.Draw(3 * n)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("zktest: %w", err)
 	}
 	m := &mesh{clients: ports[:n], members: make([]peer, n), gates: make([][]*gate, n)}
 	for i := range m.members {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -83,17 +84,9 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 	}
 	ctx, cancel := deadline(t, 100*time.Millisecond)
 	defer cancel()
-	if err := zktest.KillSession(ctx, unusedAddr(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
+	if err := zktest.KillSession(ctx, freeport.Addr(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with no server = %v; want the context's error", err)
 	}
-}
-
-// unusedAddr returns an address at which no server listens.
-func unusedAddr(t testing.TB) string {
-	t.Helper()
-	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func ephemerals(t testing.TB, server *zktest.Server) map[int64][]string {

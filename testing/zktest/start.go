@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/docent-go/docent/internal/freeport"
 )
 
 // startAttempts is how many draws of ports a start may use up. One is enough
@@ -39,9 +41,9 @@ func retryTaken[T any](start func() (T, error)) (T, error) {
 }
 
 func startAlone(ctx context.Context, in install, cfg config) (*Server, error) {
-	ports, err := drawPorts(1)
+	ports, err := freeport.Draw(1)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("zktest: %w", err)
 	}
 	return startAt(ctx, ports[0], in, cfg)
 }

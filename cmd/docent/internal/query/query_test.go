@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -128,14 +128,7 @@ func TestDoctor_asks_each_server(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := closed.Addr().String()
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	gone := freeport.Addr(t)
 	r := plain(t, "--connect", addr, "doctor")
 	if r.code != 0 || strings.Contains(r.out, "server") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
