@@ -211,18 +211,31 @@ func TestAConfirmedDeadlockIsInTheHistory(t *testing.T) {
 // metadata the sessions seem to wait for each other, which is no error.
 func TestTenGoroutinesThatLockInOneOrder(t *testing.T) {
 	t.Parallel()
-	for name, opts := range map[string][]lock.Option{"with metadata": nil, "without metadata": {lock.WithoutMetadata()}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := runWorkers(t, 1, 10, func(w *worker, pick *rand.Rand) []int {
-				w.opts = opts
-				return slices.Sorted(slices.Values(pick.Perm(4)[:2+pick.IntN(2)]))
-			})
-			if d.confirmed > 0 || (d.warnings > 0) != (opts != nil) {
-				t.Errorf("%d errors and %d warnings", d.confirmed, d.warnings)
-			}
-		})
+	inOrder := func(opts []lock.Option) func(*worker, *rand.Rand) []int {
+		return func(w *worker, pick *rand.Rand) []int {
+			w.opts = opts
+			return slices.Sorted(slices.Values(pick.Perm(4)[:2+pick.IntN(2)]))
+		}
 	}
+	t.Run("with metadata", func(t *testing.T) {
+		t.Parallel()
+		if d := runWorkers(t, 1, 10, inOrder(nil)); d.confirmed > 0 || d.warnings > 0 {
+			t.Errorf("%d errors and %d warnings", d.confirmed, d.warnings)
+		}
+	})
+	t.Run("without metadata", func(t *testing.T) {
+		t.Parallel()
+		var d diagnosed
+		for seed := uint64(1); d.warnings == 0 && seed < 10; seed++ { // about one run in 100 has none
+			d = runWorkers(t, seed, 10, inOrder([]lock.Option{lock.WithoutMetadata()}))
+			if d.confirmed > 0 {
+				t.Errorf("%d errors", d.confirmed)
+			}
+		}
+		if d.warnings == 0 {
+			t.Error("no warning in any run")
+		}
+	})
 }
 
 // runWorkers has n goroutines of two clients work for a virtual minute. Before each piece of work,
