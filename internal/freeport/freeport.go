@@ -45,12 +45,4 @@ func Addr(t testing.TB) string {
 	return addr(must.Get(Draw(1))(t)[0])
 }
 
-func free(port int) bool {
-	l, err := net.Listen("tcp4", addr(port))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
-}
-
 func addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

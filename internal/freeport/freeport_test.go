@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/docent-go/docent/internal/freeport"
@@ -36,5 +37,48 @@ func TestAddr(t *testing.T) {
 		conn.Close()
 		t.Errorf("%s takes connections", addr)
 	}
-	must.OK(t, must.Get(net.Listen("tcp", addr))(t).Close())
+}
+
+// TestAPortOfAListenerIsNotFree asks for ports of listeners on this address and on all addresses.
+func TestAPortOfAListenerIsNotFree(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"127.0.0.1", "0.0.0.0", ""} {
+		l := must.Get(net.Listen("tcp", net.JoinHostPort(host, "0")))(t)
+		port := l.Addr().(*net.TCPAddr).Port
+		if freeport.Free(port) {
+			t.Errorf("the port of a listener at %q is free", host)
+		}
+		must.OK(t, l.Close())
+	}
+}
+
+// TestAPortCanBeBoundAtOnce binds each port that is drawn, while other goroutines start processes.
+func TestAPortCanBeBoundAtOnce(t *testing.T) {
+	t.Parallel()
+	program := must.Get(os.Executable())(t)
+	over := make(chan struct{})
+	var starts sync.WaitGroup
+	for range 4 {
+		starts.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				p, err := os.StartProcess(program, []string{program, "-test.run=^$"}, &os.ProcAttr{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = p.Wait()
+			}
+		})
+	}
+	defer starts.Wait()
+	defer close(over)
+	for range 500 {
+		l := must.Get(net.Listen("tcp4", freeport.Addr(t)))(t)
+		must.OK(t, l.Close())
+	}
 }
