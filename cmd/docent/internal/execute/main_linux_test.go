@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +23,18 @@ func TestMain(m *testing.M) {
 	if code, ok := execute.Internal(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	apptest.Main(func() { zktest.Main(m) }, execute.New)
+	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New)
+}
+
+// acceptSignals lets the programs that tests start take the signals that this process was started to
+// ignore, as nohup and the background of a script do. Programs inherit what is ignored, and docent
+// exec respects it.
+func acceptSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // serve returns the address of an embedded server.
