@@ -26,9 +26,8 @@ func TestMain(m *testing.M) {
 	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New)
 }
 
-// acceptSignals lets the programs that tests start take the signals that this process was started to
-// ignore, as nohup and the background of a script do. Programs inherit what is ignored, and docent
-// exec respects it.
+// acceptSignals lets the programs of tests take the signals that this process ignores from its start
+// on, as under nohup. Programs inherit what is ignored, and docent exec respects it.
 func acceptSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE} {
 		if signal.Ignored(sig) {
