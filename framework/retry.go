@@ -51,7 +51,9 @@ func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := f.Err.(brokenError); ok && c.state == Connected { //nolint:errorlint // this very error, as try returned it
-		return now
+		already := make(chan struct{})
+		close(already)
+		return already
 	}
 	return c.up
 }
@@ -61,10 +63,3 @@ type brokenError struct{ error }
 
 // Unwrap returns the failure.
 func (e brokenError) Unwrap() error { return e.error }
-
-// now is a channel that is closed.
-var now = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()

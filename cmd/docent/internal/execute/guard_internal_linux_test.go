@@ -1,4 +1,4 @@
-package execute
+package execute //nolint:testpackage // no program could stop a guard at these moments
 
 import (
 	"os/exec"
