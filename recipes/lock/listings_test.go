@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,37 @@ func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
 		if n := lists.Hits(); n != 5 {
 			t.Errorf("%d listings, want one along with each creation but the fifth", n)
 		}
+	})
+}
+
+// TestAReaderDoesNotWaitForOthersCalls has an ACL provider hold up the creations of four readers,
+// which would list along.
+func TestAReaderDoesNotWaitForOthersCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var heldUp atomic.Int32 // how many of the next calls are held up
+		goOn := make(chan struct{})
+		provider := func(string) []acl.Entry {
+			if heldUp.Add(-1) >= 0 {
+				<-goOn
+			}
+			return nil
+		}
+		c := virtualClient(t, virtualServer(t), framework.WithACLProvider(provider))
+		read := newReadWrite(t, c, "/listings/provider").Read()
+		mustRelease(t, mustLock(t, read))
+		heldUp.Store(alongAtOnce)
+		var readers []<-chan result
+		for range alongAtOnce {
+			readers = append(readers, lockLater(t.Context(), read))
+		}
+		synctest.Wait()
+		mustRelease(t, mustLock(t, read))
+		if heldUp.Load() >= 0 {
+			t.Error("no creation was held up")
+		}
+		close(goOn)
+		mustReleaseEach(t, readers...)
 	})
 }
 

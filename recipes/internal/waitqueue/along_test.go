@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A looker is an attempt that looks for its node in the listings along with others' creations.
@@ -17,7 +18,7 @@ type looker struct {
 func lookAlong(ctx context.Context, ls *listings, q *Queue, name string) *looker {
 	l := new(looker)
 	go func() {
-		l.nodes, l.err = ls.listedAlong(ctx, sharedKey, q, name)
+		l.nodes, l.err = ls.listedAlong(ctx, sharedKey, q, name, time.Second)
 		l.done = true
 	}()
 	synctest.Wait()
@@ -65,6 +66,18 @@ func TestListingsAlongWithOthersCreations(t *testing.T) {
 			if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
 				t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
 			}
+		})
+	})
+	t.Run("a creation that is held up is not waited for", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, end := ls.begin(sharedKey)
+			l := lookAlong(t.Context(), ls, queue, own)
+			<-time.After(2 * time.Second)
+			if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
+				t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
+			}
+			end(nil)
 		})
 	})
 	t.Run("ctx ends the wait", func(t *testing.T) {

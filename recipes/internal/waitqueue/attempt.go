@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -32,10 +33,11 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	self   Node   // the node
 	stat   framework.Stat
-	breaks int64    // of the connection when the grant was certain
-	listed []string // what was listed along with the creation of the node; nil once used
-	fresh  bool     // the node has not been listed yet
-	waiter *waiter  // since it began to wait
+	breaks int64         // of the connection when the grant was certain
+	listed []string      // what was listed along with the creation of the node; nil once used
+	fresh  bool          // the node has not been listed yet
+	took   time.Duration // the creation of the node
+	waiter *waiter       // since it began to wait
 }
 
 // An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.

@@ -3,6 +3,7 @@ package waitqueue
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -97,13 +98,14 @@ func (a *Attempt) create(ctx context.Context) error {
 
 // A creation is how an attempt's node is to be created.
 type creation struct {
+	begun time.Time
 	name  string // without what framework and server add
 	opts  []framework.CreateOption
 	names []string // of the directory's children, if listed
 }
 
 func (a *Attempt) creation(along bool) *creation {
-	c := &creation{name: a.kind}
+	c := &creation{begun: time.Now(), name: a.kind}
 	c.opts = []framework.CreateOption{
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat),
 	}
@@ -124,7 +126,7 @@ func (a *Attempt) creation(along bool) *creation {
 // created notes the node that the creation has made at the path.
 func (a *Attempt) created(path string, c *creation) {
 	_, name := framework.SplitPath(path)
-	a.node, a.fresh, a.listed = path, true, c.names
+	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
 	a.self, _ = parse(name, a.queue.Kinds) // it has the name that was asked for
 	clientAttemptsOf(a.client).add(a.self.Name)
 }
@@ -185,7 +187,8 @@ func (a *Attempt) list(ctx context.Context) ([]Node, error) {
 		return a.queue.ordered(ctx, a.client, names)
 	}
 	if fresh {
-		nodes, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name)
+		most := 2 * a.took // a listing that came on its way since takes about as long
+		nodes, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
 		if nodes != nil || err != nil {
 			return nodes, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -97,15 +98,20 @@ func (ls *listings) begin(key listingKey) (along bool, end func(names []string))
 // listedAlong returns the nodes that the creation of another attempt has listed, if they contain
 // the node with the name. It waits for the listings that are on their way. Replies come in the
 // order of the requests. So if the node's creation has just been answered, the first of these
-// listings was sent after it, as a rule. It returns nil if no listing contains the node, and ctx's
-// error if ctx ends first.
+// listings was sent after it, as a rule. It returns nil if no listing contains the node, or if none
+// has come after most: another attempt's call may be held up by its user. It returns ctx's error if
+// ctx ends first.
 func (ls *listings) listedAlong(
-	ctx context.Context, key listingKey, q *Queue, name string,
+	ctx context.Context, key listingKey, q *Queue, name string, most time.Duration,
 ) ([]Node, error) {
+	limit := time.NewTimer(most)
+	defer limit.Stop()
 	for _, l := range ls.alongs(key) {
 		if l.ended != nil {
 			select {
 			case <-l.ended:
+			case <-limit.C:
+				return nil, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
