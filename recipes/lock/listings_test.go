@@ -56,6 +56,7 @@ func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
 		srv := virtualServer(t)
 		read := newReadWrite(t, virtualClient(t, srv), path).Read()
 		mustRelease(t, mustLock(t, read))
+		synctest.Wait() // the creation that found no directory had a listing of its own
 		slow := fault.Rule{Path: path + "/*", Action: fault.DelayReply, Delay: trip, Times: fault.Forever}
 		srv.Rules().Add(slow)
 		slow.Op, slow.Path = fault.GetChildren, path
