@@ -104,9 +104,13 @@ func (ls *listings) begin(key listingKey) (along bool, end func(names []string))
 func (ls *listings) listedAlong(
 	ctx context.Context, key listingKey, q *Queue, name string, most time.Duration,
 ) ([]Node, error) {
+	others := ls.alongs(key)
+	if len(others) == 0 {
+		return nil, nil
+	}
 	limit := time.NewTimer(most)
 	defer limit.Stop()
-	for _, l := range ls.alongs(key) {
+	for _, l := range others {
 		if l.ended != nil {
 			select {
 			case <-l.ended:
