@@ -156,7 +156,9 @@ func TestPage_focus_order(t *testing.T) {
 	  window.shape = [];
 	  document.addEventListener('focusin', (e) => {
 	    window.reached.push(e.target);
-	    if (getComputedStyle(e.target).outlineStyle === 'none') window.shape.push(e.target.outerHTML.slice(0, 80));
+	    if (getComputedStyle(e.target).outlineStyle === 'none') {
+	      window.shape.push(e.target.outerHTML.slice(0, 80) + ' (the page has the focus: ' + document.hasFocus() + ')');
+	    }
 	  });
 	  return true;
 	})()`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -96,6 +97,8 @@ func openTabFor(t *testing.T, most time.Duration) *tab {
 		t.Fatal(err)
 	}
 	call(tb, network.Enable, network.EnableParams{})
+	// Else another test's tab may take the focus.
+	call(tb, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	return tb
 }
 
