@@ -83,7 +83,7 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 		up      bool // connected before the trouble begins
 		trouble func() error
 	}{
-		{"nobody listens", freeport.Addr(t), false, nil},
+		{"no server listens", freeport.Addr(t), false, nil},
 		{"the handshake is not answered", hanging.Addr(), false, nil},
 		{"the server is frozen", frozen.Addr(), true, frozen.Freeze},
 	} {

@@ -120,7 +120,7 @@ func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, freeport.Addr(t))
 	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
-		t.Fatal("connected to nobody")
+		t.Fatal("connected where no server listens")
 	} else if !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("%v does not say why", err)
 	}

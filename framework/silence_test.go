@@ -32,7 +32,7 @@ func TestASilentClientIsNoMore(t *testing.T) {
 		opts []framework.Option
 		want string // in the line, in addition to the address
 	}{
-		"nobody listens": {
+		"no server listens": {
 			harm: func(*zkserver.Server) framework.Dialer { return refuse },
 			want: "connection refused",
 		},

@@ -36,7 +36,7 @@ type Attempt struct {
 	breaks int64         // of the connection when the grant was certain
 	listed []string      // what was listed along with the creation of the node; nil once used
 	fresh  bool          // the node has not been listed yet
-	took   time.Duration // the creation of the node
+	took   time.Duration // from the call that created the node to its return
 	waiter *waiter       // since it began to wait
 }
 

@@ -187,7 +187,7 @@ func (a *Attempt) list(ctx context.Context) ([]Node, error) {
 		return a.queue.ordered(ctx, a.client, names)
 	}
 	if fresh {
-		most := 2 * a.took // a listing that came on its way since takes about as long
+		most := 2 * a.took // a listing that was sent meanwhile takes about as long
 		nodes, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
 		if nodes != nil || err != nil {
 			return nodes, err
