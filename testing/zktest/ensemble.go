@@ -18,7 +18,8 @@ const (
 	maxMembers = 7
 )
 
-// An Ensemble is several servers that elect a leader and hold the same data.
+// An Ensemble is several servers that elect a leader and hold the same data. Observers
+// ([WithObservers]) are members without a vote.
 //
 // The members reach each other only through forwarders in this process, which hold back bytes
 // where a connection is cut. Their clients reach each directly. With [WithNamespaces] there are
@@ -29,6 +30,7 @@ type Ensemble struct {
 
 	dir     string  // immutable
 	network network // immutable
+	voters  int     // immutable; they come first
 
 	mu   sync.Mutex // guards following; held while the network changes, one change after the other
 	cuts cuts
@@ -39,8 +41,9 @@ type Ensemble struct {
 // [Start].
 func StartEnsemble(ctx context.Context, n int, opts ...Option) (*Ensemble, error) {
 	cfg, err := newConfig(opts)
-	if n < minMembers || n > maxMembers {
-		err = errors.Join(fmt.Errorf("zktest: ensemble of %d: must have %d to %d members", n, minMembers, maxMembers), err)
+	if n < minMembers || n+cfg.observers > maxMembers {
+		err = errors.Join(fmt.Errorf("zktest: ensemble of %d and %d observers: must have %d to %d members",
+			n, cfg.observers, minMembers, maxMembers), err)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +67,8 @@ func startEnsemble(ctx context.Context, n int, in install, cfg config) (*Ensembl
 }
 
 // newEnsemble makes an ensemble, its network and its files; no server runs yet.
-func newEnsemble(n int, in install, cfg config) (*Ensemble, error) {
+func newEnsemble(voters int, in install, cfg config) (*Ensemble, error) {
+	n := voters + cfg.observers
 	network, err := newNetwork(n, cfg)
 	if err != nil {
 		return nil, err
@@ -73,10 +77,13 @@ func newEnsemble(n int, in install, cfg config) (*Ensemble, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("zktest: %w", err), network.close())
 	}
-	e := &Ensemble{dir: dir, network: network, cuts: newCuts(n)}
+	e := &Ensemble{dir: dir, network: network, voters: voters, cuts: newCuts(n)}
 	for i := range n {
 		id := i + 1
 		l := layout{dir: filepath.Join(dir, strconv.Itoa(id)), root: dir, id: id, place: network.place(i)}
+		for j := range l.peers {
+			l.peers[j].observer = j >= voters
+		}
 		if err := l.write(cfg); err != nil {
 			return nil, errors.Join(fmt.Errorf("zktest: %w", err), e.Close())
 		}
@@ -126,8 +133,8 @@ func (e *Ensemble) Addr() string {
 }
 
 // Repair undoes whatever has been done to the members: it heals, thaws and restarts
-// them, and returns when one of them leads, all others follow it and all serve
-// clients. If ctx ends first the error is ctx's. It returns [ErrClosed] after
+// them, and returns when one of them leads, all others follow or observe it and all
+// serve clients. If ctx ends first the error is ctx's. It returns [ErrClosed] after
 // Close.
 func (e *Ensemble) Repair(ctx context.Context) error {
 	err := e.change(func(c *cuts) { *c = newCuts(len(e.Servers)) })

@@ -123,3 +123,39 @@ func TestGoroutinesOfRunningServersCanBeIgnored(t *testing.T) {
 		t.Error("nothing to ignore: this test shows nothing")
 	}
 }
+
+// Observers serve clients, are cut off and killed as the others are, and are part of what Repair mends.
+func TestObservers(t *testing.T) {
+	t.Parallel()
+	for master, opts := range map[zktest.Mode][]zktest.Option{
+		zktest.Leader:   {zktest.WithObservers(1)},
+		zktest.Follower: {zktest.WithObservers(1), zktest.WithNamespaces(), zktest.WithObserverMasters()},
+	} {
+		t.Run(string(master), func(t *testing.T) {
+			t.Parallel()
+			if master == zktest.Follower {
+				needNamespaces(t)
+			}
+			e := zktest.RunEnsemble(t, 3, opts...)
+			observer := e.Servers[3]
+			for range 2 {
+				if mode, err := observer.Mode(t.Context()); err != nil || mode != zktest.Observer {
+					t.Fatalf("Mode() = %q, %v; want observer", mode, err)
+				}
+				client := connect(t, observer)
+				if _, err := client.Sync("/"); err != nil {
+					t.Errorf("sync by the observer: %v", err)
+				}
+				for _, s := range e.Servers[:3] {
+					n, mode := must.Get(s.SyncedObservers(t.Context()))(t), must.Get(s.Mode(t.Context()))(t)
+					if n > 0 && mode != master {
+						t.Errorf("the observer learns from a %s, want a %s", mode, master)
+					}
+				}
+				must.OK(t, e.Isolate(observer))
+				must.OK(t, observer.Kill())
+				must.OK(t, e.Repair(t.Context()))
+			}
+		})
+	}
+}

@@ -69,4 +69,13 @@ func ReadFrame(b []byte) ([]byte, error) { return readFrame(bytes.NewReader(b)) 
 
 var ErrNotServing = errNotServing
 
-func (s *Server) SyncedFollowers(ctx context.Context) (int, error) { return s.syncedFollowers(ctx) }
+func (s *Server) SyncedFollowers(ctx context.Context) (int, error) {
+	followers, _, err := s.synced(ctx)
+	return followers, err
+}
+
+// SyncedObservers is how many observers the server keeps up to date.
+func (s *Server) SyncedObservers(ctx context.Context) (int, error) {
+	_, observers, err := s.synced(ctx)
+	return observers, err
+}

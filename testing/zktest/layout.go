@@ -16,6 +16,7 @@ type peer struct {
 	id               int
 	host             string
 	quorum, election int // ports
+	observer         bool
 }
 
 // A layout is everything that makes up one server's command line and files. It
@@ -32,6 +33,9 @@ func (l layout) logFile() string { return filepath.Join(l.dir, "server.log") }
 func (l layout) address() string { return net.JoinHostPort(l.host, strconv.Itoa(l.port)) }
 
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
+
+// observerPort is where observer masters listen, each at an address of its own.
+const observerPort = 2191
 
 // localhost is where servers listen that have no network of their own.
 const localhost = "127.0.0.1"
@@ -84,10 +88,17 @@ func (l layout) configText(cfg config) string {
 			setting{"initLimit", strconv.Itoa(max(cfg.syncLimit, DefaultSyncLimit))})
 	}
 	for _, p := range l.peers {
-		settings = append(settings, setting{
-			"server." + strconv.Itoa(p.id),
-			fmt.Sprintf("%s:%d:%d", p.host, p.quorum, p.election),
-		})
+		address := fmt.Sprintf("%s:%d:%d", p.host, p.quorum, p.election)
+		if p.observer {
+			address += ":observer"
+			if p.id == l.id {
+				settings = append(settings, setting{"peerType", "observer"})
+			}
+		}
+		settings = append(settings, setting{"server." + strconv.Itoa(p.id), address})
+	}
+	if cfg.observerMasters && len(l.peers) > 0 {
+		settings = append(settings, setting{"observerMasterPort", strconv.Itoa(observerPort)})
 	}
 	var text strings.Builder
 	for _, s := range slices.Concat(settings, cfg.settings) {

@@ -39,15 +39,15 @@ func (e *Ensemble) Followers(ctx context.Context) ([]*Server, error) {
 	return followers, nil
 }
 
-// awaitWhole returns when one member leads and all others follow it.
+// awaitWhole returns when one member leads and all others follow or observe it.
 func (e *Ensemble) awaitWhole(ctx context.Context) error {
 	if err := until(ctx, func() bool { return e.whole(ctx) }); err != nil {
-		return fmt.Errorf("zktest: one leader and all others following in %s: %w", e.Addr(), err)
+		return fmt.Errorf("zktest: one leader and all others following or observing in %s: %w", e.Addr(), err)
 	}
 	return nil
 }
 
-// whole reports whether one member leads and all others follow it. The members' own reports are
+// whole reports whether one member leads and all others follow or observe it. The members' own reports are
 // not enough: after a cut, some don't know yet that they lead no other member, or that the leader
 // has dropped them.
 func (e *Ensemble) whole(ctx context.Context) bool {
@@ -56,14 +56,21 @@ func (e *Ensemble) whole(ctx context.Context) bool {
 	for _, st := range statuses {
 		modes[st.mode]++
 	}
-	others := len(e.Servers) - 1
-	if modes[Leader] != 1 || modes[Follower] != others {
+	wantFollowers, wantObservers := e.voters-1, len(e.Servers)-e.voters
+	if modes[Leader] != 1 || modes[Follower] != wantFollowers || modes[Observer] != wantObservers {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	n, err := e.leaderBy(statuses).syncedFollowers(ctx)
-	return err == nil && n == others
+	followers, observers := 0, 0
+	for _, s := range e.Servers[:e.voters] {
+		f, o, err := s.synced(ctx)
+		if err != nil {
+			return false
+		}
+		followers, observers = followers+f, observers+o
+	}
+	return followers == wantFollowers && observers == wantObservers
 }
 
 // leaderBy returns the member that leads according to the members' statuses, or

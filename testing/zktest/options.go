@@ -54,6 +54,8 @@ type config struct {
 	settings          []setting
 	jvmFlags          []string
 	namespaces        bool
+	observers         int
+	observerMasters   bool
 	sequences         []sequence
 }
 
@@ -106,6 +108,12 @@ func (c config) validate() error {
 		if s.key == "" || strings.ContainsAny(s.key, "=\n") || strings.Contains(s.value, "\n") {
 			fault("setting %q with value %q: must be one line key=value", s.key, s.value)
 		}
+	}
+	if c.observers < 0 {
+		fault("observers %d: must not be negative", c.observers)
+	}
+	if c.observerMasters && !c.namespaces {
+		fault("observer masters: need WithNamespaces, because all listen at one port")
 	}
 	for _, s := range c.sequences {
 		if !s.valid() {
@@ -171,4 +179,18 @@ func WithJVMFlags(flags ...string) Option {
 // default is forwarders, which need nothing.
 func WithNamespaces() Option {
 	return optionFunc(func(c *config) { c.namespaces = true })
+}
+
+// WithObservers adds n observers to an ensemble: servers that have no vote, and learn from the leader
+// what the others have decided. They come last in [Ensemble.Servers]. With the members that vote
+// there may be 7 in all. It has no effect on a standalone server. The default is none.
+func WithObservers(n int) Option {
+	return optionFunc(func(c *config) { c.observers = n })
+}
+
+// WithObserverMasters has the observers of [WithObservers] learn from followers, which are then called
+// observer masters, and not from the leader. What a client's ping tells the leader then takes one
+// more tick to arrive. It needs [WithNamespaces].
+func WithObserverMasters() Option {
+	return optionFunc(func(c *config) { c.observerMasters = true })
 }

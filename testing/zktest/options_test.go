@@ -23,14 +23,18 @@ func TestBadOptionsAreRefusedTogether(t *testing.T) {
 		zktest.WithLogLevel("loud"),
 		zktest.WithSetting("a\nb", "c"),
 		zktest.WithSequence("a//b", 0),
+		zktest.WithObservers(-1),
+		zktest.WithObserverMasters(),
 	)
-	want := `zktest: ensemble of 2: must have 3 to 7 members
+	want := `zktest: ensemble of 2 and -1 observers: must have 3 to 7 members
 zktest: tick time 1µs: must be at least 1ms
 zktest: greatest session timeout 1s: must be at least the least one, 2s
 zktest: sync limit 0: must be at least 1 tick
 zktest: container interval -1s: must be at least 1ms
 zktest: log level "loud": must be DEBUG, INFO, WARN or ERROR
 zktest: setting "a\nb" with value "c": must be one line key=value
+zktest: observers -1: must not be negative
+zktest: observer masters: need WithNamespaces, because all listen at one port
 zktest: sequence of "a//b" from 0: must be of a full path and from at least 1`
 	if err == nil || err.Error() != want {
 		t.Errorf("StartEnsemble() =\n%v\nwant\n%s", err, want)

@@ -16,6 +16,7 @@ const (
 	Standalone Mode = "standalone"
 	Leader     Mode = "leader"
 	Follower   Mode = "follower"
+	Observer   Mode = "observer"
 )
 
 // A status is a server's answer to srvr.
@@ -86,17 +87,23 @@ func (s *Server) Ephemerals(ctx context.Context) (map[int64][]string, error) {
 	return ephemerals, nil
 }
 
-// syncedFollowers returns how many followers a leader keeps up to date.
-func (s *Server) syncedFollowers(ctx context.Context) (int, error) {
+// synced returns how many followers and observers a leader or an observer master keeps up to date.
+func (s *Server) synced(ctx context.Context) (followers, observers int, err error) {
 	answer, err := s.FourLetter(ctx, "mntr")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	n, err := strconv.Atoi(field(strings.ReplaceAll(answer, "\t", ":"), "zk_synced_followers"))
-	if err != nil {
-		return 0, unexpected("mntr", answer)
+	lines := strings.ReplaceAll(answer, "\t", ":")
+	for name, n := range map[string]*int{"zk_synced_followers": &followers, "zk_synced_observers": &observers} {
+		text := field(lines, name)
+		if text == "" { // a follower has no followers, and a leader may have an observer master do the work
+			continue
+		}
+		if *n, err = strconv.Atoi(text); err != nil {
+			return 0, 0, unexpected("mntr", answer)
+		}
 	}
-	return n, nil
+	return followers, observers, nil
 }
 
 func (s *Server) status(ctx context.Context) (status, error) {
