@@ -165,6 +165,10 @@ func goodReply(xid, opcode int32) []byte {
 		return replyBody(xid, -1, byte(1), -1)
 	case 15, 19, 21: // creates
 		return replyBody(xid, 2, "/a", statBytes())
+	case 16: // reconfig
+		return replyBody(xid, 9, "version=1", statBytes())
+	case 103, 107: // getEphemerals, whoAmI
+		return replyBody(xid, 0)
 	}
 	return replyBody(xid)
 }

@@ -13,13 +13,13 @@ import (
 // goroutine at a time and reads from another, as net.Conn allows.
 type Conn struct {
 	net.Conn
-	tap      *Tap
-	deadline time.Time // of the handshake
-	sasl     Exchange  // may be nil
+	tap  *Tap
+	sasl Exchange // may be nil
 
 	credentials []Credential // on trial or not; only for Read, once in use
 
-	established atomic.Bool // the handshake is complete
+	established atomic.Bool   // the handshake is complete
+	writeTime   time.Duration // how long a write may take; set before established
 
 	// guarded by tap.mu
 	inflight []request // answered in this order, credentials apart
@@ -34,19 +34,14 @@ type Conn struct {
 	sentAt  time.Time     // when the handshake was written; set before its reply can be read
 	begins  bool          // the handshake asks for a new session; set with sentAt
 
-	deadlines struct{ read, write limit } // each only for its reader or writer
+	// Read is only for the reader; write needs the turn.
+	deadlines struct{ read, write limit }
 }
 
-func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
-	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1)}
+func newConn(t *Tap, conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, tap: t, turn: make(chan struct{}, 1)}
 	c.reader = newFrameReader(c, conn)
 	return c
-}
-
-// A limit is the socket's deadline; zero before the handshake is complete.
-type limit struct {
-	at    time.Time
-	slack time.Duration // a deadline that is later by less needs no change
 }
 
 // Read returns bytes of the frames that the server sent to the wire client. Each frame is complete,
@@ -83,8 +78,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Write(p []byte) (int, error) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
-	frame := c.outgoing(p)
-	if _, err := c.Conn.Write(frame); err != nil {
+	if err := c.write(c.outgoing(p)); err != nil {
 		c.tap.broke(c, err)
 		if !c.established.Load() {
 			return 0, err

@@ -57,8 +57,11 @@ func (s *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *script) Write(p []byte) (int, error) { return len(p), nil }
-func (s *script) Close() error                { return nil }
+func (s *script) Write(p []byte) (int, error)      { return len(p), nil }
+func (s *script) Close() error                     { return nil }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 // feed returns what is handed on of the stream, and how that ends.
 func feed(t *testing.T, stream, pieces []byte) (passed []byte, err error) {

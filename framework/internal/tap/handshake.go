@@ -76,6 +76,8 @@ func (c *Conn) greetedBy(answer []byte) error {
 		err = c.presentAll()
 	}
 	if err == nil {
+		c.writeTime = writeTime(g.timeout)
+		_ = c.Conn.SetDeadline(time.Time{}) // the next read or write sets its own
 		c.established.Store(true)
 	}
 	return err

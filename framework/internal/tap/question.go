@@ -76,7 +76,7 @@ func (c *Conn) pose(q *question, opcode proto.Opcode, body []byte) (sent bool) {
 	frame := binary.BigEndian.AppendUint32(nil, uint32(proto.RequestHeadSize+len(body)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(xid))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(opcode))
-	if _, err := c.Conn.Write(append(frame, body...)); err != nil {
+	if err := c.write(append(frame, body...)); err != nil {
 		c.tap.broke(c, err)
 		_ = c.Close() // err has the cause
 	}

@@ -78,7 +78,8 @@ func New(cfg Config) *Tap {
 // Wrap returns conn with the Tap on it. The handshake has to be complete by deadline. Wrap closes
 // the earlier connection, because the wire client does not close it after an expiry.
 func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
-	c := newConn(t, conn, deadline)
+	_ = conn.SetDeadline(deadline) // a closed socket fails at the handshake, too
+	c := newConn(t, conn)
 	t.mu.Lock()
 	previous, ended := t.conn, t.ended
 	if ended == nil {
