@@ -10,21 +10,34 @@ import (
 )
 
 // CreatedBy makes Delete delete only the znode that the transaction czxid created ([Stat] has it),
-// and not a later znode at the path. If the reply to an attempt was lost, and in the background,
-// the client checks the znode before it deletes again. If another transaction created that znode,
-// the meant znode is gone. Only the first request is sent without a check. If the caller does not
-// know whether the znode exists, it has to check that first with [Client.Exists].
+// and not a later znode at the path. Before each attempt the client reads the znode, after a sync.
+// If another transaction created that znode, the meant znode is gone, as [ErrNoNode] says. ZooKeeper
+// has no check of a czxid: a znode that is replaced within the round trip of the deletion is deleted
+// nevertheless. With [AtEpoch] it is not.
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }
 
-// A looking says when a deletion that means one czxid checks the znode before it deletes.
-type looking int
+// attempts says how many attempts a deletion makes.
+type attempts int
 
 const (
-	lookFirst      looking = iota + 1 // at every attempt; there is one, and its caller repeats it
-	lookAfterDoubt                    // once an attempt's outcome is unknown
+	oneAttempt attempts = iota + 1 // its caller repeats it
+	byPolicy                       // as the client's policy says
 )
+
+// check is called before each attempt. It returns an error if the attempt could delete another znode
+// than the meant one.
+func (x deletion) check(ctx context.Context, s *session.Session, d *doubt) error {
+	if x.czxid == 0 {
+		return d.settle(ctx, s, x.path)
+	}
+	stands, err := x.stands(ctx, s)
+	if err == nil && !stands {
+		err = ErrNoNode
+	}
+	return err
+}
 
 // stands reports whether the meant znode still exists. It reads after a sync, because the server
 // may lag behind the server of an earlier attempt.

@@ -51,7 +51,7 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 			x.over.tell()
 		}
 	}()
-	return c.delete(ctx, x, lookAfterDoubt, &doubt, cfg.tolerated()...)
+	return c.delete(ctx, x, byPolicy, &doubt, cfg.tolerated()...)
 }
 
 // Discard deletes the znode in the background, as [Client.Delete] with [Guaranteed] and the options
@@ -92,7 +92,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		if stood { // already deleted, as when a server reaps an empty container
 			tolerated = append(tolerated, ErrNoNode)
 		}
-		err := c.core.delete(ctx, x, lookAfterDoubt, new(doubt), tolerated...)
+		err := c.core.delete(ctx, x, byPolicy, new(doubt), tolerated...)
 		switch {
 		case errors.Is(err, errCreatedSince):
 			continue
@@ -127,26 +127,21 @@ func (c *Client) deletable(path string) (string, error) {
 
 // delete deletes the znode of x. It returns a tolerated error, but no observer counts that as a
 // failure. d is the doubt that earlier attempts at the same deletion have left.
-func (c *core) delete(ctx context.Context, x deletion, look looking, d *doubt, tolerated ...error) error {
-	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: look == lookFirst}
+func (c *core) delete(ctx context.Context, x deletion, n attempts, d *doubt, tolerated ...error) error {
+	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: n == oneAttempt}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		if x.atEpoch {
 			return struct{}{}, x.deleteAtEpoch(ctx, s, d)
 		}
-		if x.czxid == 0 {
-			if err := d.settle(ctx, s, x.path); err != nil {
-				return struct{}{}, err
-			}
-		} else if look == lookFirst || d.earlier {
-			if stands, err := x.stands(ctx, s); err != nil || !stands {
-				return struct{}{}, err
-			}
+		err := x.check(ctx, s, d)
+		if err == nil {
+			err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
+			err = d.about(err, ErrBadVersion)
 		}
-		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
 		if d.earlier && errors.Is(err, ErrNoNode) {
 			err = nil
 		}
-		return struct{}{}, d.about(err, ErrBadVersion)
+		return struct{}{}, err
 	})
 	return err
 }

@@ -86,7 +86,7 @@ func (d *deletes) add(x deletion, before doubt) error {
 // attempt makes one attempt.
 func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	if x.protected == nil {
-		return d.core.delete(ctx, x, lookFirst, d.doubtOf(x), ErrNoNode)
+		return d.core.delete(ctx, x, oneAttempt, d.doubtOf(x), ErrNoNode)
 	}
 	for _, done := range x.protected.inFlight {
 		select {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -126,6 +127,21 @@ func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
 		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != "second" {
 			t.Errorf("waiting %v: data %q, %v; want second", waits, data, err)
 		}
+	}
+}
+
+// TestCreatedByLooksFirst: the znode was replaced before Delete was called, as during an outage.
+func TestCreatedByLooksFirst(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	path := fresh(t) + "-replaced"
+	var st framework.Stat
+	mustCreate(t, c, path, "first", framework.StatTo(&st))
+	must.OK(t, c.Delete(t.Context(), path))
+	mustCreate(t, c, path, "second")
+	wantErr(t, "Delete", c.Delete(t.Context(), path, framework.CreatedBy(st.Czxid)), framework.ErrNoNode)
+	if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "second" {
+		t.Errorf("data %q, %v; want second", data, err)
 	}
 }
 

@@ -295,7 +295,7 @@ func TestDiscoveryRequests(t *testing.T) {
 		if err := reg.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		check("Close of the registration", fault.Delete)
+		check("Close of the registration", fault.Sync, fault.Exists, fault.Delete)
 		s := mustWatch(t, r, "web")
 		awaitInstances(t, s, "i0:80")
 		e.Quiesce()

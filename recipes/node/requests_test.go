@@ -38,7 +38,7 @@ func TestNodeRequests(t *testing.T) {
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		check("closed", fault.Delete)
+		check("closed", fault.Sync, fault.Exists, fault.Delete)
 	})
 }
 

@@ -28,6 +28,13 @@ func (y *Route) Client(t testing.TB, opts ...framework.Option) *framework.Client
 // they reconnect. Expire fails the test if no client is connected.
 func (y *Route) Expire(t testing.TB) {
 	t.Helper()
+	y.ExpireAndRefuse(t)
+	y.Heal()
+}
+
+// ExpireAndRefuse ends sessions as Expire does, and leaves the route closed until Heal.
+func (y *Route) ExpireAndRefuse(t testing.TB) {
+	t.Helper()
 	sessions := y.Sessions()
 	if len(sessions) == 0 {
 		t.Fatal("zkenv: expire: nobody is connected")
@@ -39,5 +46,4 @@ func (y *Route) Expire(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-	y.Heal()
 }
