@@ -35,9 +35,13 @@
 //
 // A znode that the client may not read is left out, with all below it, and so is one that the
 // client can't take: one that is larger than [framework.WithMaxPacket] allows, or that is not
-// compressed if the client is. That is logged once, and [Snapshot.Unread] has it. A change of an ACL
-// alone notifies no client: the cache sees it when the znode's data change or the connection is
-// lost. The same holds if a znode is deleted that the client may not read any more.
+// compressed if the client is. That is logged once, and [Snapshot.Unread] has it. If it is the path
+// itself, the cache keeps what it has and is stale: see [Cache.Ready] and [Cache.Snapshots].
+//
+// A change of an ACL alone notifies no client. So the cache tries to read what it may not read again
+// every five seconds, and at each [Cache.Sync]. If a znode changes or is deleted while the client may
+// not read it, servers since ZooKeeper 3.8.4 notify of nothing: the cache sees it when the znode changes
+// again or the connection is lost.
 //
 // # What it costs
 //

@@ -15,7 +15,8 @@ const (
 	Added EventKind = iota + 1
 	// Changed means that a znode's data were written.
 	Changed
-	// Removed means that a znode was deleted, or can't be read any more.
+	// Removed means that a znode was deleted, or can't be read any more. That the cache's own path
+	// can't be read removes nothing.
 	Removed
 	// Ready means that the cache is filled: see [Cache.Ready].
 	Ready

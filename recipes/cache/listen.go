@@ -73,27 +73,35 @@ func (c *Cache) Events(ctx context.Context) iter.Seq[Event] {
 }
 
 // Snapshots returns the present snapshot once the cache is ready. Then it returns the latest one
-// whenever that has changed or has become settled. It ends as [Cache.Events] does.
-func (c *Cache) Snapshots(ctx context.Context) iter.Seq[*Snapshot] {
-	return func(yield func(*Snapshot) bool) {
-		if c.Ready(ctx) != nil { // the sequence is empty then
-			return
-		}
+// whenever that has changed or has become settled. While the client may not read the path itself, the
+// error says so: it is the one that [Cache.Ready] returns. It is returned once, with what the cache
+// has, and the next element without an error follows when the cache is ready again. No error and no
+// outage ends the sequence. It ends as [Cache.Events] does.
+func (c *Cache) Snapshots(ctx context.Context) iter.Seq2[*Snapshot, error] {
+	return func(yield func(*Snapshot, error) bool) {
 		var last *Snapshot
+		var failed error // as returned last; nil if the last element had none
 		for ctx.Err() == nil && c.ctx.Err() == nil {
 			c.mu.Lock()
-			view, changed := c.view.Load(), c.changed
+			view, st, changed := c.view.Load(), c.state, c.changed
 			c.mu.Unlock()
-			if view != last {
-				if last = view; !yield(view) {
-					return
+			goes := true
+			switch {
+			case st.fault != nil && (failed == nil || failed.Error() != st.fault.Error()):
+				last, failed = view, st.fault
+				goes = yield(view, recipe.Error("read", c.path, st.fault))
+			case st.ready && failed != nil, st.filled && failed == nil && view != last:
+				last, failed = view, nil
+				goes = yield(view, nil)
+			default:
+				select {
+				case <-changed:
+				case <-ctx.Done():
+				case <-c.ctx.Done():
 				}
-				continue
 			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-			case <-c.ctx.Done():
+			if !goes {
+				return
 			}
 		}
 	}

@@ -155,12 +155,11 @@ func (c *Cache) await(ctx context.Context) error {
 		c.mu.Lock()
 		changed, st := c.changed, c.state
 		c.mu.Unlock()
-		if st.fault != nil {
-			return st.fault
-		}
 		select {
 		case <-done:
-			return nil
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.state.fault // of the latest attempt to read the path
 		case <-changed:
 		case <-ctx.Done():
 			if st.ready {

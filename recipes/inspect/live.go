@@ -135,18 +135,12 @@ func (l *Live) run() {
 // says that. Follow starts it, and Close waits for it.
 func (l *Live) watchUnread() {
 	var last []Unread
-	for l.ctx.Err() == nil {
-		for tree := range l.cache.Snapshots(l.ctx) {
-			now := unreadOf(tree)
-			if !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
-				l.marks.wake()
-			}
-			last = now
+	for tree := range l.cache.Snapshots(l.ctx) {
+		now := unreadOf(tree)
+		if !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
+			l.marks.wake()
 		}
-		select { // the root can't be read: see cache.Cache.Ready
-		case <-time.After(retryPause):
-		case <-l.ctx.Done():
-		}
+		last = now
 	}
 }
 

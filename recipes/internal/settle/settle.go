@@ -15,9 +15,10 @@ const maxDelays = 10
 // Changes returns the values that of has of the snapshots, each of which differs from the value before.
 // It returns the first value at once. Later it returns the latest value when the values have not
 // changed for the delay, and after ten times the delay at most. snapshots has to end with the context
-// that it is called with, which ends when the loop over the sequence is left.
+// that it is called with, which ends when the loop over the sequence is left. A snapshot with an error
+// changes nothing.
 func Changes[S, T any](
-	ctx context.Context, snapshots func(context.Context) iter.Seq[S], of func(S) T,
+	ctx context.Context, snapshots func(context.Context) iter.Seq2[S, error], of func(S) T,
 	same func(a, b T) bool, delay time.Duration,
 ) iter.Seq[T] {
 	values := func(ctx context.Context) iter.Seq[T] { return each(snapshots(ctx), of) }
@@ -35,11 +36,11 @@ func Changes[S, T any](
 	}
 }
 
-// each returns what of makes of each element.
-func each[S, T any](all iter.Seq[S], of func(S) T) iter.Seq[T] {
+// each returns what of makes of each element without an error.
+func each[S, T any](all iter.Seq2[S, error], of func(S) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for s := range all {
-			if !yield(of(s)) {
+		for s, err := range all {
+			if err == nil && !yield(of(s)) {
 				return
 			}
 		}

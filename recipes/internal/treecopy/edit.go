@@ -32,13 +32,19 @@ func (l *Loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unre
 
 func (e *edit) publish(settled bool) {
 	e.loop.tree, e.loop.unread = e.tree, e.unread
-	e.loop.opts.Publish(Copy{Tree: e.tree, Unread: e.unread, Settled: settled}, e.changes)
+	e.loop.opts.Publish(Copy{Tree: e.tree, Unread: e.unread, Settled: settled && !e.loop.rootRefused}, e.changes)
 }
 
 // apply makes what was seen part of the copy, and then the changes that the source notified of
 // meanwhile. Before those, a sight is of no use if the znode was deleted: whether it was
 // seen before or after that can't be known.
 func (l *Loop) apply(sights []*sight, changes []framework.Change) {
+	if l.rootRefused && slices.ContainsFunc(sights, l.showsRoot) {
+		l.opts.Refused(nil)
+		l.begin() // meanwhile it followed no changes
+		l.take(changes)
+		return
+	}
 	gone := make(map[string]bool)
 	for _, change := range changes {
 		if change.Kind == framework.EventDeleted {
@@ -60,6 +66,9 @@ func (l *Loop) apply(sights []*sight, changes []framework.Change) {
 	l.take(changes)
 }
 
+// showsRoot reports whether the root could be read.
+func (l *Loop) showsRoot(s *sight) bool { return s.Path == l.opts.Extent.Root && s.Refusal == nil }
+
 // take applies deletions, and marks what else has changed.
 func (l *Loop) take(changes []framework.Change) {
 	e := l.edit()
@@ -73,6 +82,7 @@ func (l *Loop) take(changes []framework.Change) {
 			l.marks.Revoke(change.Path)
 			e.remove(change.Path)
 			if change.Path == l.opts.Extent.Root {
+				l.rootRefused = false
 				l.opts.Refused(nil)
 			}
 		case framework.EventChildrenChanged:
@@ -93,7 +103,12 @@ func (e *edit) apply(s *sight) {
 		e.unread = e.unread.Without(s.Path)
 	}
 	if s.Path == e.loop.opts.Extent.Root {
+		e.loop.rootRefused = s.Refusal != nil
 		e.loop.opts.Refused(s.Refusal)
+		if s.Refusal != nil { // as in an outage, the copy keeps what it has
+			e.refuse(s)
+			return
+		}
 	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil {
 		return // left out; if its parent is added later, that is listed
 	}
@@ -102,11 +117,18 @@ func (e *edit) apply(s *sight) {
 		e.remove(s.Path)
 		old = nil
 	}
-	if r := e.unread.Get(s.Path); s.Refusal != nil && (r == nil || r.Err.Error() != s.Refusal.Error()) {
-		e.unread = e.unread.With(s.Path, &Refusal{Path: s.Path, Err: s.Refusal})
+	if s.Refusal != nil {
+		e.refuse(s)
 	}
 	if s.znode != nil {
 		e.put(old, s.znode)
+	}
+}
+
+// refuse keeps why the znode can't be read.
+func (e *edit) refuse(s *sight) {
+	if r := e.unread.Get(s.Path); r == nil || r.Err.Error() != s.Refusal.Error() {
+		e.unread = e.unread.With(s.Path, &Refusal{Path: s.Path, Err: s.Refusal})
 	}
 }
 

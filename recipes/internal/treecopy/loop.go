@@ -18,20 +18,22 @@ import (
 // request until after the reply. Then every later change is among the source's changes, and marks its
 // path to be read again.
 type Loop struct {
-	opts    Options
-	desk    desk
-	tree    pathtree.Tree[Znode]   // the copy
-	unread  pathtree.Tree[Refusal] // what it leaves out
-	source  treesource.Source
-	marks   readlist.List
-	asks    bool                // before it reads, it has to ask for what has been committed by now
-	lost    bool                // the source is not valid: Next will tell when it is
-	began   time.Time           // the fill
-	fill    uint64              // the latest mark that it has to wait for
-	refused map[string]struct{} // what can't be read and was logged
-	callers []*waiter           // calls of Sync whose replies came before the latest changes
-	waiters []*waiter           // those with until set
-	over    context.Context     // has ended
+	opts        Options
+	desk        desk
+	tree        pathtree.Tree[Znode]   // the copy
+	unread      pathtree.Tree[Refusal] // what it leaves out
+	source      treesource.Source
+	marks       readlist.List
+	asks        bool                // before it reads, it has to ask for what has been committed by now
+	lost        bool                // the source is not valid: Next will tell when it is
+	began       time.Time           // the fill
+	fill        uint64              // the latest mark that it has to wait for
+	refused     map[string]struct{} // what can't be read and was logged
+	retryAt     time.Time           // when that is tried again; zero for not
+	rootRefused bool                // the root can't be read: the copy is what it was before
+	callers     []*waiter           // calls of Sync whose replies came before the latest changes
+	waiters     []*waiter           // those with until set
+	over        context.Context     // has ended
 }
 
 // New returns a Loop that has yet to run.
@@ -79,7 +81,7 @@ func (l *Loop) begin() {
 	l.opts.Unseen()
 	l.marks.Clear()
 	l.marks.Add(l.opts.Extent.Root, readlist.WithAll)
-	l.asks, l.lost, l.began = true, false, time.Now()
+	l.asks, l.lost, l.rootRefused, l.began = true, false, false, time.Now()
 	for _, w := range l.waiters {
 		w.until = l.marks.Last()
 	}

@@ -46,6 +46,7 @@ func (l *Loop) follow(ctx context.Context, open treesource.Opener) error {
 			return err
 		}
 		l.take(changes)
+		l.retryRefused()
 		l.admit(len(changes) == 0)
 		if err := l.look(ctx); err != nil {
 			return err
@@ -72,11 +73,46 @@ func (l *Loop) next(ctx context.Context) ([]framework.Change, error) {
 	}
 	l.desk.wake = cancel
 	l.desk.mu.Unlock()
+	if l.unread.Len() > 0 && !l.lost {
+		defer l.retryTimer(cancel).Stop()
+	}
 	changes, err := l.source.Next(ctx)
 	if ctx.Err() != nil {
 		err = nil // the next call returns why, if its context has ended
 	}
 	return changes, err
+}
+
+// Times between two attempts to read what the client may not read: no server notifies of a change of
+// an ACL. Many such znodes are read at most a hundred times a second together.
+const (
+	refusedPause = 5 * time.Second
+	perRefused   = 10 * time.Millisecond
+)
+
+// retryRefused marks what the client may not read when it is time to try again, or if a call of Sync
+// is there, which has to see what the client may read by now.
+func (l *Loop) retryRefused() {
+	now := time.Now()
+	due := len(l.callers) > 0 || !l.retryAt.IsZero() && !now.Before(l.retryAt)
+	if l.lost || l.unread.Len() == 0 || !due {
+		return
+	}
+	for path, r := range l.unread.From("") {
+		if errors.Is(r.Err, framework.ErrNoAuth) {
+			l.marks.Add(path, readlist.WithAll)
+		}
+	}
+	l.retryAt = time.Time{}
+}
+
+// retryTimer ends a wait when it is time to try again.
+func (l *Loop) retryTimer(end func()) *time.Timer {
+	pause := max(refusedPause, time.Duration(l.unread.Len())*perRefused)
+	if l.retryAt.IsZero() {
+		l.retryAt = time.Now().Add(pause)
+	}
+	return time.AfterFunc(time.Until(l.retryAt), end)
 }
 
 // admit tells the calls of Sync for which mark they have to wait. quiet says that no change came

@@ -1,0 +1,158 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// forbid lets the owner alone read the znode, and allow lets every client.
+func forbid(t testing.TB, owner *framework.Client, path string) {
+	t.Helper()
+	if _, err := owner.SetACL(t.Context(), path, []acl.Entry{{Perms: acl.All, Scheme: "auth"}}, framework.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func allow(t testing.TB, owner *framework.Client, path string) {
+	t.Helper()
+	if _, err := owner.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An ACL forbids to read the path for a while. Snapshots shows that as an error, keeps what the cache
+// had, and goes on afterwards. No event removes a znode that exists.
+func TestSnapshotsOutliveARefusal(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
+		way := s.Route(t)
+		s.create(t, owner, "/a", "1")
+		made := s.ready(t, way.Client(t), s.path)
+		j := cachetest.Record(made)
+		type element struct {
+			len int
+			err error
+		}
+		elements := make(chan element)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer close(elements)
+			for view, err := range made.Snapshots(ctx) {
+				select {
+				case elements <- element{view.Len(), err}:
+				case <-ctx.Done():
+				}
+			}
+		}()
+		next := func(what string, is func(element) bool) {
+			t.Helper()
+			for {
+				select {
+				case e, open := <-elements:
+					if !open {
+						t.Fatalf("Snapshots ended before %s", what)
+					}
+					if is(e) {
+						return
+					}
+				case <-time.After(generous):
+					t.Fatalf("no element for %v: %s", generous, what)
+				}
+			}
+		}
+		next("the first snapshot", func(e element) bool { return e.err == nil && e.len == 2 })
+		for range 2 {
+			forbid(t, owner, s.path)
+			way.Cut() // the cache reads everything again
+			next("the refusal", func(e element) bool { return errors.Is(e.err, framework.ErrNoAuth) && e.len == 2 })
+			if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+				t.Errorf("Ready while the path may not be read: %v", err)
+			}
+			if err := made.Sync(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+				t.Errorf("Sync while the path may not be read: %v", err)
+			}
+			if made.Snapshot().Settled() {
+				t.Error("the snapshot is settled, although the path could not be read")
+			}
+			allow(t, owner, s.path)
+			next("the snapshot after that", func(e element) bool { return e.err == nil && e.len == 2 })
+			mustReady(t, made)
+		}
+		if slices.ContainsFunc(j.Lines(), func(line string) bool { return line == "removed /a=1" }) {
+			t.Errorf("a znode that exists is reported as removed: %q", j.Lines())
+		}
+		s.set(t, owner, "/a", "2")
+		s.want(t, made, map[string]string{"": "", "/a": "2"})
+		j.Check(t, made.Snapshot())
+	})
+}
+
+// What may not be read when the cache is made is read once an ACL allows it: by Sync at once, and
+// otherwise by itself.
+func TestWhatMayBeReadAtLastIsRead(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
+		c := s.Client(t)
+		private := framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "auth"})
+		s.create(t, owner, "", "")
+		for _, path := range []string{"/root", "/root/a", "/below", "/below/b", "/below/c"} {
+			s.create(t, owner, path, "1", private)
+		}
+		allow(t, owner, s.path+"/root/a")
+		allow(t, owner, s.path+"/below")
+		root := s.open(t, c, s.path+"/root")
+		if err := root.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
+			t.Fatalf("Ready of a cache of what may not be read: %v", err)
+		}
+		below := s.ready(t, c, s.path+"/below")
+		j := cachetest.Record(below)
+		allow(t, owner, s.path+"/below/b")
+		s.want(t, below, map[string]string{"/below": "1", "/below/b": "1"})
+		allow(t, owner, s.path+"/below/c")
+		allow(t, owner, s.path+"/root")
+		for view, err := range root.Snapshots(t.Context()) {
+			if err == nil && view.Len() == 2 {
+				break
+			}
+		}
+		j.Await(t, "added /c=1")
+	})
+}
+
+// In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
+func TestALastingRefusalIsOneError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		owner := newClient(t, srv, srv.Dial)
+		if _, err := owner.Create(t.Context(), "/a", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})); err != nil {
+			t.Fatal(err)
+		}
+		made, err := cache.New(owner, "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), generous*120)
+		defer cancel()
+		count := 0
+		for view, err := range made.Snapshots(ctx) {
+			if count++; !errors.Is(err, framework.ErrNoAuth) || view.Len() != 0 {
+				t.Errorf("element %d: %d znodes, %v", count, view.Len(), err)
+			}
+		}
+		if count != 1 {
+			t.Errorf("%d elements in an hour, want the refusal alone", count)
+		}
+	})
+}
