@@ -55,6 +55,8 @@ func malformedReplies() []malformedReply {
 		{"a transaction that ends in a head", multi, body(2, byte(0), 0, -1)},
 		{"an event that is cut short", exists, event(1, 3)},
 		{"an event's path beyond the frame", exists, event(1, 3, 1<<30, "/a")},
+		{"an event without a path", exists, event(1, 3, 0)},
+		{"an event of a path that begins without a slash", exists, event(2, 3, 1, "a")},
 	}
 }
 

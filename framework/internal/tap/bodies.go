@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -50,11 +51,17 @@ func checkEvent(body []byte) (pass bool, err error) {
 	s := skimmer{proto.NewDecoder(body)}
 	kind := s.Int32()
 	s.Int32() // the state of the connection
-	s.text()
+	path := s.Text()
 	if s.bad() {
 		return false, fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, proto.ReplyHeadSize+len(body))
 	}
-	return kind >= firstEvent && kind <= lastEvent, nil
+	if kind < firstEvent || kind > lastEvent {
+		return false, nil
+	}
+	if !bytes.HasPrefix(path, []byte("/")) {
+		return false, fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)
+	}
+	return true, nil
 }
 
 // A skimmer skips the fields of a body.

@@ -1,8 +1,8 @@
 package watchreg
 
 import (
-	pathpkg "path"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -79,19 +79,30 @@ func (t *Trees) Fire(event Event, path string) (parent string) {
 	if len(t.entries) == 0 {
 		return ""
 	}
-	for at, done := path, false; !done; at = pathpkg.Dir(at) {
-		done = at == "/"
+	for at := path; at != ""; at = parentOf(at) {
 		if e := t.entries[at]; e != nil {
 			for _, w := range e.watches {
 				w.add(Change{path, event})
 			}
 		}
 	}
-	parent = pathpkg.Dir(path)
-	if path == "/" || event == Changed || t.entries[parent] == nil {
+	parent = parentOf(path)
+	if event == Changed || t.entries[parent] == nil {
 		return ""
 	}
 	return parent
+}
+
+// parentOf returns the path of the parent, "" for "/". For any path it returns a shorter one, so a
+// walk up ends whatever a server sent.
+func parentOf(path string) string {
+	switch i := strings.LastIndexByte(path, '/'); {
+	case i > 0:
+		return path[:i]
+	case i == 0 && path != "/":
+		return "/"
+	}
+	return ""
 }
 
 // Sever records that the connection of the session is lost, and the watches with it. Sessions are

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 )
@@ -74,4 +75,29 @@ func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
 		watchreg.Change{Path: "/a/b", Event: watchreg.Created},
 		watchreg.Change{Path: "/a/b", Event: watchreg.Changed},
 		watchreg.Change{Path: "/a/b/c", Event: watchreg.Created})
+}
+
+// A server's event may have any path. Fire returns for each, and notifies only the Trees above it.
+func TestTreesTakeAnEventOfAnyPath(t *testing.T) {
+	for path, want := range map[string]int{
+		"/": 1, "/a": 1, "/b/": 1, "//": 1, "//b": 1, "/..": 1, "/a/..": 1, "/.": 1,
+		"": 0, "a": 0, "a/b": 0, ".": 0, "..": 0, "./a": 0, "\x00": 0, "zookeeper/config": 0,
+	} {
+		var trees watchreg.Trees
+		var w watchreg.Tree
+		trees.Join(&w, "/")
+		fired := make(chan struct{})
+		go func() {
+			trees.Fire(watchreg.Deleted, path)
+			close(fired)
+		}()
+		select {
+		case <-fired:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("Fire does not return for an event of %q", path)
+		}
+		if changes, _ := trees.Take(&w); len(changes) != want {
+			t.Errorf("changes %v for an event of %q, want %d", changes, path, want)
+		}
+	}
 }
