@@ -88,7 +88,11 @@ func (b *sessionCloser) server(attempt int) hosts.Target {
 func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, b.session.AttemptLimit())
 	defer cancel()
-	conn, err := b.core.cfg.connect(ctx, t)
+	targets, err := t.Resolved(ctx, b.core.cfg.resolve)
+	if err != nil {
+		return err
+	}
+	conn, err := b.core.cfg.connect(ctx, targets[0])
 	if err != nil {
 		return err
 	}

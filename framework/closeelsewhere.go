@@ -2,13 +2,13 @@ package framework
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/zktel"
 )
 
 // detachedLimit is how long Close looks for a server that ends a session without a connection. The
@@ -26,13 +26,46 @@ func (c *core) closeElsewhere(s *session.Session) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
 		defer cancel()
 		b := &sessionCloser{core: c, session: s}
-		for _, server := range hosts.Shuffled(c.currentServers().first()) {
-			err := b.attempt(ctx, hosts.Target{Server: server})
-			if err == nil || ctx.Err() != nil {
-				b.log(err, false)
-				return
-			}
-			c.log.Debug("cannot close the session at a server", zap.String(zktel.AttrServerAddress, server), zap.Error(err))
-		}
+		b.log(b.anywhere(ctx, c.currentServers().first()), false)
 	})
+}
+
+// anywhere makes an attempt at each address of each server, all at once, because one that does not
+// answer would take all the time. It returns nil once one attempt has succeeded, else all faults.
+// An attempt may fail because the session has moved to the server of another attempt; the last of
+// them still succeeds.
+func (b *sessionCloser) anywhere(ctx context.Context, servers []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards following
+	var closed bool
+	var faults []error
+	ends := func(t hosts.Target, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			closed = true
+			cancel()
+			return
+		}
+		faults = append(faults, fmt.Errorf("%v: %w", t, err))
+	}
+	var attempts sync.WaitGroup
+	for _, server := range servers {
+		attempts.Go(func() {
+			t := hosts.Target{Server: server}
+			targets, err := t.Resolved(ctx, b.core.cfg.resolve)
+			if err != nil {
+				ends(t, err)
+			}
+			for _, t := range targets {
+				attempts.Go(func() { ends(t, b.attempt(ctx, t)) })
+			}
+		})
+	}
+	attempts.Wait()
+	if closed {
+		return nil
+	}
+	return errors.Join(faults...)
 }

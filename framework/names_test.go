@@ -131,6 +131,101 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 	})
 }
 
+// wantAddresses fails the test if the dialer got a name: it gets addresses if there is a resolver.
+func (z *zone) wantAddresses(t *testing.T) {
+	t.Helper()
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, host := range z.dialled {
+		if net.ParseIP(host) == nil {
+			t.Errorf("the dialer got the name %s", host)
+			return
+		}
+	}
+}
+
+// Close has a second to find a server that ends the session. Two of three are well, under one name
+// or each under its own, and so it finds one whichever order it takes.
+func TestClose_with_a_server_that_does_not_answer(t *testing.T) {
+	t.Parallel()
+	const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+	for _, servers := range []string{"zk.test", "zk.test,zk.test:2182,zk.test:2183"} {
+		t.Run(servers, func(t *testing.T) {
+			for range 20 {
+				virtually(t, func(t *testing.T, srv *zkserver.Server) {
+					z := newZone(t, srv, "zk.test", a, b, c)
+					client := connect(t, servers, z.options()...)
+					for _, proxy := range z.proxies {
+						proxy.Refuse()
+						proxy.Cut()
+					}
+					sleep(time.Second)
+					for _, proxy := range z.proxies {
+						proxy.Heal()
+					}
+					z.proxies[a].Blackhole(zkproxy.Both)
+					if client.State() != suspended {
+						t.Fatalf("state %v", client.State())
+					}
+					closesInTime(t, client)
+					if n := len(srv.Sessions()); n != 0 {
+						t.Errorf("%d sessions exist after Close", n)
+					}
+					z.wantAddresses(t)
+				})
+			}
+		})
+	}
+}
+
+// The second attempt to close an abandoned session goes to any server.
+func TestAbandonedSession_with_a_resolver(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const a = "192.0.2.1"
+		z := newZone(t, srv, "zk.test", a)
+		client := connect(t, "zk.test", z.options()...)
+		mustHold(t, client)
+		z.proxies[a].Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		z.proxies[a].Rules().Add(fault.Rule{Op: fault.CloseSession, Action: fault.CutBefore, Times: 3})
+		former := client.Session().ID
+		z.proxies[a].Cut()
+		sleep(span)
+		for _, s := range srv.Sessions() {
+			if s.ID == former {
+				t.Error("the abandoned session exists")
+			}
+		}
+		z.wantAddresses(t)
+	})
+}
+
+func TestEnsembleTracking_with_a_resolver(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+		z := newZone(t, srv, "zk.test", a)
+		z.names["new.test"] = []string{b, c}
+		z.proxies[b], z.proxies[c] = newProxy(t, srv), newProxy(t, srv)
+		z.proxies[b].Refuse() // one address of two is enough
+		client := connect(t, "zk.test", z.options()...)
+		config := mustCreate(t, client, "/config", "")
+		framework.Track(client, config)
+		mustSet(t, client, config, "server.1=new.test:2888:3888:participant;new.test:2181\nversion=100000000")
+		sleep(time.Second)
+		if got := client.Servers(); !slices.Equal(got, []string{"new.test:2181"}) {
+			t.Errorf("servers %v", got)
+		}
+		must.Get2(client.Children(t.Context(), "/"))(t)
+		z.wantAddresses(t)
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		if !slices.Contains(z.dialled, c) {
+			t.Errorf("dialled %v: it has not moved", z.dialled)
+		}
+	})
+}
+
 func TestWithResolverRefusesNil(t *testing.T) {
 	t.Parallel()
 	_, err := framework.NewClient("localhost", framework.WithResolver(nil))

@@ -88,14 +88,20 @@ func (t *tracker) moveTo(servers []string) (settled bool) {
 	return false
 }
 
-// reachable reports whether a server accepts a connection, with TLS if the client uses that.
-func (t *tracker) reachable(to hosts.Target) bool {
+// reachable reports whether a server accepts a connection at one of its addresses, with TLS if the
+// client uses that.
+func (t *tracker) reachable(server hosts.Target) bool {
 	ctx, cancel := context.WithTimeout(t.core.ctx, t.core.cfg.connectTimeout)
 	defer cancel()
-	conn, err := t.core.cfg.connect(ctx, to)
+	targets, err := server.Resolved(ctx, t.core.cfg.resolve)
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // it has shown that the server is reachable
-	return true
+	for _, to := range targets {
+		if conn, err := t.core.cfg.connect(ctx, to); err == nil {
+			_ = conn.Close() // it has shown that the server is reachable
+			return true
+		}
+	}
+	return false
 }

@@ -153,7 +153,7 @@ func (h *List) NextTarget(ctx context.Context) (Target, error) {
 	if err != nil || h.resolve == nil || t.Addr != "" {
 		return t, err
 	}
-	targets, err := t.resolved(ctx, h.resolve)
+	targets, err := t.Resolved(ctx, h.resolve)
 	if err != nil {
 		return t, err
 	}

@@ -42,9 +42,12 @@ func (t Target) String() string {
 	return t.Server + " (" + t.Addr + ")"
 }
 
-// resolved returns a target for each address of the server's name, in a random order. If there is
-// no error, it returns at least one.
-func (t Target) resolved(ctx context.Context, resolve Resolver) ([]Target, error) {
+// Resolved returns a target for each address of the server's name, in a random order. If resolve is
+// nil or t has its address, that is t alone. If there is no error, it returns at least one.
+func (t Target) Resolved(ctx context.Context, resolve Resolver) ([]Target, error) {
+	if resolve == nil || t.Addr != "" {
+		return []Target{t}, nil
+	}
 	host, port, err := net.SplitHostPort(t.Server)
 	if err != nil {
 		return nil, err
