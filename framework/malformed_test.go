@@ -57,6 +57,10 @@ func malformedReplies() []malformedReply {
 		{"an event's path beyond the frame", exists, event(1, 3, 1<<30, "/a")},
 		{"an event without a path", exists, event(1, 3, 0)},
 		{"an event of a path that begins without a slash", exists, event(2, 3, 1, "a")},
+		{"an event of a path that ends in a slash", exists, event(3, 3, 3, "/a/")},
+		{"an event of a path with an empty element", exists, event(3, 3, 5, "/a//b")},
+		{"a child without a name", children, body(1, 0, stat)},
+		{"a child's name with a slash", children, body(1, 3, "a/b", stat)},
 	}
 }
 

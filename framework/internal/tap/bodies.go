@@ -28,7 +28,7 @@ func checkBody(opcode proto.Opcode, body []byte) error {
 		s.list(s.aclEntry)
 		s.Take(proto.StatSize)
 	case proto.OpGetChildren2:
-		s.list(s.text)
+		s.list(s.name)
 		s.Take(proto.StatSize)
 	case proto.OpMulti:
 		s.results()
@@ -58,10 +58,16 @@ func checkEvent(body []byte) (pass bool, err error) {
 	if kind < firstEvent || kind > lastEvent {
 		return false, nil
 	}
-	if !bytes.HasPrefix(path, []byte("/")) {
+	if !isPath(path) {
 		return false, fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)
 	}
 	return true, nil
+}
+
+// isPath reports whether b is "/", or a slash before each of its elements, none of which is empty.
+// Whoever walks along a path of a server may rely on that.
+func isPath(b []byte) bool {
+	return len(b) > 0 && b[0] == '/' && (len(b) == 1 || b[len(b)-1] != '/') && !bytes.Contains(b, []byte("//"))
 }
 
 // A skimmer skips the fields of a body.
@@ -82,6 +88,13 @@ func (s *skimmer) list(element func()) {
 }
 
 func (s *skimmer) text() { s.Text() }
+
+// name skips the name of a child. Joined to its parent's path it has to be a path.
+func (s *skimmer) name() {
+	if name := s.Text(); len(name) == 0 || bytes.IndexByte(name, '/') >= 0 {
+		s.Fail()
+	}
+}
 
 func (s *skimmer) aclEntry() {
 	s.Int32() // permissions

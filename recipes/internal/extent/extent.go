@@ -27,6 +27,9 @@ func (e Extent) Has(path string) bool {
 			return false
 		}
 		name, _, _ := strings.Cut(rest, "/")
+		if name == "" {
+			return false // not a path, and the walk would not end
+		}
 		if at = framework.JoinPath(at, name); !e.Accepts(at) {
 			return false
 		}
