@@ -78,6 +78,9 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
 	}
 	if cr.epoch != nil {
+		if IsEpoch(cr.path) {
+			return nil, fmt.Errorf("path %q: an epoch has no epoch", shortened(path))
+		}
 		cr.guard.epoch = &epoch{path: EpochOf(cr.path)}
 	}
 	cr.acls = cr.aclOf(cr.path)

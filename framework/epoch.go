@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -15,7 +16,25 @@ import (
 // EpochOf returns the path of the epoch of a path. The epoch is a persistent znode next to the
 // path. Its version tells apart the znodes that exist at the path one after another. [WithEpoch]
 // sets it.
-func EpochOf(path string) string { return path + ".epoch" }
+func EpochOf(path string) string { return path + epochSuffix }
+
+// epochSuffix ends the names of epochs. No other znode has such a name: see [IsEpoch].
+const epochSuffix = ".docent-epoch"
+
+// IsEpoch reports whether path is that of an epoch, or is below one. Such a path has no epoch itself,
+// and docent's locks refuse it. So no lock's znode is another lock's epoch, whatever paths their users
+// choose.
+func IsEpoch(path string) bool {
+	if !strings.Contains(path, epochSuffix) {
+		return false
+	}
+	for element := range strings.SplitSeq(path, "/") {
+		if strings.HasSuffix(element, epochSuffix) {
+			return true
+		}
+	}
+	return false
+}
 
 // WithEpoch makes the transaction that creates the znode also set its epoch, and stores the epoch's
 // version in version. [EpochOf] returns the epoch's path. Each znode that is created like this at

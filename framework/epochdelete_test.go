@@ -33,7 +33,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 			must.OK(t, c.Delete(t.Context(), "/acl/one", framework.CreatedBy(st.Czxid)))
 		}
 		_, _, err := createAtEpoch(t, c, "/acl/two", framework.WithACL(acl.ReadOnly()...))
-		if err == nil || !strings.Contains(err.Error(), "/acl/two.epoch: must permit to read and to write") {
+		if err == nil || !strings.Contains(err.Error(), "/acl/two.docent-epoch: must permit to read and to write") {
 			t.Errorf("Create with an epoch that no client could set: %v", err)
 		}
 		if names := children(t, c, "/acl"); len(names) != 1 {
@@ -63,6 +63,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 			"option WithEpoch: must be": second(c.Create(t.Context(), "/x", nil, framework.Ephemeral(), epoch)),
 			"and not with ListTo":       second(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo(&names))...)),
 			"options: must be among":    second(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData(epoch)...))),
+			"an epoch has no epoch":     second(c.Create(t.Context(), framework.EpochOf("/x"), nil, knownByData(epoch)...)),
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),
 			"combined with AtVersion":   c.Delete(t.Context(), "/x", framework.AtEpoch(1), framework.CreatedBy(1), framework.AtVersion(1)),
 		} {

@@ -149,7 +149,7 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 	for _, z := range dir.Children {
 		name := z.name()
 		switch {
-		case isPartOf(l, z), isEpoch(name, names), isSystem(s.reader.client, z.Path):
+		case isPartOf(l, z), framework.IsEpoch(name), isSystem(s.reader.client, z.Path):
 		case names[framework.EpochOf(name)]:
 			_, found, err := s.reader.exclusive(ctx, z.Path)
 			if err != nil {

@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"time"
-
-	"github.com/docent-go/docent/framework"
 )
 
 // A Snapshot is what [Scan] found. Its locks were read one after another.
@@ -86,10 +84,4 @@ func (s Snapshot) Lock(path string) (Lock, bool) {
 		}
 	}
 	return Lock{}, false
-}
-
-// isEpoch reports whether the name is that of the epoch of another name: see [framework.EpochOf].
-func isEpoch(name string, among map[string]bool) bool {
-	const suffix = len(".epoch")
-	return len(name) > suffix && among[name[:len(name)-suffix]] && framework.EpochOf(name[:len(name)-suffix]) == name
 }

@@ -132,7 +132,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 			mustRelease(t, mustLock(t, l))
 			if k.name == "unfair mutex" {
 				left, _, err := c.Children(t.Context(), path)
-				if err != nil || !slices.Equal(left, []string{"lock.epoch"}) {
+				if err != nil || !slices.Equal(left, []string{"lock.docent-epoch"}) {
 					t.Errorf("left behind: %q, %v; want the epoch", left, err)
 				}
 				continue

@@ -197,3 +197,44 @@ func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 		}
 	})
 }
+
+// TestUnfairMutexEpochIsNoOtherLocks has the epochs of a lock be at no path that another lock can have:
+// users' keys are paths, and any key may follow any other.
+func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c := w.Client(t)
+		const path = "/unfair-keys/a"
+		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
+		epoch := framework.EpochOf(path)
+		for _, key := range []string{path + ".epoch", path + "-epoch", "/unfair-keys/epoch"} {
+			other := newUnfairMutex(t, c, key, lock.WithData([]byte("held")))
+			mustRelease(t, mustTry(t, other)) // after the first lock was used
+			held := mustTry(t, other)
+			mustRelease(t, mustTry(t, newUnfairMutex(t, c, path))) // while the other is held
+			found := must.Get(other.Participants(t.Context()))(t)
+			if len(found) != 1 || string(found[0].Data) != "held" || found[0].Metadata == nil {
+				t.Errorf("holder of %s after a lock of %s: %+v, want its data and metadata", key, path, found)
+			}
+			mustRelease(t, held)
+		}
+		view := must.Get(c.Namespace(strings.TrimPrefix(epoch, "/")))(t)
+		for name, target := range map[string]struct {
+			client *framework.Client
+			path   string
+		}{
+			"the epoch": {c, epoch}, "below the epoch": {c, epoch + "/b"}, "in a namespace": {view, "/b"},
+		} {
+			for kind, construct := range map[string]func() error{
+				"mutex":           func() error { _, err := lock.NewMutex(target.client, target.path); return err },
+				"unfair mutex":    func() error { _, err := lock.NewUnfairMutex(target.client, target.path); return err },
+				"semaphore mutex": func() error { _, err := lock.NewSemaphoreMutex(target.client, target.path); return err },
+				"read/write lock": func() error { _, err := lock.NewRWMutex(target.client, target.path); return err },
+			} {
+				if err := construct(); err == nil || !strings.Contains(err.Error(), "is the epoch of another lock") {
+					t.Errorf("new %s at %s: %v, want a refusal", kind, name, err)
+				}
+			}
+		}
+	}, oneOfEach())
+}

@@ -30,6 +30,8 @@ func Target(c *framework.Client, path string) (faults []error) {
 		faults = append(faults, err)
 	} else if path == "/" {
 		faults = append(faults, errors.New("path: must not be the root"))
+	} else if framework.IsEpoch(path) || c != nil && framework.IsEpoch(c.AbsolutePath(path)) {
+		faults = append(faults, fmt.Errorf("path %q: is the epoch of another lock, or below it", path))
 	}
 	return faults
 }
