@@ -96,7 +96,7 @@ func bodies() map[string]struct {
 		"getACL":       {6, words(2, 31, "world", "anyone", 1, "auth", "", stat)},
 		"no ACL":       {6, words(0, stat)},
 		"sync":         {9, words("/")},
-		"getChildren2": {12, words(3, "a", "", "bc", stat)},
+		"getChildren2": {12, words(3, "a", "b", "bc", stat)},
 		"no children":  {12, words(0, stat)},
 		"create2":      {15, words("/a", stat)},
 		"container":    {19, words("/a", stat)},
