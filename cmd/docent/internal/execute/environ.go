@@ -28,7 +28,7 @@ const (
 // environment returns CMD's environment: docent's, without what leads to credentials, and with the
 // lock's variables.
 func (j *job) environment(app *cli.App, c *framework.Client, l *lease.Lease, party string) []string {
-	own := []string{envLock, envKind, envNode, envFence, envSession, envParty, envHeld}
+	own := []string{envLock, envKind, envNode, envFence, envSession, envParty, envHeld, envGuard}
 	removed := append(own, cli.AuthVariables()...)
 	env := slices.DeleteFunc(slices.Clone(app.Env), func(variable string) bool {
 		key, _, _ := strings.Cut(variable, "=")

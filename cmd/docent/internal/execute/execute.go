@@ -2,8 +2,8 @@
 // another client can be granted that lock.
 //
 // [Plan] decides when, and knows no clock and no process. [Supervisor] follows the plan while the
-// command runs. A process is the command with its process group, and a guard is a second process
-// that ends the group if docent can't. docs/adr/0036 says why.
+// command runs. A process is the command with all that it starts, and a guard is the process above
+// docent, which ends them if docent can't. docs/adr/0036 says why.
 package execute
 
 import (
@@ -51,9 +51,14 @@ func New(app *cli.App) *cobra.Command {
 		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
 		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runtime.LockOSThread() // see prepare
+			runtime.LockOSThread() // see prepare and guardExec
 			defer runtime.UnlockOSThread()
-			code, err := newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash())
+			code, err := 0, error(nil)
+			if o.noGuard || app.Getenv(envGuard) != "" {
+				code, err = newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash())
+			} else {
+				code, err = guardExec(app)
+			}
 			if code == 0 && err == nil || cli.IsUsage(err) {
 				return err
 			}

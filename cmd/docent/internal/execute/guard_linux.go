@@ -2,10 +2,12 @@ package execute
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,94 +15,217 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
-// guardAck is the guard's descriptor for its answer.
-const guardAck = 3
+// envGuard tells docent that its parent is its guard: it has the parent's process id.
+const envGuard = "DOCENT_GUARD"
 
-// The guard's messages, one a line.
+// The descriptors of a docent that has a guard.
 const (
-	guardKill   = "kill" // with the time for KILL, in nanoseconds of CLOCK_BOOTTIME
-	guardDone   = "done" // the group is gone: answered by "ok", or "killed" and the time if the guard did it
-	guardKilled = "killed"
+	fromGuard = 3
+	toGuard   = 4
 )
 
-// A watchedGroup is the group that a guard kills; 0 for none.
-type watchedGroup struct {
-	mu     sync.Mutex
-	number int
-	killAt int64 // CLOCK_BOOTTIME; 0 for none yet
-	killed int64 // when the guard killed the group, by CLOCK_BOOTTIME; 0 if it has not
+// The messages between docent and its guard, one a line.
+const (
+	guardKill   = "kill"   // to the guard: the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	guardDone   = "done"   // to the guard: what runs now may run on; the answer is "ok" or "killed"
+	guardOK     = "ok"     // to docent
+	guardKilled = "killed" // to docent: the guard has sent KILL at this time of CLOCK_BOOTTIME
+	guardSignal = "signal" // to docent: the guard got the signal of this number
+)
+
+// guardPatience is how long docent waits for a guard that does not answer.
+const guardPatience = time.Second
+
+// lookAgain is how long the guard waits for processes to end before it looks for further ones.
+const lookAgain = 20 * time.Millisecond
+
+// A guard is the process that the user started. It starts docent as its child, and is a subreaper. So
+// all that CMD starts is a descendant of the guard as long as it runs, whatever group, session or user
+// it changes to, and whether docent lives or not. The guard kills these descendants if docent dies. It
+// also does so at the time for KILL, in case docent is stopped.
+type guard struct {
+	docent int
+	before []int // children of the program that became docent: they are not CMD's
+	out    *os.File
+
+	mu     sync.Mutex // guards following
+	killAt int64      // CLOCK_BOOTTIME; 0 for none yet
+	killed int64      // when the guard sent the first KILL, by CLOCK_BOOTTIME; 0 if it has not
+	done   bool
 }
 
-// guard is the second process of an exec. It kills the group when its input ends without "done", so
-// when docent has died. It also does so at the time for KILL, in case docent is stopped. It knows the
-// group from its start on, so docent need not wait for it.
-func guard(number int, killAt int64, in io.Reader, out io.Writer, errOut io.Writer) int {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
-	group := watchedGroup{number: number, killAt: killAt}
-	var clock sync.Once
-	watch := func() { clock.Do(func() { go group.watchClock() }) } // ends with the process
-	if killAt > 0 {
-		watch()
+// guardExec runs docent under a guard, which is the calling process, and returns docent's exit code.
+// The calling goroutine must be locked to its thread: the kernel continues a docent that is stopped when
+// that thread ends.
+func guardExec(app *cli.App) (int, error) {
+	files, err := streams(app)
+	if err != nil {
+		return codeFailed, err
 	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return codeFailed, fmt.Errorf("become a subreaper: %w", err)
+	}
+	g := &guard{}
+	g.before, _ = children(os.Getpid())
+	signals := takeSignals(make(chan os.Signal, 16))
+	in, err := g.launch(app.Env, files)
+	if err != nil {
+		return codeFailed, fmt.Errorf("start docent: %w", err)
+	}
+	go g.passOn(signals) // ends with the process
+	read := make(chan struct{})
+	go func() { defer close(read); g.follow(in) }() // ends with docent
+	status := reap(g.docent)
+	<-read
+	if !g.done { // docent has died, or it did not come to CMD
+		g.end(app, status)
+	}
+	return exitCode(status), nil
+}
+
+// launch starts docent. It returns what docent writes.
+func (g *guard) launch(env []string, files []*os.File) (io.Reader, error) {
+	theirs, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	in, answers, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer answers.Close()
+	docent, err := os.StartProcess("/proc/self/exe", os.Args, &os.ProcAttr{
+		Env:   append(slices.Clone(env), fmt.Sprintf("%s=%d", envGuard, os.Getpid())),
+		Files: append(slices.Clone(files), theirs, answers),
+		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGCONT}, // then it reads that the guard is gone
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.docent, g.out = docent.Pid, out
+	return in, docent.Release()
+}
+
+// passOn passes signals on to docent by messages. A signal to the whole process group reaches docent,
+// too, which takes the messages alone: it gets each signal once.
+func (g *guard) passOn(signals <-chan os.Signal) {
+	for sig := range signals {
+		if number, ok := sig.(syscall.Signal); ok {
+			fmt.Fprintln(g.out, guardSignal, int(number)) // docent may have ended
+		}
+	}
+}
+
+// follow does what docent's messages say, until docent has ended.
+func (g *guard) follow(in io.Reader) {
+	var clock sync.Once
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
+		g.mu.Lock()
 		switch word {
 		case guardKill:
 			at, _ := strconv.ParseInt(rest, 10, 64)
-			group.postpone(at)
-			watch()
+			g.killAt = max(g.killAt, at)
+			clock.Do(func() { go g.watchClock() }) // ends with the process
 		case guardDone:
-			fmt.Fprintln(out, group.clear())
-			return 0
+			g.done = true
+			if g.killed > 0 {
+				fmt.Fprintln(g.out, guardKilled, g.killed)
+			} else {
+				fmt.Fprintln(g.out, guardOK)
+			}
 		}
-	}
-	if group.kill() {
-		fmt.Fprintln(errOut, "docent: guard: docent is gone: the command was killed; its lock ends with the session")
-	}
-	return 1
-}
-
-func (g *watchedGroup) postpone(killAt int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.killAt = max(g.killAt, killAt)
-}
-
-// clear forgets the group, so that its number may serve another, and returns the answer to "done".
-func (g *watchedGroup) clear() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.number = 0
-	if g.killed > 0 {
-		return fmt.Sprint(guardKilled, " ", g.killed)
-	}
-	return "ok"
-}
-
-func (g *watchedGroup) kill() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.number == 0 {
-		return false
-	}
-	g.killed = bootTime()
-	return unix.Kill(-g.number, unix.SIGKILL) == nil
-}
-
-// watchClock kills the group at the time for KILL. The clock runs on while the machine is suspended.
-func (g *watchedGroup) watchClock() {
-	for {
-		g.mu.Lock()
-		killAt := g.killAt
 		g.mu.Unlock()
-		if bootTime() >= killAt {
-			g.kill()
+	}
+}
+
+// watchClock sends KILL at the time for it, and to what is started afterwards. The clock runs on while
+// the machine is suspended.
+func (g *guard) watchClock() {
+	for pause := lookAgain; ; {
+		g.mu.Lock()
+		killAt, done := g.killAt, g.done
+		g.mu.Unlock()
+		switch {
+		case done:
 			return
+		case bootTime() >= killAt:
+			g.kill()
+			killAt = bootTime() + int64(pause)
+			pause = min(2*pause, time.Second)
 		}
 		at := unix.NsecToTimespec(killAt)
 		_ = unix.ClockNanosleep(unix.CLOCK_BOOTTIME, unix.TIMER_ABSTIME, &at, nil) // the loop looks again
+	}
+}
+
+// kill sends KILL to CMD and all that it has started, unless docent has said that it may run on.
+func (g *guard) kill() (refused []processEntry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done {
+		return nil
+	}
+	sent, refused := signalAll(syscall.SIGKILL, g.commands)
+	if sent > 0 && g.killed == 0 {
+		g.killed = bootTime()
+	}
+	return refused
+}
+
+// commands returns CMD and what it has started.
+func (g *guard) commands() ([]processEntry, error) {
+	list, err := descendants(os.Getpid(), g.before)
+	return slices.DeleteFunc(list, func(e processEntry) bool { return e.pid == g.docent }), err
+}
+
+// end kills what a docent that has died left behind, and says so.
+func (g *guard) end(app *cli.App, status syscall.WaitStatus) {
+	var refused []processEntry
+	for until := time.Now().Add(patience); ; {
+		refused = g.kill()
+		reapChildren(g.before)
+		left, err := g.commands()
+		if len(left) == len(refused) && err == nil || time.Now().After(until) {
+			break
+		}
+		<-time.After(lookAgain)
+	}
+	if g.killed == 0 && len(refused) == 0 {
+		return // it had not come to CMD
+	}
+	how := fmt.Sprintf("with exit code %d", status.ExitStatus())
+	if status.Signaled() {
+		how = "by " + name(status.Signal())
+	}
+	app.Say("docent: guard: docent ended %s: KILL to the command; its lock ends with the session", how)
+	if left, _ := g.commands(); len(left) > 0 {
+		app.Say("docent: guard: not ended, so it may run beside the next holder's command: %s", strings.Join(describe(left), ", "))
+	}
+}
+
+// reap waits for the end of the child and returns its status.
+func reap(pid int) (status syscall.WaitStatus) {
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return status
+		}
+	}
+}
+
+// reapChildren reaps this process's ended children but those that are excepted.
+func reapChildren(except []int) {
+	list, _ := children(os.Getpid())
+	for _, pid := range list {
+		if !slices.Contains(except, pid) {
+			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may run
+		}
 	}
 }
 
@@ -113,152 +238,99 @@ func bootTime() int64 {
 	return at.Nano()
 }
 
-// A guardian is docent's side of the guard: it starts the guard, and another one if the guard dies.
+// A guardian is docent's side of its guard. A nil guardian is for a docent without one.
 type guardian struct {
-	say func(format string, args ...any)
-
-	mu      sync.Mutex // guards following; held across short messages to the guard
-	process *os.Process
-	starts  int
-	in      *os.File
-	out     *os.File
-	group   int
-	killAt  int64     // CLOCK_BOOTTIME; 0 for none yet
-	told    time.Time // of the oldest message that the guard may not have read
-	done    bool
-	watch   sync.WaitGroup // for the goroutine that waits for the guard
+	pid    int
+	out    *os.File
+	answer chan string // capacity 1: the answer to "done"; closed when the guard has ended
 }
 
-// maxGuards bounds the guards of one run, in case each dies at once.
-const maxGuards = 64
-
-// guardPatience is how long docent waits for a guard that does not read or answer.
-const guardPatience = time.Second
-
-// newGuardian starts a guard for the group.
-func newGuardian(group int, say func(format string, args ...any)) (*guardian, error) {
-	g := &guardian{say: say, group: group}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.startLocked(); err != nil {
-		return nil, fmt.Errorf("start the guard: %w", err)
+// newGuardian returns the guardian of a docent that a guard has started, nil if there is none. Signals
+// that the guard gets are sent to signals, and KILL when it has died: then CMD has to end, because the
+// user has killed docent, or nothing would stop CMD if docent died.
+func newGuardian(app *cli.App, signals chan<- os.Signal) (*guardian, error) {
+	text := app.Getenv(envGuard)
+	if text == "" {
+		return nil, nil
 	}
+	if number, err := strconv.Atoi(text); err != nil || number != os.Getppid() {
+		return nil, fmt.Errorf("%s=%q: the guard has ended, or docent sets this variable alone", envGuard, text)
+	}
+	for _, fd := range []int{fromGuard, toGuard} {
+		syscall.CloseOnExec(fd)
+	}
+	_ = syscall.SetNonblock(toGuard, true) // so that writes have deadlines
+	g := &guardian{pid: os.Getppid(), out: os.NewFile(toGuard, "guard"), answer: make(chan string, 1)}
+	takeSignals(make(chan os.Signal, 1))                 // and discard them: they come from the guard
+	go g.follow(os.NewFile(fromGuard, "guard"), signals) // ends with the guard
 	return g, nil
 }
 
-// startLocked starts a guard for the group. newGuardian and watchLoop call it.
-func (g *guardian) startLocked() error {
-	if g.starts++; g.starts > maxGuards {
-		return fmt.Errorf("%d guards have died", maxGuards)
+// follow reads the guard's messages until the guard has ended.
+func (g *guardian) follow(in io.Reader, signals chan<- os.Signal) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		if word != guardSignal {
+			g.answer <- lines.Text()
+			continue
+		}
+		if number, err := strconv.Atoi(rest); err == nil {
+			signals <- syscall.Signal(number)
+		}
 	}
-	theirs, in, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer theirs.Close()
-	out, answer, err := os.Pipe()
-	if err != nil {
-		in.Close()
-		return err
-	}
-	defer answer.Close()
-	argv := []string{"docent", guardCommand, strconv.Itoa(g.group), strconv.FormatInt(g.killAt, 10)}
-	started, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{theirs, nil, os.Stderr, answer}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		in.Close()
-		out.Close()
-		return err
-	}
-	g.process, g.in, g.out = started, in, out
-	g.watch.Add(1)
-	go g.watchLoop(g.process)
-	return nil
+	close(g.answer)
+	signals <- syscall.SIGKILL
 }
 
-// watchLoop waits for one guard and starts the next one if that guard died. startLocked starts it,
-// finish waits for it.
-func (g *guardian) watchLoop(p *os.Process) {
-	defer g.watch.Done()
-	_, _ = p.Wait()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.done {
+// kill passes the time for KILL to the guard.
+func (g *guardian) kill(at time.Time, say func(format string, args ...any)) {
+	if g == nil {
 		return
 	}
-	g.in.Close()
-	g.out.Close()
-	if err := g.startLocked(); err != nil {
-		g.say("the guard has died, and another one can't be started: %v", err)
-		return
-	}
-	g.say("the guard had died: another one is at work")
+	g.resume(say)
+	g.send(fmt.Sprint(guardKill, " ", bootTime()+int64(time.Until(at))))
 }
 
-// kill passes the time for KILL to the guard. If the guard has died, its successor gets it. A guard
-// that does not read, because it is stopped, is replaced: it watches nothing, and if it is continued,
-// it acts by an old time.
-func (g *guardian) kill(at time.Time) {
-	killAt := bootTime() + int64(time.Until(at))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.killAt = killAt
-	if unread(g.in) == 0 {
-		g.told = time.Now()
-	} else if time.Since(g.told) > guardPatience {
-		_ = g.process.Kill()
-		return
+// resume continues a guard that was stopped, because it could not act if docent died.
+func (g *guardian) resume(say func(format string, args ...any)) {
+	if list, _ := processesOf([]int{g.pid}); len(list) == 1 && list[0].state == 'T' {
+		say("docent was stopped while the command holds a lock: it is continued")
+		_ = unix.Kill(g.pid, unix.SIGCONT) // it may have ended
 	}
-	_ = g.sendLocked(fmt.Sprint(guardKill, " ", killAt)) // a guard that has died has a successor
 }
 
-// sendLocked sends the message. It does not wait for a guard that is stopped.
-func (g *guardian) sendLocked(message string) error {
-	if err := g.in.SetWriteDeadline(time.Now().Add(guardPatience)); err != nil { // a pipe has deadlines
-		return err
-	}
-	_, err := fmt.Fprintln(g.in, message)
-	return err
+// send sends the message. It does not wait for a guard that is stopped.
+func (g *guardian) send(message string) {
+	_ = g.out.SetWriteDeadline(time.Now().Add(guardPatience))
+	_, _ = fmt.Fprintln(g.out, message) // the guard may have been killed: follow sees it
 }
 
-// unread returns how many bytes of the pipe its reader has not read.
-func unread(pipe *os.File) int {
-	n := 0
-	conn, err := pipe.SyscallConn()
-	if err != nil {
-		return n
+// finish tells the guard that what still runs may run on, and returns when the guard sent KILL; zero if
+// it did not.
+func (g *guardian) finish(say func(format string, args ...any)) (killed time.Time) {
+	if g == nil {
+		return killed
 	}
-	_ = conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
-	return n
-}
-
-// finish tells the guard that the group is gone, and returns when the guard killed it; zero if it did
-// not. It returns when the guard knows or has ended, so that the group's number may be used again.
-func (g *guardian) finish() (killed time.Time) {
-	g.mu.Lock()
-	g.done = true
-	_ = g.sendLocked(guardDone) // without it there is no answer
-	_ = g.out.SetReadDeadline(time.Now().Add(guardPatience))
-	answer, err := io.ReadAll(g.out) // nothing, if the guard has died
-	if err != nil {
-		_ = g.process.Kill() // it is stopped
-	}
-	g.in.Close()
-	g.out.Close()
-	g.mu.Unlock()
-	g.watch.Wait()
-	word, at, _ := strings.Cut(strings.TrimSpace(string(answer)), " ")
-	if word == guardKilled {
-		number, _ := strconv.ParseInt(at, 10, 64)
-		killed = time.Now().Add(time.Duration(number - bootTime()))
+	g.resume(say)
+	g.send(guardDone)
+	select {
+	case answer := <-g.answer:
+		word, at, _ := strings.Cut(answer, " ")
+		if number, err := strconv.ParseInt(at, 10, 64); word == guardKilled && err == nil {
+			killed = time.Now().Add(time.Duration(number - bootTime()))
+		}
+	case <-time.After(guardPatience):
 	}
 	return killed
 }
 
-// pid returns the guard's process id.
-func (g *guardian) pid() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.process.Pid
+// takeSignals has the signals that docent passes on sent to the channel, and returns it. HUP and INT stay
+// ignored if they were at docent's start.
+func takeSignals(to chan os.Signal) <-chan os.Signal {
+	for _, sig := range passedOn() {
+		if !signal.Ignored(sig) {
+			signal.Notify(to, sig)
+		}
+	}
+	return to
 }

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// awaitGroup waits until the group has no process but its ended leader.
-func (p *process) awaitGroup() {
+// awaitAll waits until CMD, which has ended, is the only one left of all that it has started.
+func (p *process) awaitAll() {
 	pause := 5 * time.Millisecond
 	for {
 		p.reapStrays()
-		left := p.leftInGroup()
+		left := p.leftBehind()
 		if len(left) == 0 {
 			return
 		}
 		if !p.said && pause > 100*time.Millisecond {
 			p.said = true
-			p.say("the command has ended, and left in its group: %s", strings.Join(left, ", "))
+			p.say("the command has ended, and left behind: %s", strings.Join(left, ", "))
 		}
 		select {
 		case <-time.After(pause):
@@ -31,40 +31,62 @@ func (p *process) awaitGroup() {
 	}
 }
 
-// leftInGroup describes the processes of the group but its leader, which must have ended. CMD's
-// processes become docent's children when their parents end. So if docent has no other children, the
-// group is empty. Meanwhile no child is reaped: a process that starts another one and ends stays
-// visible, and the result is not empty.
-func (p *process) leftInGroup() []string {
+// leftBehind describes what CMD has started and left behind. Processes become docent's children when
+// their parents end, in whatever group or session they are. So if docent has no child but CMD, nothing
+// is left. Meanwhile no child is reaped: a process that starts another one and ends stays visible.
+func (p *process) leftBehind() []string {
 	p.reaping.Lock()
 	defer p.reaping.Unlock()
-	// The guard may end during one look, which then may miss a child.
-	for range 2 {
-		strays, err := p.strays()
-		if len(strays) == 0 && err == nil {
-			continue
-		}
-		left, err := groupMembers(p.pid)
-		if err != nil {
-			left = append(left, "perhaps others: "+err.Error())
-		}
-		return left
+	strays, err := p.strays()
+	if len(strays) == 0 && err == nil {
+		return nil
 	}
-	return nil
+	list, fault := p.running()
+	left := describe(list)
+	switch {
+	case err != nil:
+		left = append(left, "perhaps others: "+err.Error())
+	case fault != nil:
+		left = append(left, "perhaps others: "+fault.Error())
+	case len(left) == 0:
+		left = append(left, "processes that have just ended, or that /proc hides")
+	}
+	return left
 }
 
-// reapLoop reaps the processes that CMD's group leaves to docent, while CMD runs. prepare starts it,
-// finish ends it and waits for it.
+// warnEvery is how often docent looks for processes that it could not stop.
+const warnEvery = time.Second
+
+// reapLoop reaps the processes that CMD leaves to docent, while CMD runs, and warns of those that docent
+// could not stop. prepare starts it, finish ends it and waits for it.
 func (p *process) reapLoop() {
 	ended := make(chan os.Signal, 1) // one look reaps all
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
+	pause := warnEvery / 32
+	look := time.NewTimer(pause)
+	defer look.Stop()
 	for {
 		select {
 		case <-ended:
 			p.reapStrays()
+		case <-look.C:
+			p.warn()
+			pause = min(2*pause, warnEvery)
+			look.Reset(pause)
 		case <-p.over:
 			return
+		}
+	}
+}
+
+// warn says which processes run as another user, such as those of sudo: docent may not signal them.
+func (p *process) warn() {
+	list, _ := p.running()
+	for _, e := range refusing(list) {
+		if !p.warned[e.pid] {
+			p.warned[e.pid] = true
+			p.say("%s runs as another user, so docent can't stop it: if the lock is lost, it may run beside the next holder's command", describe([]processEntry{e})[0])
 		}
 	}
 }
@@ -79,11 +101,9 @@ func (p *process) reapStrays() {
 	}
 }
 
-// strays returns docent's children but the leader and the guard, ended ones included. With an error
+// strays returns docent's children but CMD and those from before, ended ones included. With an error
 // the list lacks some.
 func (p *process) strays() ([]int, error) {
-	all, err := children()
-	return slices.DeleteFunc(all, func(pid int) bool {
-		return pid == p.pid || p.guardian != nil && pid == p.guardian.pid()
-	}), err
+	all, err := children(os.Getpid())
+	return slices.DeleteFunc(all, func(pid int) bool { return pid == p.pid || slices.Contains(p.before, pid) }), err
 }

@@ -88,7 +88,7 @@ func (o *oracle) holder(t *testing.T, last *program) (contender int, p *program)
 
 // runs reports whether the program's command has passed the oracle's check, and runs.
 func (o *oracle) runs(p *program) bool {
-	for _, child := range childrenOf(p.Process.Pid) {
+	for _, child := range childrenOf(workerOf(p)) {
 		fence := fenceOf(child)
 		if _, err := os.Stat(filepath.Join(o.dir, "running."+fence)); fence != "" && err == nil && alive(strconv.Itoa(child)) {
 			return true
@@ -179,12 +179,13 @@ func childrenOf(pid int) []int {
 	return list
 }
 
-func guardsOf(pid int) []int {
-	var list []int
-	for _, child := range childrenOf(pid) {
-		if strings.Contains(contents(fmt.Sprintf("/proc/%d/cmdline", child)), "__guard") {
-			list = append(list, child)
+// workerOf returns the process id of the docent that runs the command, the guard's child; 0 if it has
+// ended, or has not been started.
+func workerOf(p *program) int {
+	for _, child := range childrenOf(p.Process.Pid) {
+		if strings.Contains(contents(fmt.Sprintf("/proc/%d/cmdline", child)), "exec\x00--connect") {
+			return child
 		}
 	}
-	return list
+	return 0
 }

@@ -12,7 +12,7 @@ const (
 	Kill            // send KILL
 )
 
-// A Plan decides when the group is warned and killed. It knows no clock and no process: its owner
+// A Plan decides when the program is warned and killed. It knows no clock and no process: its owner
 // asks it again at the time that it returns, and whenever something has happened.
 type Plan struct {
 	budget Budget

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is CMD with its process group. It is prepared before docent has the lock, and started
-// under the lock. Its leader stays unreaped until finish, so the group's number can't be reused.
+// A process is CMD with all that it starts. It is prepared before docent has the lock, and started
+// under the lock. CMD leads a process group, and stays unreaped until finish, so that the group's number
+// can't be reused.
 type process struct {
 	say      func(format string, args ...any)
 	pid      int
@@ -24,20 +25,21 @@ type process struct {
 	before   []int // docent's children from before, if a shell has become docent
 
 	leader  chan struct{}  // closed by watch, when CMD has ended
-	gone    chan struct{}  // closed by watch, when the group is empty
+	gone    chan struct{}  // closed by watch, when nothing that CMD started is left
 	abandon chan struct{}  // closed by finish, if leftovers are ignored
 	over    chan struct{}  // closed by finish, at its end
 	watched sync.WaitGroup // for watch
 	reapers sync.WaitGroup // for reapLoop
 	reaping sync.Mutex     // held to reap strays, and to look at them
 	said    bool           // that there are leftovers; watch's own
+	warned  map[int]bool   // that the process refuses signals; reapLoop's own
 }
 
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus
 	guarded time.Time // when the guard killed the group; zero if it did not
-	strays  []string  // processes that left the group and live on
+	left    []string  // processes that run on
 }
 
 // notExecutableError is the error of a CMD that the system refuses to execute.
@@ -45,30 +47,22 @@ type notExecutableError struct{ errno unix.Errno }
 
 func (e notExecutableError) Error() string { return e.errno.Error() }
 
-// prepare starts the starter and the guard. The calling goroutine must be locked to its thread, and
-// stay so until finish has returned: the kernel kills the leader when that thread ends.
-func prepare(path string, argv []string, files []*os.File, guarded bool, say func(string, ...any)) (*process, error) {
+// prepare starts the starter. The calling goroutine must be locked to its thread, and stay so until finish
+// has returned: the kernel kills the leader when that thread ends.
+func prepare(path string, argv []string, files []*os.File, g *guardian, say func(string, ...any)) (*process, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
 	p := &process{
 		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), over: make(chan struct{}),
-		terminal: terminalOf(files),
+		terminal: terminalOf(files), guardian: g, warned: make(map[int]bool),
 	}
-	p.before, _ = children()
+	p.before, _ = children(os.Getpid())
 	if err := p.launch(path, argv, files); err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
-	var err error
-	if guarded {
-		p.guardian, err = newGuardian(p.pid, say)
-	}
 	p.watched.Go(p.watch)
 	p.reapers.Go(p.reapLoop)
-	if err != nil {
-		p.finish()
-		return nil, err
-	}
 	return p, nil
 }
 
@@ -120,7 +114,7 @@ func (p *process) start(env []string) error {
 // cldStopped is waitid's code for a process that was stopped. Package unix lacks it.
 const cldStopped = 5
 
-// watch waits for the end of CMD and then of its group. prepare starts it, finish waits for it.
+// watch waits for the end of CMD and then of all that CMD has started. prepare starts it, finish waits for it.
 func (p *process) watch() {
 	defer close(p.gone)
 	var lastStop time.Time
@@ -141,7 +135,7 @@ func (p *process) watch() {
 		p.resume()
 	}
 	close(p.leader)
-	p.awaitGroup()
+	p.awaitAll()
 }
 
 // resume continues a CMD that was stopped, because a holder that is stopped blocks all waiters.
@@ -154,24 +148,35 @@ func (p *process) resume() {
 	p.Signal(syscall.SIGCONT)
 }
 
-// Signal is part of [Group].
+// Signal is part of [Program].
 func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // an empty group is gone already
 
-// Leader is part of [Group].
-func (p *process) Leader() <-chan struct{} { return p.leader }
-
-// Gone is part of [Group].
-func (p *process) Gone() <-chan struct{} { return p.gone }
-
-// Guarded is part of [Group].
-func (p *process) Guarded(kill time.Time) {
-	if p.guardian != nil {
-		p.guardian.kill(kill)
-	}
+// SignalAll is part of [Program]. It needs no free file for CMD's own group.
+func (p *process) SignalAll(sig syscall.Signal) []string {
+	p.Signal(sig)
+	_, refused := signalAll(sig, func() ([]processEntry, error) {
+		list, err := p.running()
+		return slices.DeleteFunc(list, func(e processEntry) bool {
+			return e.group == p.pid && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM)
+		}), err
+	})
+	return describe(refused)
 }
 
-// finish waits for the group, or abandons what CMD left behind, and reaps the leader. By then the guard
-// knows that the group is gone. If CMD was not started, finish ends the starter.
+// running returns CMD and what it has started, but what has ended.
+func (p *process) running() ([]processEntry, error) { return descendants(os.Getpid(), p.before) }
+
+// Leader is part of [Program].
+func (p *process) Leader() <-chan struct{} { return p.leader }
+
+// Gone is part of [Program].
+func (p *process) Gone() <-chan struct{} { return p.gone }
+
+// Guarded is part of [Program].
+func (p *process) Guarded(kill time.Time) { p.guardian.kill(kill, p.say) }
+
+// finish waits until nothing that CMD started is left, or abandons what CMD left behind, and reaps the
+// leader. By then the guard knows. If CMD was not started, finish ends the starter.
 func (p *process) finish() endOfCommand {
 	p.env.Close()
 	<-p.leader
@@ -179,21 +184,12 @@ func (p *process) finish() endOfCommand {
 	p.watched.Wait()
 	p.fault.Close()
 	p.terminal.take()
-	var end endOfCommand
-	if p.guardian != nil {
-		end.guarded = p.guardian.finish()
-	}
-	for {
-		_, err := syscall.Wait4(p.pid, &end.status, 0, nil)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
+	end := endOfCommand{guarded: p.guardian.finish(p.say)}
+	end.status = reap(p.pid)
 	close(p.over)
 	p.reapers.Wait()
 	p.reapStrays()
-	strays, _ := children()
-	left, _ := processesOf(slices.DeleteFunc(strays, func(pid int) bool { return slices.Contains(p.before, pid) }))
-	end.strays = describe(left, running)
+	left, _ := p.running()
+	end.left = describe(left)
 	return end
 }

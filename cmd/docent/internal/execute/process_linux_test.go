@@ -37,6 +37,10 @@ func TestSignal(t *testing.T) {
 		"polite":       `trap 'kill $!; exit 5' TERM; sleep 60 & echo $$ $! >%s; wait`,
 		"double fork":  `(sleep 60 & echo $! >%[1]s.2); echo $$ $(cat %[1]s.2) >%[1]s; sleep 60`,
 		"ended":        `sleep 60 & echo $! >%s; exit 7`,
+		// Each of these has a process group, or a session, that is not the command's.
+		"a group of its own": `timeout 60 sh -c 'echo $PPID $$ >%s; sleep 60'; true`,
+		"job control":        `exec bash -mc 'sleep 60 & echo $$ $! >%s; wait'`,
+		"a daemon":           `setsid -f sh -c 'echo $$ >%[1]s.2; exec sleep 60' >/dev/null 2>&1 </dev/null; while ! [ -s %[1]s.2 ]; do sleep 0.01; done; echo $$ $(cat %[1]s.2) >%[1]s; exec sleep 60`,
 	}
 	for _, c := range []struct {
 		kind string
@@ -55,6 +59,10 @@ func TestSignal(t *testing.T) {
 		{"plain", []syscall.Signal{syscall.SIGQUIT}, 131},
 		{"plain", []syscall.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGUSR2}, 140},
 		{"ended", []syscall.Signal{syscall.SIGTERM}, 7},
+		{"a group of its own", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"job control", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"a daemon", []syscall.Signal{syscall.SIGINT}, 130},
+		{"a daemon", []syscall.Signal{syscall.SIGHUP}, 129},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.send), func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +70,7 @@ func TestSignal(t *testing.T) {
 			p := start(t, addr, fmt.Sprintf("/signal/%s%d", strings.ReplaceAll(c.kind, " ", ""), c.code), "--", "sh", "-c", fmt.Sprintf(kinds[c.kind], pids))
 			list := await(t, pids)
 			if c.kind == "ended" { // it has written the line before
-				eventually(t, "docent sees its end", func() bool { return strings.Contains(p.err.String(), "left in its group") })
+				eventually(t, "docent sees its end", func() bool { return strings.Contains(p.err.String(), "and left behind") })
 			}
 			for _, sig := range c.send {
 				if err := p.Process.Signal(sig); err != nil {
@@ -123,24 +131,33 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A process that left the group gets no signal. docent names it and does not wait for it.
-func TestSetsid_is_named(t *testing.T) {
+// The lock is held while a process of the command runs, in whatever group or session. With --leftovers
+// ignore docent names those that run on.
+func TestLeftovers_in_another_session(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	stray := tempFile(t)
-	script := `setsid -f sh -c 'echo $$ >` + stray + `; exec sleep 60' >/dev/null 2>&1 </dev/null; exec sleep 60`
-	p := start(t, addr, "/stray", "--", "sh", "-c", script)
-	pid := await(t, stray)
-	eventually(t, "the stray sleeps", func() bool { return contents("/proc/"+pid+"/comm") == "sleep\n" })
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	code := p.end(t)
-	if code != 143 || !alive(pid) || !strings.Contains(p.err.String(), "left its process group and is not under the lock: sleep (pid "+pid+")") {
-		t.Errorf("exit code %d; the stray lives: %v\n%s", code, alive(pid), p.err.String())
-	}
-	if number, err := strconv.Atoi(pid); err == nil {
-		_ = syscall.Kill(number, syscall.SIGKILL)
+	for policy, lives := range map[string]bool{"wait": false, "kill": false, "ignore": true} {
+		pid := tempFile(t)
+		script := `setsid -f sh -c 'echo $$ >` + pid + `; exec sleep 60' >/dev/null 2>&1 </dev/null; while ! [ -s ` + pid + ` ]; do sleep 0.01; done; exit 3`
+		path := "/stray/" + policy
+		p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", script)
+		child := await(t, pid)
+		if policy == "wait" {
+			eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left behind: sleep (pid "+child+")") })
+			if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
+				t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
+			}
+			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code := p.end(t)
+		if named := strings.Contains(p.err.String(), "runs on, and is not under the lock: "); code != 3 || alive(child) != lives || named != lives {
+			t.Errorf("%s: exit code %d; the child lives: %v\n%s", policy, code, alive(child), p.err.String())
+		}
+		if number, err := strconv.Atoi(child); err == nil && lives {
+			_ = syscall.Kill(number, syscall.SIGKILL)
+		}
 	}
 }
 
@@ -148,7 +165,7 @@ func TestSetsid_is_named(t *testing.T) {
 func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	t.Parallel()
 	p := start(t, "127.0.0.1:1", "--timeout", "60s", "/a", "--", "true")
-	eventually(t, "docent waits", func() bool { return len(guardsOf(p.Process.Pid)) == 1 })
+	eventually(t, "docent waits", func() bool { return len(childrenOf(workerOf(p))) == 1 }) // the starter
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -187,39 +204,79 @@ func TestZombies_are_reaped(t *testing.T) {
 	p := start(t, addr, "/zombies", "--", "sh", "-c", "for i in 1 2 3 4 5; do (setsid -f true); done; sleep 0.2; echo >"+ready+"; exec sleep 60")
 	await(t, ready)
 	eventually(t, "no zombie is left", func() bool {
-		out, err := exec.Command("ps", "-o", "stat=", "--ppid", fmt.Sprint(p.Process.Pid)).Output()
+		out, err := exec.Command("ps", "-o", "stat=", "--ppid", fmt.Sprint(workerOf(p))).Output()
 		return err == nil && !strings.Contains(string(out), "Z")
 	})
 }
 
-// When docent is killed, the guard kills the group, and the lock ends with the session.
-func TestGuard_kills_the_group_of_a_docent_that_was_killed(t *testing.T) {
+// strayingScript starts processes in another process group and in another session, ignores signals, and
+// writes the ids of all.
+func strayingScript(pids string) string {
+	return `trap '' TERM HUP INT; sleep 60 & a=$!; timeout 60 sleep 60 & b=$!; setsid -f sh -c 'echo $$ >` + pids + `.2; exec sleep 60';
+while ! [ -s ` + pids + `.2 ]; do sleep 0.01; done; echo $$ $a $b $(pgrep -P $b) $(cat ` + pids + `.2) >` + pids + `; wait`
+}
+
+// One of the two processes of docent is killed: the one that the user started, which is the guard, or the
+// one below it. The other one kills all that the command has started. When the user's is killed, docent
+// releases the lock; otherwise the lock ends with the session.
+func TestKilled(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	pids := tempFile(t)
-	p := start(t, addr, "--session-timeout", short, "/guard/kill", "--", "sh", "-c", "trap '' TERM HUP; sleep 60 & echo $$ $! >"+pids+"; wait")
-	list := await(t, pids)
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	for pid := range strings.FieldsSeq(list) {
-		eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
-	}
-	t.Logf("the group ended %v after docent", time.Since(begin))
-	if other := run(t, addr, "-w", "20s", "/guard/kill", "--", "true"); other.ProcessState.ExitCode() != 0 {
-		t.Errorf("the lock is not free: %s", other.err.String())
+	for _, c := range []struct {
+		victim   string
+		stopped  string // the other one is stopped when the victim is killed
+		code     int
+		released bool
+	}{
+		{"guard", "", -1, true},
+		{"guard", "docent", -1, true},
+		{"docent", "", 137, false},
+	} {
+		t.Run(strings.TrimSpace(c.victim+" "+c.stopped), func(t *testing.T) {
+			t.Parallel()
+			pids := tempFile(t)
+			path := "/killed/" + c.victim + c.stopped
+			p := start(t, addr, "--session-timeout", "40s", path, "--", "sh", "-c", strayingScript(pids))
+			list := await(t, pids)
+			pidOf := map[string]int{"guard": p.Process.Pid, "docent": workerOf(p)}
+			if c.stopped != "" {
+				if err := syscall.Kill(pidOf[c.stopped], syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := syscall.Kill(pidOf[c.victim], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if len(strings.Fields(list)) < 5 {
+				t.Errorf("the script wrote %q, want five processes", list)
+			}
+			for pid := range strings.FieldsSeq(list) {
+				eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
+			}
+			if code := p.end(t); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, p.err.String())
+			}
+			if c.released { // long before the session's end
+				if other := run(t, addr, "-w", "15s", path, "--", "true"); other.ProcessState.ExitCode() != 0 {
+					t.Errorf("the lock is not free: %s", other.err.String())
+				}
+			} else if !strings.Contains(p.err.String(), "docent ended by KILL: KILL to the command; its lock ends with the session") {
+				t.Errorf("the guard says %q", p.err.String())
+			}
+		})
 	}
 }
 
-// When docent is stopped, the guard kills the group before another client is granted the lock.
-func TestGuard_kills_the_group_of_a_docent_that_is_stopped(t *testing.T) {
+// When docent is stopped, the guard kills all that the command has started before another client is granted
+// the lock.
+func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
 	pids, granted := tempFile(t), tempFile(t)
-	p := start(t, addr, "--session-timeout", short, "/guard/stop", "--", "sh", "-c", "trap '' TERM; sleep 60 & echo $$ $! >"+pids+"; wait")
+	p := start(t, addr, "--session-timeout", short, "/guard/stop", "--", "sh", "-c", strayingScript(pids))
 	list := await(t, pids)
-	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+	worker := workerOf(p)
+	if err := syscall.Kill(worker, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + granted
@@ -227,60 +284,31 @@ func TestGuard_kills_the_group_of_a_docent_that_is_stopped(t *testing.T) {
 	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
 		t.Errorf("exit code %d, output %q\n%s", other.ProcessState.ExitCode(), other.out.String(), other.err.String())
 	}
-	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(worker, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if code, status := p.end(t), p.readStatus(t); code != 121 || status.Outcome != "lost" || status.Reason != "lease_deadline" {
+	if code, status := p.end(t), p.readStatus(t); code != 121 || status.Outcome != "lost" || status.Reason != "lease_deadline" || status.KilledAt == nil {
 		t.Errorf("exit code %d, status %+v\n%s", code, status, p.err.String())
 	}
 }
 
-func TestGuard_that_dies_has_a_successor(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	pids := tempFile(t)
-	p := start(t, addr, "/guard/successor", "--", "sh", "-c", "sleep 60 & echo $$ $! >"+pids+"; wait")
-	list := await(t, pids)
-	guard := guardOf(t, p.Process.Pid)
-	if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "another one is at work") })
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for pid := range strings.FieldsSeq(list) { // the kernel kills the leader alone
-		eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
-	}
-}
-
-// A guard that was stopped does not keep docent from its end.
-func TestGuard_that_is_stopped_is_not_awaited(t *testing.T) {
+// A guard that was stopped is continued, and does not keep docent from its end.
+func TestGuard_that_is_stopped_is_continued(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	ready := tempFile(t)
-	p := start(t, addr, "/guard/stopped", "--", "sh", "-c", "echo >"+ready+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
+	p := start(t, addr, "--session-timeout", short, "/guard/stopped", "--", "sh", "-c", "echo >"+ready+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
 	await(t, ready)
-	guard := guardOf(t, p.Process.Pid)
-	for pid, sig := range map[int]syscall.Signal{guard: syscall.SIGSTOP, p.Process.Pid: syscall.SIGTERM} {
-		if err := syscall.Kill(pid, sig); err != nil {
-			t.Fatal(err)
-		}
+	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
-	if code := p.end(t); code != 6 || alive(strconv.Itoa(guard)) {
-		t.Errorf("exit code %d, want 6; the guard lives: %v\n%s", code, alive(strconv.Itoa(guard)), p.err.String())
+	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// guardOf returns the process id of a docent's guard.
-func guardOf(t *testing.T, docent int) int {
-	t.Helper()
-	out, err := exec.Command("pgrep", "-P", fmt.Sprint(docent), "-f", "__guard").Output()
-	var pid int
-	if _, scan := fmt.Sscan(string(out), &pid); err != nil || scan != nil {
-		t.Fatalf("no guard of %d: %v, %q", docent, err, out)
+	if code := p.end(t); code != 6 {
+		t.Errorf("exit code %d, want 6\n%s", code, p.err.String())
 	}
-	return pid
 }
 
 // An outage that lasts stops the command before the lease ends; a shorter one does not disturb it.

@@ -113,24 +113,26 @@ func TestSignal_ends_an_attempt(t *testing.T) {
 	}
 }
 
-// A program that is asked to release, and does not end, gets KILL after the grace.
+// A program that is asked to release, and does not end, keeps the lock: nothing is lost, so there is no
+// KILL.
 func TestRevoked_program_that_is_deaf(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
+	c := apptest.Client(t, addr)
 	for i, flags := range [][]string{{}, {"--read"}, {"--write"}, {"--leader"}} {
-		node := tempFile(t)
-		script := "trap '' TERM; echo $DOCENT_NODE >" + node + "; while :; do sleep 1; done"
+		node, end := tempFile(t), tempFile(t)
+		script := "trap 'echo asked' TERM; echo $DOCENT_NODE >" + node + "; while ! [ -e " + end + " ]; do sleep 0.02; done; exit 4"
 		p := start(t, addr, append(flags, "--revocable", "--grace", "50ms", fmt.Sprintf("/deaf/%d", i), "--", "sh", "-c", script)...)
 		if err := lock.Revoke(t.Context(), c, await(t, node)); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, "the program is asked", func() bool { return strings.Contains(p.out.String(), "asked") })
+		<-time.After(300 * time.Millisecond) // six times the grace
+		if err := os.WriteFile(end, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		code, status := p.end(t), p.readStatus(t)
-		if code != 137 || status.Outcome != "revoked" || status.Reason != "revoked" || status.KilledAt == nil || status.WarnedAt != nil {
+		if code != 4 || status.Outcome != "revoked" || status.Reason != "revoked" || status.KilledAt != nil || status.WarnedAt != nil {
 			t.Errorf("%s: exit code %d, %+v\n%s", flags, code, status, p.err.String())
 		}
 	}
@@ -171,7 +173,7 @@ func TestLeftovers_end_early(t *testing.T) {
 		}
 		p := start(t, addr, "/early/"+strings.ReplaceAll(name, " ", ""), "--", "sh", "-c", script)
 		where, child, _ := strings.Cut(await(t, node), " ")
-		eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left in its group") })
+		eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "and left behind") })
 		switch name {
 		case "TERM":
 			err = p.Process.Signal(syscall.SIGTERM)
@@ -202,7 +204,7 @@ func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
 	p := start(t, addr, "/files", "--", "sh", "-c", script)
 	child := await(t, pid)
 	var before unix.Rlimit
-	if err := unix.Prlimit(p.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before); err != nil {
+	if err := unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
@@ -212,7 +214,7 @@ func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
 	if other := run(t, addr, "-n", "/files", "--", "true"); other.ProcessState.ExitCode() != 123 {
 		t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
 	}
-	if err := unix.Prlimit(p.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil); err != nil {
+	if err := unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if number, err := strconv.Atoi(child); err == nil {

@@ -19,6 +19,7 @@ import (
 type run struct {
 	app     *cli.App
 	job     *job
+	guard   *guardian
 	signals chan os.Signal
 	revoked chan struct{} // holds one request
 	said    chan string   // messages for standard error
@@ -116,24 +117,26 @@ func (r *run) checked(ctx context.Context, o *options, args []string, dash int) 
 	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
 		return r.fail(codeFailed, fmt.Errorf("%s: %w", envParty, err))
 	}
-	stop := r.listen()
+	stop, err := r.listen()
+	if err != nil {
+		return r.fail(codeFailed, err)
+	}
 	defer stop()
 	return r.underLock(ctx, path)
 }
 
-// listen begins to take signals. HUP and INT stay ignored if they were at docent's start. The end of
-// standard error's reader, as of "| head", must not end docent while CMD runs: the write fails instead.
-func (r *run) listen() (stop func()) {
+// listen begins to take signals: the guard's, or its own if it has no guard. The end of standard error's
+// reader, as of "| head", must not end docent while CMD runs: the write fails instead.
+func (r *run) listen() (stop func(), err error) {
 	if !signal.Ignored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // CMD does not inherit this, as it would signal.Ignore
 	}
 	r.signals = make(chan os.Signal, 16) // as many as may arrive while one is passed on
-	for _, sig := range passedOn() {
-		if !signal.Ignored(sig) {
-			signal.Notify(r.signals, sig)
-		}
+	r.guard, err = newGuardian(r.app, r.signals)
+	if r.guard == nil && err == nil {
+		takeSignals(r.signals)
 	}
-	return func() { signal.Stop(r.signals) }
+	return func() { signal.Stop(r.signals) }, err
 }
 
 // underLock connects, waits for the lock, and runs CMD. It fills in the status.
@@ -146,7 +149,7 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return r.fail(codeFailed, err)
 	}
-	p, err := prepare(path, r.job.command, files, !r.job.noGuard, r.say)
+	p, err := prepare(path, r.job.command, files, r.guard, r.say)
 	if err != nil {
 		return r.fail(codeFailed, errors.Join(err, client.Close()))
 	}
@@ -180,13 +183,13 @@ func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (i
 		return r.notStarted(err)
 	}
 	s := Supervisor{
-		Holding: l, Group: p, Budget: b, Stop: r.job.stop, OnLost: r.job.lost, Leftovers: Leftovers(r.job.options.leftovers),
+		Holding: l, Program: p, Budget: b, Stop: r.job.stop, OnLost: r.job.lost, Leftovers: Leftovers(r.job.options.leftovers),
 		Signals: r.signals, Revoked: r.revoked, Say: r.say,
 	}
 	verdict := s.Run()
 	end := p.finish()
-	for _, stray := range end.strays {
-		r.say("left its process group and is not under the lock: %s", stray)
+	for _, left := range end.left {
+		r.say("runs on, and is not under the lock: %s", left)
 	}
 	if !end.guarded.IsZero() { // it was as quick as docent, or docent was stopped
 		if verdict.Outcome == OutcomeDone {

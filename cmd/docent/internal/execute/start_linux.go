@@ -3,7 +3,6 @@ package execute
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -13,11 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The hidden commands by which docent starts itself.
-const (
-	starterCommand = "__start"
-	guardCommand   = "__guard"
-)
+// starterCommand is the hidden command by which docent starts itself as a starter.
+const starterCommand = "__start"
 
 // The descriptors of a starter.
 const (
@@ -27,29 +23,15 @@ const (
 
 // Internal runs a hidden command, if args are one, and returns its exit code.
 func Internal(args []string) (code int, ok bool) {
-	switch {
-	case len(args) >= 3 && args[0] == starterCommand:
+	if len(args) >= 3 && args[0] == starterCommand {
 		return starter(args[1], args[2:]), true
-	case len(args) == 3 && args[0] == guardCommand:
-		return startGuard(args[1], args[2]), true
 	}
 	return 0, false
 }
 
-// startGuard runs the guard of a group. It refuses numbers by which the system means other processes
-// than those of one group.
-func startGuard(group, killAt string) int {
-	number, err := strconv.Atoi(group)
-	at, atErr := strconv.ParseInt(killAt, 10, 64)
-	if err != nil || atErr != nil || number <= 1 {
-		fmt.Fprintf(os.Stderr, "docent: guard: group %q, time %q: must be numbers\n", group, killAt)
-		return codeFailed
-	}
-	return guard(number, at, os.Stdin, os.NewFile(guardAck, "ack"), os.Stderr)
-}
-
-// starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group,
-// so the guard knows the group before CMD runs. It returns if docent ends first or the start fails.
+// starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group, so
+// the terminal and docent know the group before CMD runs. It returns if docent ends first or the start
+// fails.
 func starter(path string, argv []string) int {
 	syscall.CloseOnExec(starterIn)
 	syscall.CloseOnExec(starterOut)

@@ -56,8 +56,8 @@ func (n *network) set(down bool) {
 	}
 }
 
-// A deafGroup ends by nothing but KILL, and that takes it some time.
-type deafGroup struct {
+// A deafProgram ends by nothing but KILL, and that takes it some time.
+type deafProgram struct {
 	dies         time.Duration
 	leader, gone chan struct{}
 
@@ -66,11 +66,16 @@ type deafGroup struct {
 	ended, guardsBy time.Time
 }
 
-func newDeafGroup(dies time.Duration) *deafGroup {
-	return &deafGroup{dies: dies, leader: make(chan struct{}), gone: make(chan struct{})}
+func newDeafProgram(dies time.Duration) *deafProgram {
+	return &deafProgram{dies: dies, leader: make(chan struct{}), gone: make(chan struct{})}
 }
 
-func (g *deafGroup) Signal(sig syscall.Signal) {
+func (g *deafProgram) SignalAll(sig syscall.Signal) []string {
+	g.Signal(sig)
+	return nil
+}
+
+func (g *deafProgram) Signal(sig syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -88,10 +93,10 @@ func (g *deafGroup) Signal(sig syscall.Signal) {
 	}
 }
 
-func (g *deafGroup) Leader() <-chan struct{} { return g.leader }
-func (g *deafGroup) Gone() <-chan struct{}   { return g.gone }
+func (g *deafProgram) Leader() <-chan struct{} { return g.leader }
+func (g *deafProgram) Gone() <-chan struct{}   { return g.gone }
 
-func (g *deafGroup) Guarded(kill time.Time) {
+func (g *deafProgram) Guarded(kill time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.guardsBy = kill
@@ -163,9 +168,9 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		if err := execute.AwaitAmple(t.Context(), l, o.budget); err != nil {
 			t.Fatal(err)
 		}
-		group := newDeafGroup(between(0, o.budget.Reserve))
+		group := newDeafProgram(between(0, o.budget.Reserve))
 		s := execute.Supervisor{
-			Holding: l, Group: group, Budget: o.budget, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL,
+			Holding: l, Program: group, Budget: o.budget, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL,
 			Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
 		}
 		if mutant {
@@ -272,10 +277,10 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			group := newDeafGroup(0)
+			group := newDeafProgram(0)
 			signals := make(chan os.Signal, 1)
 			s := execute.Supervisor{
-				Holding: l, Group: group, Budget: b, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL, Signals: signals,
+				Holding: l, Program: group, Budget: b, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL, Signals: signals,
 				Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
 			}
 			var verdict execute.Verdict

@@ -3,17 +3,22 @@ package execute
 import (
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// A Group is the process group of CMD.
-type Group interface {
-	Signal(sig syscall.Signal) // to all processes of the group
-	Leader() <-chan struct{}   // closed when CMD itself has ended
-	Gone() <-chan struct{}     // closed when no process of the group is left, after Leader
+// A Program is CMD with all that it starts, whatever process group, session or user these processes
+// change to.
+type Program interface {
+	Signal(sig syscall.Signal) // to CMD's process group
+	// SignalAll sends the signal to CMD and all that it has started, and returns the names of those that
+	// the system did not let have it.
+	SignalAll(sig syscall.Signal) (refused []string)
+	Leader() <-chan struct{} // closed when CMD itself has ended
+	Gone() <-chan struct{}   // closed when nothing that CMD started is left, after Leader
 	// Guarded passes the time of KILL to the guard.
 	Guarded(kill time.Time)
 }
@@ -29,7 +34,7 @@ const (
 	OutcomeFailed      = "failed"
 )
 
-// Leftovers is the treatment of the rest of the group when CMD itself has ended.
+// Leftovers is the treatment of what CMD has started, when CMD itself has ended.
 type Leftovers string
 
 // The treatments of leftovers.
@@ -39,11 +44,11 @@ const (
 	IgnoreLeftovers  Leftovers = "ignore"
 )
 
-// A Supervisor lets a group run while its lease is held, and ends it before the lease ends. Its
+// A Supervisor lets a program run while its lease is held, and ends it before the lease ends. Its
 // owner sets all fields and calls Run once.
 type Supervisor struct {
 	Holding   Holding
-	Group     Group
+	Program   Program
 	Budget    Budget
 	Stop      syscall.Signal   // the first signal before KILL
 	OnLost    syscall.Signal   // if the lock is gone already
@@ -56,9 +61,10 @@ type Supervisor struct {
 	verdict    Verdict
 	interrupt  time.Time // of the last INT
 	complained bool      // that KILL has no effect
+	refused    string    // the processes that refused the last signal
 }
 
-// A Verdict is how the group's run ended.
+// A Verdict is how the program's run ended.
 type Verdict struct {
 	Outcome  string // done, lost or revoked
 	Reason   string // of a loss or a stop
@@ -66,16 +72,16 @@ type Verdict struct {
 	KilledAt time.Time
 }
 
-// patience is how long a group may take to end after KILL before the supervisor says so.
+// patience is how long a program may take to end after KILL before the supervisor says so.
 const patience = 5 * time.Second
 
 // doubleInterrupt is the time in which a second INT becomes KILL.
 const doubleInterrupt = 2 * time.Second
 
-// Run returns when the group is gone, or is to be ignored. It sends no request.
+// Run returns when the program is gone, or what is left of it is to be ignored. It sends no request.
 func (s *Supervisor) Run() Verdict {
 	s.plan, s.verdict.Outcome = NewPlan(s.Budget), OutcomeDone
-	lost, leader, revoked := s.Holding.Lost(), s.Group.Leader(), s.Revoked
+	lost, leader, revoked := s.Holding.Lost(), s.Program.Leader(), s.Revoked
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var told time.Time // the deadline that the guard knows
@@ -83,11 +89,11 @@ func (s *Supervisor) Run() Verdict {
 		deadline := s.Holding.Deadline()
 		if !deadline.Equal(told) {
 			told = deadline
-			s.Group.Guarded(s.Budget.Kill(deadline))
+			s.Program.Guarded(s.Budget.Kill(deadline))
 		}
 		timer.Reset(s.act(deadline))
 		select {
-		case <-s.Group.Gone():
+		case <-s.Program.Gone():
 			return s.end()
 		case <-leader:
 			leader = nil
@@ -99,7 +105,7 @@ func (s *Supervisor) Run() Verdict {
 			s.lost()
 		case <-revoked:
 			revoked = nil
-			s.stop(OutcomeRevoked, "revoked")
+			s.revoke()
 		case sig := <-s.Signals:
 			s.forward(sig)
 		case <-timer.C:
@@ -116,8 +122,8 @@ func (s *Supervisor) act(deadline time.Time) time.Duration {
 	switch action {
 	case Warn:
 		s.verdict.Outcome, s.verdict.Reason, s.verdict.WarnedAt = OutcomeLost, "lease_deadline", now
-		s.Group.Signal(s.Stop)
 		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
+		s.signalAll(s.Stop)
 	case Kill:
 		leftovers := now.Before(s.Budget.Kill(deadline)) // their grace is over, and the lease is not
 		if s.verdict.Outcome == OutcomeDone && !leftovers {
@@ -136,63 +142,83 @@ func (s *Supervisor) act(deadline time.Time) time.Duration {
 func (s *Supervisor) kill(now time.Time) {
 	s.verdict.KilledAt = now
 	s.plan.Killed()
-	s.Group.Signal(syscall.SIGKILL)
+	s.signalAll(syscall.SIGKILL)
+}
+
+// signalAll sends the signal to all that CMD has started, and says who did not get it.
+func (s *Supervisor) signalAll(sig syscall.Signal) {
+	refused := strings.Join(s.Program.SignalAll(sig), ", ")
+	if refused != "" && refused != s.refused {
+		s.Say("docent may not send %v, because they run as another user: %s", name(sig), refused)
+	}
+	s.refused = refused
 }
 
 // afterKill repeats KILL, for a process that was forked meanwhile, and says if it has no effect.
 func (s *Supervisor) afterKill(now time.Time) time.Duration {
 	if now.Sub(s.verdict.KilledAt) >= patience && !s.complained {
 		s.complained = true
-		s.Say("the command does not end after KILL; the lock is kept as long as possible")
+		if err := s.Holding.Err(); err != nil {
+			s.Say("the command does not end after KILL, and the lock is lost: it may run beside the next holder's command")
+		} else {
+			s.Say("the command does not end after KILL; docent keeps the lock while the lease lasts")
+		}
 	}
-	s.Group.Signal(syscall.SIGKILL)
+	s.signalAll(syscall.SIGKILL)
 	return patience / 10
 }
 
-// stop sends the stop signal, for another reason than the deadline.
-func (s *Supervisor) stop(outcome, reason string) {
+// revoke asks the program to stop, because another client asks for the lock. No KILL follows: nothing is
+// lost.
+func (s *Supervisor) revoke() {
 	if s.verdict.Outcome == OutcomeDone {
-		s.verdict.Outcome, s.verdict.Reason = outcome, reason
+		s.verdict.Outcome, s.verdict.Reason = OutcomeRevoked, "revoked"
 	}
-	s.plan.Stop(time.Now())
-	s.Group.Signal(s.Stop)
+	s.signalAll(s.Stop)
 }
 
-// lost ends a group whose lock is gone.
+// lost ends a program whose lock is gone.
 func (s *Supervisor) lost() {
 	s.verdict.Outcome, s.verdict.Reason = OutcomeLost, Reason(s.Holding.Err())
+	s.Say("the lock is lost: %v to the command", name(s.OnLost))
 	now := time.Now()
 	if s.OnLost == syscall.SIGKILL {
 		s.kill(now)
-	} else {
-		s.plan.Stop(now)
-		s.Group.Signal(s.OnLost)
+		return
 	}
-	s.Say("the lock is lost: %v to the command", name(s.OnLost))
+	s.plan.Stop(now)
+	s.signalAll(s.OnLost)
 }
 
-// forward passes a signal on to the group. The second INT in a row becomes KILL.
+// forward passes a signal on: one that asks to end goes to all that CMD has started, any other one to
+// CMD's process group. The second INT in a row becomes KILL.
 func (s *Supervisor) forward(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok || keptBack(number) {
 		return
 	}
 	now := time.Now()
-	if number == syscall.SIGINT {
+	switch number {
+	case syscall.SIGINT:
 		if !s.interrupt.IsZero() && now.Sub(s.interrupt) < doubleInterrupt {
 			s.kill(now)
 			return
 		}
 		s.interrupt = now
+		s.signalAll(number)
+	case syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		s.signalAll(number)
+	case syscall.SIGKILL: // the guard has died: see newGuardian
+		s.kill(now)
+	default:
+		s.Program.Signal(number)
 	}
-	s.Group.Signal(number)
 }
 
-// leftBehind deals with the processes of the group that CMD has left, and reports whether they are to
-// be ignored.
+// leftBehind deals with what CMD has left behind, and reports whether that is to be ignored.
 func (s *Supervisor) leftBehind() bool {
 	select {
-	case <-s.Group.Gone():
+	case <-s.Program.Gone():
 		return true
 	default:
 	}
@@ -201,13 +227,13 @@ func (s *Supervisor) leftBehind() bool {
 		return true
 	case KillLeftovers:
 		s.plan.Stop(time.Now())
-		s.Group.Signal(s.Stop)
+		s.signalAll(s.Stop)
 	case WaitForLeftovers:
 	}
 	return false
 }
 
-// end returns the verdict. A loss counts even if the group ended before the supervisor noticed it.
+// end returns the verdict. A loss counts even if the program ended before the supervisor noticed it.
 func (s *Supervisor) end() Verdict {
 	if err := s.Holding.Err(); s.verdict.Outcome == OutcomeDone && errors.Is(err, lease.ErrLost) {
 		s.verdict.Outcome, s.verdict.Reason = OutcomeLost, Reason(err)

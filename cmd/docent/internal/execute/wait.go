@@ -137,7 +137,7 @@ func describeHolder(p lease.Participant) string {
 	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
 }
 
-// interruptible returns a context that INT, TERM, HUP and QUIT end. end stops listening, and returns
+// interruptible returns a context that INT, TERM, HUP, QUIT and the guard's death end. end stops listening, and returns
 // the signal if there was one.
 func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -168,5 +168,5 @@ func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() 
 
 // endsWait reports whether the signal ends docent's wait for the lock.
 func endsWait(sig syscall.Signal) bool {
-	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
+	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT || sig == syscall.SIGKILL
 }
