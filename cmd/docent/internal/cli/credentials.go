@@ -39,6 +39,15 @@ func (a *App) credentials() ([]credential, error) {
 	return parseCredentials("auth file "+path, string(text))
 }
 
+// HasCredentials reports whether the settings give credentials.
+func (a *App) HasCredentials() (bool, error) {
+	list, err := a.credentials()
+	if err != nil {
+		return false, Usage(err)
+	}
+	return len(list) > 0, nil
+}
+
 // parseCredentials returns the credentials of a text with lines scheme:credential. Empty lines and
 // lines that begin with # are left out.
 func parseCredentials(source, text string) ([]credential, error) {

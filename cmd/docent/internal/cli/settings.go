@@ -96,7 +96,8 @@ func (a *App) checkPicture(cmd *cobra.Command) error {
 	return nil
 }
 
-// readContexts reads the file of contexts. A default file may be missing.
+// readContexts reads the file of contexts. A default file may be missing. If it can't be read, as that of
+// another user's home, docent says so and does without.
 func (a *App) readContexts() (contextFile, error) {
 	path, asked := a.flags.values.config, true
 	if path == "" {
@@ -107,6 +108,10 @@ func (a *App) readContexts() (contextFile, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
+		return contextFile{}, nil
+	}
+	if err != nil && !asked {
+		a.Say("contexts are left out: %v", err)
 		return contextFile{}, nil
 	}
 	if err != nil {

@@ -41,7 +41,7 @@ func (j *job) environment(app *cli.App, c *framework.Client, l *lease.Lease, par
 		fences = append(fences, strconv.FormatInt(member.Fence(), 10))
 	}
 	lines := func(list []string) string { return strings.Join(list, "\n") }
-	held := append(strings.Fields(app.Getenv(envHeld)), heldEntries(c, j.paths)...)
+	held := append(strings.Fields(app.Getenv(envHeld)), j.heldEntries(c)...)
 	return append(env,
 		envLock+"="+lines(paths), envKind+"="+j.kind, envNode+"="+lines(nodes), envFence+"="+lines(fences),
 		fmt.Sprintf("%s=0x%x", envSession, c.Session().ID), envParty+"="+party, envHeld+"="+lines(held))
@@ -64,25 +64,35 @@ func fences(l *lease.Lease) string {
 	return strings.Join(list, ",")
 }
 
-// heldEntries returns the form of the paths in DOCENT_HELD: servers, '|', and the path as the
-// ensemble knows it, escaped.
-func heldEntries(c *framework.Client, paths []string) []string {
-	entries := make([]string, len(paths))
-	for i, path := range paths {
+// heldEntries returns the form of the paths in DOCENT_HELD: servers, '|', the path as the ensemble knows
+// it, escaped, and "|read" for the read side of a lock.
+func (j *job) heldEntries(c *framework.Client) []string {
+	entries := make([]string, len(j.paths))
+	for i, path := range j.paths {
 		entries[i] = strings.Join(c.Servers(), ",") + "|" + url.QueryEscape(c.AbsolutePath(path))
+		if j.kind == heldRead {
+			entries[i] += "|" + heldRead
+		}
 	}
 	return entries
 }
 
-// outerHolds returns the first of the paths that an outer exec holds on the same ensemble, or "".
-// Two lists of servers are taken for one ensemble if they share a server.
-func outerHolds(held string, c *framework.Client, paths []string) string {
-	for i, entry := range heldEntries(c, paths) {
-		servers, path, _ := strings.Cut(entry, "|")
-		for outer := range strings.FieldsSeq(held) {
-			outerServers, outerPath, _ := strings.Cut(outer, "|")
-			if outerPath == path && share(strings.Split(outerServers, ","), strings.Split(servers, ",")) {
-				return paths[i]
+// heldRead marks the read side of a lock in DOCENT_HELD. It does not exclude another reader.
+const heldRead = "read"
+
+// outerHolds returns the first of the job's paths that an outer exec holds on the same ensemble so that
+// this one would wait for it, or "". Two lists of servers are taken for one ensemble if they share a
+// server.
+func (j *job) outerHolds(held string, c *framework.Client) string {
+	for i, entry := range j.heldEntries(c) {
+		inner := strings.Split(entry, "|")
+		for entry := range strings.FieldsSeq(held) {
+			outer := strings.Split(entry, "|")
+			if len(outer) < 2 || outer[1] != inner[1] || !share(strings.Split(outer[0], ","), strings.Split(inner[0], ",")) {
+				continue
+			}
+			if len(outer) == 2 || len(inner) == 2 {
+				return j.paths[i]
 			}
 		}
 	}

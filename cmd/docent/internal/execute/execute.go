@@ -69,6 +69,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.ValidArgsFunction = complete
 	cli.Choices(cmd, "leftovers", string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers))
 	cli.Choices(cmd, "on-suspend", "keep", "stop")
+	cli.Choices(cmd, "acl", aclOpen, aclCreator)
 	return cmd
 }
 

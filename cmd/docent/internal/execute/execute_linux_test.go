@@ -3,12 +3,15 @@ package execute_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/framework"
 )
 
 func TestExitCode(t *testing.T) {
@@ -31,6 +34,7 @@ func TestExitCode(t *testing.T) {
 		"of the command, 2":         {[]string{"--", "sh", "-c", "exit 2"}, 2, "done", ""}, // usage, for others than exec
 		"of the command, 255":       {[]string{"--", "sh", "-c", "exit 255"}, 255, "done", ""},
 		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done", ""},
+		"of a signal of the system": {[]string{"--", "sh", "-c", "kill -SEGV $$"}, 128 + 11, "done", ""},
 		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, "failed", "not_found"},
 		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, "failed", "not_found"},
 		"no interpreter":            {[]string{"--", lost}, 127, "failed", "not_found"},
@@ -46,9 +50,10 @@ func TestExitCode(t *testing.T) {
 		"semaphore of none":         {[]string{"--semaphore", "0", "--", "true"}, 125, "failed", "usage"},
 		"leader without waiting":    {[]string{"--leader", "-n", "--", "true"}, 125, "failed", "usage"},
 		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed", "usage"},
+		"unknown ACL":               {[]string{"--acl", "me", "--", "true"}, 125, "failed", "usage"},
 		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, "failed", "usage"},
 		"unwritable status file":    {[]string{"--status-file", "/nonexistent/file", "--", "true"}, 125, "", ""},
-		"a full disk":               {[]string{"--status-file", "/dev/full", "--", "true"}, 125, "", ""},
+		"a full disk":               {[]string{"--status-file", "/dev/full", "--", "sh", "-c", "exit 7"}, 7, "", ""},
 		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed", "not_connected"},
 		"an auth file that is open": {[]string{"--auth-file", "/etc/passwd", "--", "true"}, 125, "failed", "usage"},
 	} {
@@ -64,6 +69,9 @@ func TestExitCode(t *testing.T) {
 			status := p.readStatus(t)
 			if status.Outcome != c.outcome || status.Reason != c.reason {
 				t.Errorf("status %+v, want %s, %s", status, c.outcome, c.reason)
+			}
+			if status.Child.Signal != nil && !slices.Contains([]string{"USR1", "SEGV"}, *status.Child.Signal) {
+				t.Errorf("signal %s", *status.Child.Signal)
 			}
 			if ran := status.Child.Code != nil || status.Child.Signal != nil; ran != (c.outcome == "done") {
 				t.Errorf("the command ran: %v; %+v", ran, status)
@@ -204,6 +212,16 @@ func TestReentry_is_refused(t *testing.T) {
 	inner := func(flags string) string {
 		return os.Args[0] + " exec --connect " + addr + " " + flags + " -- echo inner"
 	}
+	for _, c := range []struct {
+		outer, inner string
+		want         int
+	}{{"--read", "--read", 0}, {"--read", "--write -w 10s", 125}, {"--write", "--read -w 10s", 125}} {
+		path := "/re" + strings.Fields(c.outer + c.inner)[0]
+		p := run(t, addr, c.outer, path, "--", "sh", "-c", inner(c.inner+" "+path))
+		if got := p.ProcessState.ExitCode(); got != c.want {
+			t.Errorf("inner exec %s in %s: exit code %d, want %d\n%s", c.inner, c.outer, got, c.want, p.err.String())
+		}
+	}
 	for flags, want := range map[string]int{
 		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w 200ms /re/a": 124, "--namespace re /a": 125,
 	} {
@@ -238,5 +256,32 @@ func TestParty_is_the_outer_execs(t *testing.T) {
 	}
 	if out := runWith(t, []string{"DOCENT_PARTY=abc"}, addr, "/party/c", "--", "sh", "-c", "echo $DOCENT_PARTY"); strings.TrimSpace(out) != "abc" {
 		t.Errorf("party %q, want abc", out)
+	}
+}
+
+// The lock's znodes are the creator's if docent has credentials.
+func TestACL(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr, framework.WithAuth("digest", []byte("u:sesame")))
+	for _, test := range []struct {
+		auth  string
+		flags []string
+		want  string
+	}{
+		{"", nil, "world"}, {"digest:u:sesame", nil, "digest"}, {"digest:u:sesame", []string{"--acl", "open"}, "world"},
+		{"digest:u:sesame", []string{"--acl", "creator"}, "digest"},
+	} {
+		for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {
+			path := fmt.Sprintf("/acl%s%s%d", kind, strings.Join(test.flags, ""), len(test.auth))
+			node := tempFile(t)
+			p := startWith(t, []string{"DOCENT_AUTH=" + test.auth}, addr, append(test.flags, kind, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+node+"; exec sleep 60")...)
+			list, _, err := c.ACL(t.Context(), await(t, node))
+			if err != nil || len(list) != 1 || list[0].Scheme != test.want {
+				t.Errorf("%s %s with %q: ACL %v, %v, want %s", kind, test.flags, test.auth, list, err, test.want)
+			}
+			_ = p.Process.Signal(syscall.SIGTERM)
+			p.end(t)
+		}
 	}
 }

@@ -203,9 +203,9 @@ func (g *guard) end(app *cli.App, status syscall.WaitStatus) {
 	if status.Signaled() {
 		how = "by " + name(status.Signal())
 	}
-	app.Say("docent: guard: docent ended %s: KILL to the command; its lock ends with the session", how)
+	app.Say("guard: docent ended %s: KILL to the command; its lock ends with the session", how)
 	if left, _ := g.commands(); len(left) > 0 {
-		app.Say("docent: guard: not ended, so it may run beside the next holder's command: %s", strings.Join(describe(left), ", "))
+		app.Say("guard: not ended, so it may run beside the next holder's command: %s", strings.Join(describe(left), ", "))
 	}
 }
 

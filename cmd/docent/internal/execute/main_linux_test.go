@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 	if code, ok := execute.Internal(os.Args[1:]); ok {
 		os.Exit(code)
 	}
+	if file := os.Getenv(becomeRootVariable); file != "" {
+		becomeRoot(file)
+		return
+	}
 	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New)
 }
 
@@ -57,10 +61,16 @@ type program struct {
 // start starts "docent exec" with the arguments.
 func start(t *testing.T, addr string, args ...string) *program {
 	t.Helper()
+	return startWith(t, nil, addr, args...)
+}
+
+// startWith starts "docent exec" with further variables.
+func startWith(t *testing.T, env []string, addr string, args ...string) *program {
+	t.Helper()
 	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
 	args = append([]string{"exec", "--connect", addr, "--status-file", p.status}, args...)
 	p.Cmd = exec.Command(os.Args[0], args...)
-	p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	p.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
 	p.Stdout, p.Stderr = &p.out, &p.err
 	p.WaitDelay = 5 * time.Second
 	if err := p.Start(); err != nil {

@@ -32,9 +32,16 @@ type options struct {
 	onSuspend    string
 	noGuard      bool
 	reenter      bool
+	acl          string
 
 	set *pflag.FlagSet
 }
+
+// The choices of --acl.
+const (
+	aclOpen    = "open"
+	aclCreator = "creator"
+)
 
 // A job is what exec has to do: checked options and arguments.
 type job struct {
@@ -69,6 +76,7 @@ func (o *options) define(set *pflag.FlagSet) {
 	set.StringVar(&o.statusFile, "status-file", "", "write one line of JSON about the end to this `file`")
 	set.StringVar(&o.onSuspend, "on-suspend", "keep", "when the connection breaks: `keep` the lock, or stop CMD")
 	set.BoolVar(&o.noGuard, "no-guard", false, "start no second process that watches docent")
+	set.StringVar(&o.acl, "acl", "", "who may use the lock's znodes: `open`, everybody; or creator, the identities of docent's credentials (default: creator with credentials, else open)")
 	set.BoolVar(&o.reenter, "reenter", false, "wait for a lock although an outer docent exec holds it")
 }
 
@@ -164,6 +172,9 @@ func (j *job) checkChoices() error {
 	}
 	if !slices.Contains([]string{"keep", "stop"}, j.onSuspend) {
 		refuse("--on-suspend %q: must be keep or stop", j.onSuspend)
+	}
+	if !slices.Contains([]string{"", aclOpen, aclCreator}, j.acl) {
+		refuse("--acl %q: must be open or creator", j.acl)
 	}
 	if strings.ContainsAny(j.owner, "\n\x00") {
 		refuse("--owner: must be one line")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -89,7 +90,8 @@ func (r *run) chatty(format string, args ...any) {
 }
 
 // run runs the command of args, and returns the exit code. It writes the status file in each case
-// but one: that it can't be opened.
+// but one: that it can't be opened. If it can't be written, as on a full disk, the exit code is that of
+// the run nevertheless.
 func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int, error) {
 	file, err := openStatus(o.statusFile)
 	if err != nil {
@@ -99,7 +101,7 @@ func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int
 	code, err := r.checked(ctx, o, args, dash)
 	end()
 	if fault := file.write(r.status); fault != nil {
-		return codeFailed, errors.Join(err, fault)
+		r.app.Say("%v", fault) // and no more: the exit code says what has become of CMD
 	}
 	return code, err
 }
@@ -145,7 +147,7 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return r.fail(codeFailed, err)
 	}
-	client, err := r.app.Client()
+	client, err := r.client()
 	if err != nil {
 		return r.fail(codeFailed, err)
 	}
@@ -175,9 +177,24 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	return code, err
 }
 
+// client returns a client. By default its znodes are open to everybody only if docent has no credentials.
+func (r *run) client() (*framework.Client, error) {
+	given, err := r.app.HasCredentials()
+	if err != nil {
+		return nil, err
+	}
+	if r.job.acl == aclCreator || r.job.acl == "" && given {
+		return r.app.Client(framework.WithACL(acl.Creator()...))
+	}
+	return r.app.Client()
+}
+
 // work starts CMD, supervises it, and returns its exit code.
 func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
 	p.Guarded(b.Kill(l.Deadline()))
+	if r.job.noGuard {
+		r.say("no guard: if docent is killed, only CMD itself is, and if docent is stopped, nothing ends CMD")
+	}
 	if err := p.start(r.job.environment(r.app, c, l, r.owner.Party())); err != nil {
 		p.finish()
 		return r.notStarted(err)

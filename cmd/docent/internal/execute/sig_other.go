@@ -10,3 +10,6 @@ const sigUSR1, sigUSR2 = syscall.Signal(10), syscall.Signal(12)
 func passedOn() []syscall.Signal { return []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} }
 
 func keptBack(syscall.Signal) bool { return false }
+
+// systemName returns the system's name of a signal without SIG, "" if it has none.
+func systemName(syscall.Signal) string { return "" }

@@ -2,7 +2,12 @@
 
 package execute
 
-import "syscall"
+import (
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 const sigUSR1, sigUSR2 = syscall.SIGUSR1, syscall.SIGUSR2
 
@@ -17,3 +22,6 @@ func passedOn() []syscall.Signal {
 
 // keptBack reports whether a signal is not for CMD.
 func keptBack(sig syscall.Signal) bool { return sig == syscall.SIGTSTP }
+
+// systemName returns the system's name of a signal without SIG, "" if it has none.
+func systemName(sig syscall.Signal) string { return strings.TrimPrefix(unix.SignalName(sig), "SIG") }

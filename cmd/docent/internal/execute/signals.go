@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,5 +55,5 @@ func name(sig syscall.Signal) string {
 			return s.name
 		}
 	}
-	return strconv.Itoa(int(sig))
+	return cmp.Or(systemName(sig), strconv.Itoa(int(sig)))
 }

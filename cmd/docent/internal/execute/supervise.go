@@ -2,6 +2,7 @@ package execute
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -61,7 +62,7 @@ type Supervisor struct {
 	verdict    Verdict
 	interrupt  time.Time // of the last INT
 	complained bool      // that KILL has no effect
-	refused    string    // the processes that refused the last signal
+	refused    string    // what was said of the last signal
 }
 
 // A Verdict is how the program's run ended.
@@ -147,9 +148,12 @@ func (s *Supervisor) kill(now time.Time) {
 
 // signalAll sends the signal to all that CMD has started, and says who did not get it.
 func (s *Supervisor) signalAll(sig syscall.Signal) {
-	refused := strings.Join(s.Program.SignalAll(sig), ", ")
-	if refused != "" && refused != s.refused {
-		s.Say("docent may not send %v, because they run as another user: %s", name(sig), refused)
+	refused := ""
+	if list := s.Program.SignalAll(sig); len(list) > 0 {
+		refused = fmt.Sprintf("docent may not send %v, because they run as another user: %s", name(sig), strings.Join(list, ", "))
+	}
+	if refused != "" && refused != s.refused { // KILL is repeated
+		s.Say("%s", refused)
 	}
 	s.refused = refused
 }

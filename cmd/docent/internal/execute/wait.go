@@ -48,7 +48,7 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 	if _, err := r.budget(c); err != nil {
 		return nil, Budget{}, err
 	}
-	if outer := outerHolds(r.app.Getenv(envHeld), c, r.job.paths); outer != "" && !r.job.reenter {
+	if outer := r.job.outerHolds(r.app.Getenv(envHeld), c); outer != "" && !r.job.reenter {
 		return nil, Budget{}, cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one: %s=%s; --reenter waits all the same",
 			outer, envHeld, r.app.Getenv(envHeld)))
 	}

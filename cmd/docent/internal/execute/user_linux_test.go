@@ -1,0 +1,85 @@
+package execute_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+)
+
+// becomeRootVariable makes the test binary, which must have the setuid bit, a process of root's that
+// writes its id to this file and sleeps, as sudo does.
+const becomeRootVariable = "DOCENT_TEST_BECOME_ROOT"
+
+// becomeRoot is the process of [becomeRootVariable].
+func becomeRoot(file string) {
+	if err := syscall.Setuid(0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has ended
+}
+
+// docent runs as an ordinary user, and its command as root. docent says at once that it can't stop the
+// command. When the lock is lost it does not claim that it has.
+func TestCommand_of_another_user(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("NOT TESTED: only root can start programs of two users")
+	}
+	srv, addr := serve(t)
+	dir, err := os.MkdirTemp("", "docent-user") // t.TempDir's parents are closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	docent, setuid, pid := filepath.Join(dir, "docent"), filepath.Join(dir, "setuid"), filepath.Join(dir, "pid")
+	for _, err := range []error{
+		os.Chmod(dir, 0o777), exec.Command("cp", os.Args[0], docent).Run(), exec.Command("cp", os.Args[0], setuid).Run(),
+		os.Chmod(docent, 0o755), os.Chmod(setuid, os.ModeSetuid|0o755),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := filepath.Join(dir, "status")
+	p := &program{status: status}
+	p.Cmd = exec.Command(docent, "exec", "--connect", addr, "--session-timeout", short, "--status-file", status, "/user", "--",
+		"env", becomeRootVariable+"="+pid, setuid)
+	p.Env = []string{apptest.ProgramVariable + "=1", "PATH=" + os.Getenv("PATH")}
+	p.Stderr, p.Dir = &p.err, dir
+	p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = p.Process.Kill(); _ = p.Wait() })
+	root := await(t, pid)
+	named := "setuid (pid " + root + ")"
+	eventually(t, "docent warns", func() bool {
+		return strings.Contains(p.err.String(), named+" runs as another user, so docent can't stop it")
+	})
+	srv.Refuse()
+	srv.Cut()
+	eventually(t, "docent says that KILL is refused", func() bool {
+		return strings.Contains(p.err.String(), "may not send KILL, because they run as another user: "+named)
+	})
+	eventually(t, "docent says what that means", func() bool {
+		return strings.Contains(p.err.String(), "does not end after KILL, and the lock is lost: it may run beside the next holder's command")
+	})
+	in.Close() // the command ends
+	if code := p.end(t); code != 121 {
+		t.Errorf("exit code %d, want 121\n%s", code, p.err.String())
+	}
+}
