@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		becomeRoot(file)
 		return
 	}
+	if os.Getenv(tracedVariable) != "" {
+		trace()
+		return
+	}
 	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New)
 }
 

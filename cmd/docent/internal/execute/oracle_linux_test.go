@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// The oracle's script. All that runs in the group checks that no process of another run is alive, by
-// a directory per run outside ZooKeeper: each process has its id there as a file. Names are not
-// removed, so the check asks whether the process lives, and still belongs to that run: numbers of
-// processes are used again.
+// The oracle's script. All that CMD starts checks that no process of another run is alive, by a directory
+// outside ZooKeeper with a file per run: each process has its id there. Ids are not removed, so the check
+// asks whether the process lives, and still belongs to that run: numbers of processes are used again.
 const oracleScript = `
 trap '' TERM HUP INT
 echo $$ >>"$DIR/pids.$FENCE"
-( while :; do echo $FENCE >>"$DIR/log"; sleep 0.01; done ) &
-echo $! >>"$DIR/pids.$FENCE"
+sh "$DIR/work" &
+%s
 for f in "$DIR"/pids.*; do
 	[ "$f" = "$DIR/pids.$FENCE" ] && continue
 	while read -r pid; do
@@ -31,10 +30,31 @@ done
 touch "$DIR/running.$FENCE"
 wait`
 
+// workScript is what CMD starts: it writes the fence, again and again.
+const workScript = `
+trap '' TERM HUP INT
+echo $$ >>"$DIR/pids.$FENCE"
+while :; do echo $FENCE >>"$DIR/log"; sleep 0.03; done`
+
+// shapes are the ways in which CMD starts a further process.
+func shapes() []string {
+	return []string{
+		"",
+		`timeout 300 sh "$DIR/work" &`,       // a process group of its own
+		`bash -mc 'sh "$DIR/work" & wait' &`, // by job control
+		`setsid -f sh "$DIR/work"`,           // a session of its own, and no parent
+		`(setsid timeout 300 setsid sh "$DIR/work" & )`, // several
+		`sh "$DIR/work" & kill -STOP $!`,                // stopped
+		`TRACED=1 "$TRACER" & `,                         // stopped by a tracer
+		`nohup nice sh -c 'while :; do sh -c "sleep 0.02; exit"; done' & echo $! >>"$DIR/pids.$FENCE"`, // many short ones
+	}
+}
+
 // An oracle has two contenders, each of which runs one exec after the other. It checks outside
 // ZooKeeper that their commands don't run together.
 type oracle struct {
 	dir        string
+	shape      func() string // of the next run
 	over       chan struct{} // closed by end
 	contenders sync.WaitGroup
 
@@ -42,10 +62,14 @@ type oracle struct {
 	running [2]*program // by the contender
 }
 
-// contend starts two contenders for the path, each with its address.
-func contend(t *testing.T, path string, addrs [2]string) *oracle {
+// contend starts two contenders for the path, each with its address. shape returns how CMD starts a further
+// process.
+func contend(t *testing.T, path string, addrs [2]string, shape func() string) *oracle {
 	t.Helper()
-	o := &oracle{dir: t.TempDir(), over: make(chan struct{})}
+	o := &oracle{dir: t.TempDir(), over: make(chan struct{}), shape: shape}
+	if err := os.WriteFile(filepath.Join(o.dir, "work"), []byte(workScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for i, addr := range addrs {
 		o.contenders.Go(func() { // ends when over is closed
 			for {
@@ -54,7 +78,8 @@ func contend(t *testing.T, path string, addrs [2]string) *oracle {
 					return
 				default:
 				}
-				p := start(t, addr, "--session-timeout", short, path, "--", "sh", "-c", `FENCE=$DOCENT_FENCE; DIR=`+o.dir+oracleScript)
+				p := start(t, addr, "--session-timeout", short, path, "--", "sh", "-c",
+					"export FENCE=$DOCENT_FENCE DIR="+o.dir+" TRACER="+testBinary()+fmt.Sprintf(oracleScript, o.shape()))
 				o.mu.Lock()
 				o.running[i] = p
 				o.mu.Unlock()
