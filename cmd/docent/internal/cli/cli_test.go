@@ -141,6 +141,16 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 	}
 }
 
+// The default file of another user's home, say, can't be read. docent says so and does without.
+func TestDefaultFile_that_can_not_be_read(t *testing.T) {
+	t.Parallel()
+	noDirectory := write(t, "home", "", 0o600)
+	r := docent(t, []string{"HOME=" + noDirectory}, func(context.Context, *cli.App) error { return nil })
+	if r.code != 0 || !strings.Contains(r.err, "contexts are left out: open "+noDirectory) {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
 func TestExit_codes(t *testing.T) {
 	t.Parallel()
 	failure := &framework.OpError{Op: "get", Path: "/pay", Err: framework.ErrNoAuth}

@@ -37,9 +37,9 @@ const lossTopic = `docent exec stops CMD before another client can be granted th
 D is the lease deadline: until then no ensemble that keeps time grants the lock to another client.
 While docent is connected, D moves on. When the connection breaks, D stays, and CMD continues.
 
-  D - G - r   TERM to CMD's process group (--stop-signal). From then on CMD is stopped, also if the
-              connection returns. The exit code is 121.
-  D - r       KILL to the group, by docent and by its guard, each by its own clock
+  D - G - r   TERM to CMD and all that it has started (--stop-signal). From then on CMD is stopped,
+              also if the connection returns. The exit code is 121.
+  D - r       KILL to all of them, by docent and by its guard, each by its own clock
   D           the lease is lost
 
 G is --grace: 5 s, or a quarter of R if that is less. r is 500 ms, or a sixteenth of R if that is less.
@@ -47,8 +47,10 @@ R = T - M - T/4 is what remains until D in a healthy connection. T is the sessio
 servers grant, and M is the lease margin. So CMD rides out an outage of R - G - r. That is 15 s of a
 session timeout of 30 s.
 
-The guard is a second process. It kills the group if docent is killed, or stopped past D - r.
-A process that leaves CMD's group, as a daemon does, is not stopped.`
+The guard is the process that you start; its child does the work. If the child is killed, or stopped
+past D - r, the guard kills CMD. If the guard is killed, the child kills CMD and releases the lock. What
+CMD starts in another process group or session is stopped as well. A process of another user, such as
+sudo's, can't be: docent says so when it sees one.`
 
 const jsonTopic = `With -o json a command writes one JSON document to standard output, with -o jsonl one per line.
 Each has "schema": "docent/v1". Within v1, fields are added, and never changed or removed. Readers
