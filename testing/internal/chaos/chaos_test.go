@@ -28,8 +28,8 @@ const (
 	faultEvery = 3 * time.Second
 	// startLimit bounds the time until every kind of lock was granted first.
 	startLimit = time.Minute
-	// shown is how many violations are printed; there are few different ones.
-	shown = 50
+	// printed is how many violations are shown; there are few different ones.
+	printed = 50
 	// overtime bounds what a run may take in addition.
 	overtime = time.Minute
 	// checkLimit bounds porcupine's work on one group, which takes milliseconds.
@@ -51,8 +51,11 @@ func TestChaos(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var schedules sync.WaitGroup
-	schedules.Go(func() { r.play(ctx, 1, 1, time.Second, 5*time.Second, r.serverFaults()) })
-	schedules.Go(func() { r.play(ctx, 2, workersFaults, 100*time.Millisecond, 700*time.Millisecond, r.workerFaults()) })
+	schedules.Go(func() { r.play(ctx, 1, 1, time.Second, 5*time.Second, []int{0, 1}, r.serverFaults()) })
+	schedules.Go(func() {
+		r.play(ctx, 2, workersFaults, 100*time.Millisecond, 700*time.Millisecond, []int{0}, r.workerFaults())
+	})
+	schedules.Go(func() { r.play(ctx, 3, 1, 100*time.Millisecond, 700*time.Millisecond, nil, r.connectionFaults()) })
 	length = r.last(ctx, t, length)
 	cancel()
 	schedules.Wait()
@@ -62,8 +65,8 @@ func TestChaos(t *testing.T) {
 	s.check(t)
 	fmt.Print(s)
 	for i, f := range s.violations {
-		if i == shown {
-			t.Errorf("and %d more", len(s.violations)-shown)
+		if i == printed {
+			t.Errorf("and %d more", len(s.violations)-printed)
 			break
 		}
 		t.Error(f)
@@ -72,8 +75,11 @@ func TestChaos(t *testing.T) {
 		t.Error("vacuous: " + f)
 	}
 	r.saveRecords(t)
+	if t.Failed() {
+		r.saveLogs(t)
+	}
 	if leftovers := r.leftovers(t); len(leftovers) > 0 {
-		t.Errorf("no orphan: znodes of locks without a holder: %q", leftovers)
+		t.Errorf("no orphan: znodes without a client: %q", leftovers)
 	}
 }
 
@@ -84,10 +90,12 @@ func (r *run) last(ctx context.Context, t *testing.T, length time.Duration) time
 	t.Helper()
 	start := time.Now()
 	pause(ctx, length)
-	await(ctx, overtime, func() bool {
-		pause(ctx, time.Second)
-		return len(r.measure(t, time.Since(start)).vacuity()) == 0
-	})
+	missing := r.measure(t, length).vacuity()
+	for until := time.Now().Add(overtime); len(missing) > 0 && time.Now().Before(until); {
+		fmt.Printf("chaos: goes on after %v: %q\n", time.Since(start).Round(time.Second), missing)
+		pause(ctx, 5*time.Second)
+		missing = r.measure(t, time.Since(start)).vacuity()
+	}
 	return time.Since(start).Round(time.Second)
 }
 
@@ -115,17 +123,20 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 	return length, seed
 }
 
-// leftovers returns the znodes below the locks' paths once no client is left: the znodes of killed
-// workers end with their sessions.
+// leftovers returns the ephemeral znodes once no client is left: those of killed workers end with their
+// sessions.
 func (r *run) leftovers(t *testing.T) []string {
 	t.Helper()
 	c := connect(t, r.ensemble.Addr())
 	var left []string
 	await(t.Context(), mendLimit, func() bool {
-		var err error
-		left, err = ephemerals(t.Context(), c, "/chaos")
-		if err != nil {
-			left = []string{err.Error()}
+		left = nil
+		for _, root := range []string{"/chaos", keptRoot, groupRoot, servicesRoot} {
+			some, err := ephemerals(t.Context(), c, root)
+			if err != nil {
+				some = []string{err.Error()}
+			}
+			left = append(left, some...)
 		}
 		return len(left) == 0
 	})
@@ -135,15 +146,19 @@ func (r *run) leftovers(t *testing.T) []string {
 // saveRecords keeps everything that is known of the run.
 func (r *run) saveRecords(t *testing.T) {
 	t.Helper()
-	records := r.board.all()
+	records := r.board.reported(r.board.kinds()...)
+	add := func(record history.Record) { records = append(records, report{Record: record}) }
+	for _, record := range r.board.all() {
+		add(record)
+	}
 	for _, v := range r.revokes {
-		records = append(records, history.Record{Kind: "revoked", Client: v.client, Session: v.session, Call: v.at})
+		add(history.Record{Kind: "revoked", Client: v.client, Session: v.session, Call: v.at})
 	}
 	for _, s := range r.stops {
-		records = append(records, history.Record{Kind: "stopped", Client: s.client, Call: s.from, Return: s.to})
+		add(history.Record{Kind: "stopped", Client: s.client, Call: s.from, Return: s.to})
 	}
 	for _, f := range r.faults {
-		records = append(records, history.Record{Kind: "fault", Client: f.whom, Call: f.from, Return: f.to, Note: f.name})
+		add(history.Record{Kind: "fault", Client: f.whom, Call: f.from, Return: f.to, Note: f.name})
 	}
 	path := filepath.Join(resultDir, "records.jsonl")
 	if err := errors.Join(os.MkdirAll(resultDir, 0o755), writeLines(path, records)); err != nil {

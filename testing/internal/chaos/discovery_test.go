@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/node"
 )
 
 // Each worker registers an instance of one service. A permanent instance always exists.
@@ -73,7 +74,7 @@ func (x *registrantLife) register(in instance) *discovery.Registration[string] {
 	if in.ID == permanentID { // so that each list has it
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
-		if err := reg.Await(ctx); err != nil {
+		if err := reg.Await(ctx); err != nil && !errors.Is(err, node.ErrTaken) { // by another worker
 			x.found("liveness", "the permanent instance is not registered: %v", err)
 		}
 	}

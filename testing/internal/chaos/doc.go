@@ -1,23 +1,23 @@
-// Package chaos has real clients contend for locks on a real ensemble with faults, and checks the
+// Package chaos has real clients use all recipes on a real ensemble with faults, and checks the
 // history of what they did. It has no code but its tests.
 //
 // # Who takes part
 //
-// Five processes with one client each are the workers. They take leases of all kinds of locks.
-// Some of their goroutines are owners of their own, and two are one owner. Each worker reaches
+// Five processes with one client each are the workers. They use all recipes. Some of their goroutines are owners of their own, and two are one owner. Each worker reaches
 // each of three servers by a proxy of its own (package zkproxy). The workers report what they do
 // by package history. Their times are of CLOCK_MONOTONIC, which all processes of one machine
 // share. The test receives the reports, and keeps the store that checks fences.
 //
 // # The faults
 //
-// One server at a time, the leader or a follower, is killed, restarted, frozen, or cut off. It is
-// cut off from its peers, in both directions or in one, or from its clients. With privileges,
+// One server at a time, the leader, a follower or the observer, is killed, restarted, frozen, or cut
+// off. It is cut off from its peers, in both directions or in one, or from its clients. In an outage,
+// all servers are away for longer than a session. With privileges,
 // servers are in network namespaces of their own (zktest.WithNamespaces), and a cut drops packets.
 // Without them, the servers reach each other by forwarders that hold back the bytes, and the
 // report begins with that.
 //
-// Two workers at a time have a fault. Some are stopped until another worker has taken their lock
+// Three workers at a time have a fault. Some are stopped until another worker has taken their lock
 // and written. Some are killed while they hold. Others have their session closed, or their
 // connections cut, refused, or silenced in one or both directions. The seed decides the order, the
 // targets and the times, but not the outcome.
@@ -27,6 +27,7 @@
 //   - Every history of a lock is linearizable.
 //   - Every loss is reported before the next grant.
 //   - No late write reaches a register.
+//   - What caches, nodes, groups, counters and barriers showed is in the servers' transaction logs.
 //   - Every kind of lock is granted again after the last fault.
 //   - Workers end, and leave no znodes.
 //

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
 )
 
 func (w *worker) campaigns() []errand {
-	return []errand{{"candidate 1", w.candidate, shortRest}, {"candidate 2", w.candidate, shortRest}}
+	return []errand{{"candidate 1", w.candidate, shortRest}, {"candidate 2", w.candidate, shortRest}, {"runner", w.runner, longRest}}
 }
 
 // A candidate is an election as a lock: its leader has the lock.
@@ -30,4 +31,26 @@ func (w *worker) candidate(ctx context.Context, t task) {
 	path := w.path("election")
 	e, err := leader.New(w.client, path, leader.WithID(t.owner))
 	w.once(ctx, t, w.entry(history.Mutex(), path, t), candidate{e}, err)
+}
+
+// termsPath is where all workers lead in turn by Run, whose terms have the model of a mutex, too.
+const termsPath = "/chaos/terms"
+
+// runner leads whenever it can, for a while. A term ends by itself or when it is lost.
+func (w *worker) runner(ctx context.Context, t task) {
+	e, err := leader.New(w.client, termsPath, leader.WithID(t.owner))
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.between(longestSession/4, 2*longestSession))
+	defer cancel()
+	err = e.Run(ctx, func(ctx context.Context, term *lease.Lease) error {
+		ctx, cancel := context.WithTimeout(ctx, t.between(time.Millisecond, 500*time.Millisecond))
+		defer cancel()
+		w.serve(ctx, t, termsPath, term)
+		return nil
+	})
+	if ctx.Err() == nil {
+		w.found("liveness", "Run of the election ended by itself: %v", err)
+	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/testing/internal/history"
 )
 
 // connect returns a client that is not part of the run, and is closed with the test.
@@ -50,8 +49,8 @@ func ephemerals(ctx context.Context, c *framework.Client, path string) ([]string
 	return all, nil
 }
 
-// writeLines writes records as lines of JSON.
-func writeLines(path string, records []history.Record) error {
+// writeLines writes reports as lines of JSON.
+func writeLines(path string, records []report) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

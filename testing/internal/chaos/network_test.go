@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 
@@ -31,12 +30,18 @@ const (
 	byForwarders = "*** BY FORWARDERS, NOT IN NETWORK NAMESPACES: cuts hold back bytes"
 )
 
+// votes is how many members vote. One more is an observer.
+const votes = 3
+
 // newEnsemble starts the ensemble, and tells how its members reach each other. Where
 // there are no network namespaces it makes do with forwarders, but not on a
-// build server that has the privileges: there it fails.
-func newEnsemble(t testing.TB) (e *zktest.Ensemble, network string) {
+// build server that has the privileges: there it fails. In namespaces, the observer learns from a follower
+// if the seed is odd.
+func newEnsemble(t testing.TB, seed uint64) (e *zktest.Ensemble, network string, namespaces bool) {
 	t.Helper()
-	opts := []zktest.Option{zktest.WithTickTime(tick), zktest.WithSyncLimit(syncLimit), zktest.WithLogLevel("ERROR")}
+	opts := []zktest.Option{
+		zktest.WithTickTime(tick), zktest.WithSyncLimit(syncLimit), zktest.WithLogLevel("ERROR"), zktest.WithObservers(1),
+	}
 	demand := os.Getenv(networkVariable)
 	var err error
 	switch demand {
@@ -48,12 +53,15 @@ func newEnsemble(t testing.TB) (e *zktest.Ensemble, network string) {
 		t.Fatalf("%s=%q: must be namespaces, forwarders or nothing", networkVariable, demand)
 	}
 	switch privileged := os.Geteuid() == 0; {
+	case err == nil && seed%2 == 1:
+		opts = append(opts, zktest.WithNamespaces(), zktest.WithObserverMasters())
+		return zktest.RunEnsemble(t, votes, opts...), byNamespaces + "; the observer learns from a follower", true
 	case err == nil:
-		return zktest.RunEnsemble(t, 3, append(opts, zktest.WithNamespaces())...), byNamespaces
+		return zktest.RunEnsemble(t, votes, append(opts, zktest.WithNamespaces())...), byNamespaces + "; the observer learns from the leader", true
 	case demand == "namespaces", demand == "" && privileged && os.Getenv("CI") == "true":
 		t.Fatal(err)
 	}
-	return zktest.RunEnsemble(t, 3, opts...), byForwarders + ": " + err.Error()
+	return zktest.RunEnsemble(t, votes, opts...), byForwarders + ": " + err.Error(), false
 }
 
 // cutName begins the names of the faults that cut members off from each other.
@@ -87,7 +95,7 @@ func (r *run) networkFaults() []fault {
 		cut("one way: nobody hears a follower", false, mute),
 		cut("one way: a follower hears nobody", false, deafen),
 	}
-	if strings.HasPrefix(r.network, byForwarders) {
+	if !r.namespaces {
 		return faults
 	}
 	return append(faults,
@@ -95,10 +103,11 @@ func (r *run) networkFaults() []fault {
 		r.harm("network cut between clients and a follower", false, e.CutClients, moment, lasting))
 }
 
-// others returns the two other members.
+// others returns the two other members that vote.
 func (r *run) others(s *zktest.Server) []*zktest.Server {
 	var others []*zktest.Server
-	for _, other := range r.ensemble.Servers {
+	voters, _ := r.members()
+	for _, other := range voters {
 		if other != s {
 			others = append(others, other)
 		}

@@ -19,6 +19,7 @@ func (w *worker) locks() []errand {
 		{"pair", paired, longRest},
 		{"pair", paired, longRest},
 		{"writer", w.writer, shortRest},
+		{"mixed", w.mixed, shortRest},
 		{"reader 1", w.reader, shortRest},
 		{"reader 2", w.reader, shortRest},
 		{"multi 1", w.multi, shortRest},
@@ -125,6 +126,32 @@ func (w *worker) writer(ctx context.Context, t task) {
 		w.hold(read, t)
 		release(read)
 	}
+}
+
+// refusedMixed counts attempts that were refused because the path has another kind of lock.
+const refusedMixed = "was refused a lock of another kind"
+
+// mixed takes a lock of one of several kinds on one path: at most one owner may ever hold it, whatever
+// its kind.
+func (w *worker) mixed(ctx context.Context, t task) {
+	path := w.path("mixed")
+	e := w.entry(history.Mutex(), path, t)
+	var l lock.Locker
+	var err error
+	switch t.rand.IntN(6) {
+	case 0:
+		var rw *lock.RWMutex
+		if rw, err = lock.NewRWMutex(w.client, path); err == nil {
+			l = rw.Write()
+		}
+	case 1:
+		l, err = lock.NewSemaphoreMutex(w.client, path)
+	case 2:
+		l, err = lock.NewUnfairMutex(w.client, path)
+	default:
+		l, err = lock.NewMutex(w.client, path)
+	}
+	w.once(ctx, t, e, l, err)
 }
 
 // multi takes two of three locks, or one of them alone.

@@ -39,9 +39,18 @@ func (w *worker) member(ctx context.Context, t task) {
 	}
 }
 
-// serveKey holds the key until its context ends, and records the hold and its release.
 func (w *worker) serveKey(ctx context.Context, t task, key string, l *lease.Lease) error {
-	e := w.entry(history.Mutex(), keysDir+key, t)
+	w.serve(ctx, t, keysDir+key, l)
+	if errors.Is(context.Cause(ctx), partition.ErrMoved) {
+		w.did(movedKey)
+	}
+	return nil
+}
+
+// serve has a lease that a recipe has granted until the context ends, and records the hold and its
+// release.
+func (w *worker) serve(ctx context.Context, t task, group string, l *lease.Lease) {
+	e := w.entry(history.Mutex(), group, t)
 	h, err := w.recorder.Lock(ctx, e, func(context.Context) (history.Lease, error) { return l, nil })
 	if err != nil {
 		panic(err)
@@ -49,11 +58,7 @@ func (w *worker) serveKey(ctx context.Context, t task, key string, l *lease.Leas
 	for ctx.Err() == nil && h.Check() == nil {
 		pause(ctx, 20*time.Millisecond)
 	}
-	if errors.Is(context.Cause(ctx), partition.ErrMoved) {
-		w.did(movedKey)
-	}
 	release(h)
-	return nil
 }
 
 // checkShares is the validator of "every key is served" and "equal shares", once all is well: at some

@@ -23,16 +23,45 @@ type board struct {
 	wanted  []*want
 	counts  map[string]int            // what workers have counted
 	found   []string                  // violations that workers have found
-	shared  []history.Record          // of what is no lock: additions, and members of double barriers
+	told    map[history.Kind][]report // what the oracle judges by the transaction logs
+	clients map[int64]string          // by their sessions
 	keys    map[string]history.Record // the grants by which keys of the partition are served
 }
 
-// The kinds of records in which a worker reports what it checks by itself: it counts that it has
-// done what the note says, or it has found a violation. Neither is a part of a history.
+// A report is what a worker writes: a record of a hold, or what it did or was shown otherwise.
+type report struct {
+	history.Record
+	Wall    int64   `json:"w,omitempty"` // when it was written, in milliseconds of the wall clock
+	Path    string  `json:"p,omitempty"`
+	Znode   shown   `json:"z,omitzero"`
+	Tree    []shown `json:"tr,omitempty"` // of a snapshot
+	Settled bool    `json:"se,omitempty"`
+	Since   int64   `json:"si,omitempty"` // the zxid that a snapshot must include
+
+	Number *numberOf `json:"nu,omitempty"`
+}
+
+// A shown is a znode as a client was shown it.
+type shown struct {
+	Path  string `json:"p"`
+	Czxid int64  `json:"c,omitempty"`
+	Mzxid int64  `json:"m,omitempty"`
+	Data  uint32 `json:"d,omitempty"` // fingerprint
+}
+
+// A worker counts that it has done what the note says, or reports that it has found a violation.
+// Neither is a part of a history, and nor are the reports of a session that is new or lost.
 const (
-	did   history.Kind = "did"
-	found history.Kind = "found"
+	did      history.Kind = "did"
+	found    history.Kind = "found"
+	received history.Kind = "session"
+	expired  history.Kind = "session lost"
 )
+
+// records are the kinds of reports that are records of a hold.
+var records = []history.Kind{
+	history.Granted, history.Standing, history.Released, history.Lost, history.Counted, history.Written, history.Seen, history.Failed,
+}
 
 // A want is a fault that waits for a worker that gets a lock and lingers with it.
 type want struct {
@@ -45,22 +74,29 @@ func newBoard() *board {
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
 		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
+		told: make(map[history.Kind][]report), clients: make(map[int64]string),
 	}
 }
 
-func (b *board) add(r history.Record) {
+func (b *board) add(told report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch r.Kind {
-	case did:
+	r := told.Record
+	if r.Session != 0 {
+		b.clients[r.Session] = r.Client
+	}
+	switch {
+	case r.Kind == did:
 		b.counts[r.Note]++
 		return
-	case found:
+	case r.Kind == found:
 		b.found = append(b.found, r.Client+": "+r.Note)
 		return
-	case added, entering, entered, leaving, left:
-		b.shared = append(b.shared, r)
+	case !slices.Contains(records, r.Kind):
+		b.told[r.Kind] = append(b.told[r.Kind], told)
 		return
+	}
+	switch r.Kind {
 	case history.Standing: // only the last one matters, and there are many
 		b.alive[r.Lease] = r
 		return
@@ -141,17 +177,29 @@ func (b *board) reports() (counts map[string]int, found []string) {
 	return maps.Clone(b.counts), slices.Clone(b.found)
 }
 
-// reported returns the records of the kinds, which are of no lock.
-func (b *board) reported(kinds ...history.Kind) []history.Record {
+// kinds returns the kinds of all reports that are not of locks.
+func (b *board) kinds() []history.Kind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var some []history.Record
-	for _, r := range b.shared {
-		if slices.Contains(kinds, r.Kind) {
-			some = append(some, r)
-		}
+	return slices.Sorted(maps.Keys(b.told))
+}
+
+// reported returns the reports of the kinds, which are of no lock. Those of one worker and kind are
+// in the order in which it wrote them.
+func (b *board) reported(kinds ...history.Kind) (some []report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, kind := range kinds {
+		some = append(some, b.told[kind]...)
 	}
 	return some
+}
+
+// sessions returns the workers that had the sessions.
+func (b *board) sessions() map[int64]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.clients)
 }
 
 func (b *board) hasEnded(lease string) bool {

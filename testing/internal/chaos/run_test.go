@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,11 +14,11 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// workers is how many there are. At most two at a time have a fault of their own, so that there
+// workers is how many there are. At most three at a time have a fault of their own, so that there
 // are always some to succeed them.
 const (
 	workers       = 5
-	workersFaults = 2
+	workersFaults = 2 // of those that hold a lock; another one's connections have a fault
 )
 
 // A run is an ensemble, the workers at it, and what is done to both.
@@ -25,15 +26,20 @@ type run struct {
 	seed     uint64
 	ensemble *zktest.Ensemble
 	network  string // how the members reach each other
-	store    *store
-	board    *board
-	slots    []*slot
+	// Whether members are in network namespaces.
+	namespaces bool
+	store      *store
+	board      *board
+	slots      []*slot
 
 	mu      sync.Mutex // guards following
 	faults  []done
 	revokes []revoke
 	stops   []stopped
 	errs    []error // what went wrong with the run itself, or with a worker
+	// How many operations the ensemble has committed, and how many transactions it has discarded.
+	logged, discarded int
+	judged            map[string]int // what the oracle has compared with the logs
 }
 
 // A done is a fault that was done.
@@ -58,7 +64,7 @@ type stopped struct {
 func newRun(t testing.TB, seed uint64) *run {
 	t.Helper()
 	r := &run{seed: seed, board: newBoard()}
-	r.ensemble, r.network = newEnsemble(t)
+	r.ensemble, r.network, r.namespaces = newEnsemble(t, seed)
 	r.store = newStore(t)
 	for i := range workers {
 		s := newSlot(t, r, i, r.ensemble.Servers)
@@ -94,13 +100,13 @@ func (d dice) between(least, most time.Duration) time.Duration {
 }
 
 // play does faults until ctx ends, so many at a time, and returns when all are over. The seed
-// shuffles their order after the first fault. Each is done once before any comes again.
-func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most time.Duration, deck []fault) {
+// shuffles their order after the first ones. Each is done once before any comes again.
+func (r *run) play(ctx context.Context, stream uint64, atOnce int, least, most time.Duration, first []int, deck []fault) {
 	d := dice{rand.New(rand.NewPCG(r.seed, stream))}
 	room := make(chan struct{}, atOnce)
 	var under sync.WaitGroup
 	defer under.Wait()
-	order := append([]int{0}, d.Perm(len(deck))...)
+	order := append(slices.Clone(first), d.Perm(len(deck))...)
 	for ; ; order = d.Perm(len(deck)) {
 		for _, i := range order {
 			own := dice{rand.New(rand.NewPCG(d.Uint64(), stream))} // faults run side by side
@@ -177,14 +183,27 @@ func (r *run) finish(t *testing.T) {
 		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", mendLimit))
 	}
 	r.checkShares()
+	r.checkMembers(t)
 	r.checkInstances(t)
 	var all sync.WaitGroup
 	for _, s := range r.slots {
 		all.Go(func() { r.fail(s.current().end()) })
 	}
 	all.Wait()
-	r.checkCounter(t)
-	r.checkMeetings()
+	o, err := r.consult(t)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.checkCounter(o)
+	r.checkMeetings(o)
+	r.checkKept(o)
+	r.checkCaches(o)
+}
+
+// members returns the servers that vote, and those that do not.
+func (r *run) members() (voters, observers []*zktest.Server) {
+	return r.ensemble.Servers[:votes], r.ensemble.Servers[votes:]
 }
 
 // history returns the history of the workers, with their faults.

@@ -21,9 +21,13 @@ func TestAVacuousRunIsFound(t *testing.T) {
 		for _, m := range allModels() {
 			s.models[m.Name] = &tally{handovers: 1, losses: 1}
 		}
+		s.logged, s.judged = 1, map[string]int{judgedEvents: 1, judgedSettled: 1, judgedSynced: 1}
 		s.counts = make(map[string]int)
 		for _, what := range mustHaveDone() {
 			s.counts[what] = 1
+		}
+		for _, recipe := range recipes() {
+			s.counts[metOutage+recipe] = 1
 		}
 		return s
 	}
@@ -48,7 +52,8 @@ func TestAVacuousRunIsFound(t *testing.T) {
 			}
 		}, 1},
 		{"successors", func(s *summary) { s.succession.Succeeded = 0 }, 1},
-		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone())},
+		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone()) + len(recipes())},
+		{"events and snapshots that the oracle judged", func(s *summary) { clear(s.judged) }, 3},
 		{"stopped holders", func(s *summary) { s.stops = 0 }, 1},
 		{"writes", func(s *summary) { s.registers.Accepted = 0 }, 1},
 		{"late writes to the store", func(s *summary) { delete(s.registers.Late, storeRegister+"/a") }, 1},
@@ -83,7 +88,7 @@ func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
 type boardWriter struct{ board *board }
 
 func (w boardWriter) Write(line []byte) (int, error) {
-	var r history.Record
+	var r report
 	if err := json.Unmarshal(line, &r); err != nil {
 		return 0, err
 	}

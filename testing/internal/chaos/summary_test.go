@@ -23,6 +23,9 @@ type summary struct {
 	registers  history.Registers
 	stops      int            // of workers while they held
 	counts     map[string]int // what workers have counted
+	judged     map[string]int // what the oracle has compared with the transaction logs
+	logged     int            // operations in the logs
+	discarded  int            // transactions that were not committed
 	violations []string
 	took       time.Duration // by porcupine
 }
@@ -45,6 +48,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	}
 	r.mu.Lock()
 	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
+	s.judged, s.logged, s.discarded = r.judged, r.logged, r.discarded
 	for _, err := range r.errs {
 		s.violations = append(s.violations, err.Error())
 	}
@@ -134,6 +138,12 @@ func (s summary) vacuity() []string {
 	for _, what := range mustHaveDone() {
 		want(s.counts[what] > 0, "no worker %s", what)
 	}
+	for _, recipe := range recipes() {
+		want(s.counts[metOutage+recipe] > 0, "no worker %s%s", metOutage, recipe)
+	}
+	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
+		want(s.judged[what] > 0 || s.logged == 0, "no %s", what) // the logs are read at the end
+	}
 	want(s.stops > 0, "no holder was stopped")
 	want(s.registers.Accepted > 0, "nothing was written to the registers")
 	byFence, byGuard := s.late()
@@ -146,10 +156,13 @@ func (s summary) vacuity() []string {
 // add its counts here.
 func mustHaveDone() []string {
 	return []string{
-		comparedCache, sawPair, replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
-		addedOne, metAll, leftAll, waitedFor,
+		replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
+		addedOne, swapped, metAll, leftAll, cameAgain, waitedFor, keptKnown, keptTaken, joinedOnce, sawGroup,
 	}
 }
+
+// recipes returns the names of all recipes that workers use.
+func recipes() []string { return slices.Sorted(maps.Keys(new(worker).errands())) }
 
 // late returns how many late writes of stopped holders were refused, by the store that checks
 // fences and by the lease's guard.
@@ -202,6 +215,10 @@ func (s summary) String() string {
 		s.registers.Accepted, s.registers.Refused, byFence, byGuard)
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		fmt.Fprintf(&b, "  %6d  times a worker %s\n", s.counts[what], what)
+	}
+	fmt.Fprintf(&b, "transaction logs: %d operations committed, %d transactions discarded\n", s.logged, s.discarded)
+	for _, what := range slices.Sorted(maps.Keys(s.judged)) {
+		fmt.Fprintf(&b, "  %6d  %s\n", s.judged[what], what)
 	}
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()

@@ -1,16 +1,18 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -47,6 +49,8 @@ type worker struct {
 	client   *framework.Client
 	recorder *history.Recorder
 	store    *storeConn
+	around   surroundings
+	outages  outages
 
 	mu  sync.Mutex // guards following
 	out io.Writer
@@ -59,18 +63,19 @@ func runWorker(config string) int {
 		return complain(err)
 	}
 	w.out = os.Stdout
-	w.recorder = history.NewRecorder(w.Name, history.Monotonic, w.emit)
+	w.recorder = history.NewRecorder(w.Name, history.Monotonic, func(r history.Record) { w.emit(report{Record: r}) })
 	var err error
 	if w.store, err = dialStore(w.Store); err != nil {
 		return complain(err)
 	}
-	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session))
-	if err != nil {
+	level := []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel}[w.Seed%2]
+	options := append(w.around.options(level), framework.WithSessionTimeout(w.Session), framework.WithStateListener(w.changed))
+	if w.client, err = framework.NewClient(w.Connect, options...); err != nil {
 		return complain(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		w.around.obeyLoop(os.Stdin)
 		cancel()
 	}()
 	w.work(ctx)
@@ -85,9 +90,10 @@ func complain(err error) int {
 	return 1
 }
 
-// emit writes a record at once: what has not been written when the process is killed has
+// emit writes a report at once: what has not been written when the process is killed has
 // not happened.
-func (w *worker) emit(r history.Record) {
+func (w *worker) emit(r report) {
+	r.Client, r.Wall = w.Name, cmp.Or(r.Wall, time.Now().UnixMilli())
 	line, err := json.Marshal(r)
 	if err != nil {
 		panic(err)
@@ -104,12 +110,11 @@ type task struct {
 }
 
 // did counts that the worker has done something that it checks by itself.
-func (w *worker) did(what string) { w.emit(history.Record{Kind: did, Client: w.Name, Note: what}) }
+func (w *worker) did(what string) { w.emit(report{Record: history.Record{Kind: did, Note: what}}) }
 
 // found reports that something is not as the guarantee with the name says.
 func (w *worker) found(guarantee, format string, args ...any) {
-	note := guarantee + ": " + fmt.Sprintf(format, args...)
-	w.emit(history.Record{Kind: found, Client: w.Name, Note: note})
+	w.emit(report{Record: history.Record{Kind: found, Note: guarantee + ": " + fmt.Sprintf(format, args...)}})
 }
 
 // An errand is what one goroutine of a worker does again and again.
@@ -123,24 +128,29 @@ type errand struct {
 // forever.
 const shortRest, longRest = 25 * time.Millisecond, 250 * time.Millisecond
 
-// errands returns all that a worker does. To add a recipe, write a file like election_test.go, and
-// add its errands here.
-func (w *worker) errands() []errand {
-	return slices.Concat(w.locks(), w.steadies(), w.campaigns(), w.caches(), w.members(), w.registrants(), w.takers(),
-		w.adders(), w.attendants())
+// errands returns all that a worker does, by the recipe. To add a recipe, write a file like
+// election_test.go, and add its errands here.
+func (w *worker) errands() map[string][]errand {
+	return map[string][]errand{
+		"lock": append(w.locks(), w.steadies()...), "leader": w.campaigns(), "cache": w.caches(), "partition": w.members(),
+		"discovery": w.registrants(), "semaphore": w.takers(), "counter": w.adders(), "barrier": w.attendants(),
+		"node, group": w.keepers(),
+	}
 }
 
 // work runs all errands until ctx ends.
 func (w *worker) work(ctx context.Context) {
 	var all sync.WaitGroup
-	for i, errand := range w.errands() {
-		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(i)))}
-		all.Go(func() {
-			for ctx.Err() == nil {
-				errand.run(ctx, t)
-				pause(ctx, t.between(errand.rest/10, errand.rest))
-			}
-		})
+	for recipe, errands := range w.errands() {
+		for _, errand := range errands {
+			t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(fingerprint([]byte(errand.owner)))))}
+			all.Go(func() {
+				for ctx.Err() == nil {
+					w.outages.during(recipe, func() { errand.run(ctx, t) })
+					pause(ctx, t.between(errand.rest/10, errand.rest))
+				}
+			})
+		}
 	}
 	all.Wait()
 }

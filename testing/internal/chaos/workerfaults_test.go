@@ -10,13 +10,26 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// workerFaults are done to workers and their ways to the ensemble.
+// killedName is the fault after which a worker's last calls have no report.
+const killedName = "worker killed while it held (kill -9)"
+
+// workerFaults are done to workers, most of which hold a lock.
 func (r *run) workerFaults() []fault {
 	return []fault{
 		{"worker stopped while it held (SIGSTOP)", r.onHolder(underGuard, r.stopHolder)},
-		{"worker killed while it held (kill -9)", r.onHolder(r.rarelyLost, r.killHolder)},
+		{"worker stopped for less than a session (SIGSTOP)", r.onAny(r.stopBriefly)},
+		{killedName, r.onHolder(r.rarelyLost, r.killHolder)},
 		{"session closed by somebody else", r.onHolder(r.rarelyLost, r.closeSession)},
 		{"worker cut off until it lost its session", r.onHolder(r.rarelyLost, r.cutOff)},
+		{"log blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(logSink))},
+		{"Close of connections blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(closing))},
+		{"exporter blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(exporting))},
+	}
+}
+
+// connectionFaults are done to the ways of a worker to the ensemble.
+func (r *run) connectionFaults() []fault {
+	return []fault{
 		{"connections cut", r.onAny(r.cut)},
 		{"one direction cut", r.onAny(r.halfCut)},
 		{"connections refused by one server", r.onAny(r.refuse)},
@@ -94,6 +107,19 @@ func (r *run) stopHolder(ctx context.Context, _ dice, s *slot, grant history.Rec
 	await(ctx, successionLimit, func() bool {
 		return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
 	})
+	r.fail(cont(p.cmd.Process))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stops = append(r.stops, stopped{p.name, from, history.Monotonic()})
+	return true
+}
+
+// stopBriefly stops a worker for less than any session lasts.
+func (r *run) stopBriefly(ctx context.Context, d dice, s *slot, _ history.Record) bool {
+	p := s.current()
+	from := history.Monotonic()
+	r.fail(stop(p.cmd.Process))
+	pause(ctx, d.between(moment, shortestSession))
 	r.fail(cont(p.cmd.Process))
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/testing/internal/history"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -34,7 +33,7 @@ type slot struct {
 type process struct {
 	name  string
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	done  chan struct{} // closed by readLoop, when the process is gone and reaped
 	err   error         // how it ended; published by done
 }
@@ -100,7 +99,7 @@ func (p *process) readLoop(b *board, stdout io.Reader) {
 		if err != nil {
 			break // what is left is half a record of a process that was killed
 		}
-		var r history.Record
+		var r report
 		if err := json.Unmarshal(line, &r); err != nil {
 			garbled = fmt.Errorf("%s says %.200q", p.name, line)
 			continue
