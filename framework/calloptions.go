@@ -23,7 +23,7 @@ type createConfig struct {
 	ttl   time.Duration
 	acl   []acl.Entry // nil for the client's
 	stat  *Stat
-	list  *[]string
+	lists []listTo
 	watch **Watch
 	epoch *int32 // gets its version; may be nil
 }

@@ -69,6 +69,11 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	if err := cr.validate(path); err != nil {
 		return nil, err
 	}
+	for i, l := range cr.lists {
+		if l.dir != "" {
+			cr.lists[i].dir = c.fullPath(l.dir)
+		}
+	}
 	if cr.has(withProtected) {
 		cr.guard = newProtection()
 		path = cr.guard.name(path)
@@ -117,6 +122,11 @@ func (cr *creation) validate(path string) error {
 		path += "0"
 	}
 	faults := []error{ValidatePath(path), cr.combined()}
+	for _, l := range cr.lists {
+		if l.dir != "" {
+			faults = append(faults, ValidatePath(l.dir))
+		}
+	}
 	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
 		faults = append(faults, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL))
 	}

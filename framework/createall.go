@@ -10,12 +10,11 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
 // operations come from [OpCreate], each with [Ephemeral] and [Protected]. Of the other options they
-// take [Sequential], [WithParents], [WithACL], [ListTo], and [StatTo]. StatTo stores what is known
+// take [Sequential], [WithParents], [WithACL], [ListTo], [ListAtTo], and [StatTo]. StatTo stores what is known
 // without a read: all fields but the times.
 //
 // CreateAll is retried as Create is. If the reply to an attempt was lost, CreateAll looks for the
@@ -134,7 +133,7 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 
 // send sends the transaction, then the requested listings, and waits for the replies.
 func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
-	p, listings := g.begin(ctx, s)
+	p, lists := g.begin(ctx, s)
 	made, err := p.Wait(ctx)
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
@@ -144,7 +143,7 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	results, err := made.answer.outcome(g.ops, err)
 	paths := make([]string, len(results))
 	for i, cr := range g.creations {
-		listings[i].store(ctx, &cr.createConfig, err)
+		lists[i].store(ctx, &cr.createConfig, err)
 		if err == nil {
 			paths[i] = results[i].Path
 			cr.store(Stat{
@@ -162,24 +161,21 @@ type madeGroup struct {
 	zxid   int64 // of the transaction
 }
 
-func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], []*listing) {
-	listings := make([]*listing, len(g.creations))
+func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], []listings) {
+	lists := make([]listings, len(g.creations))
 	f := s.Tap().FollowTransaction(g.full[0].path) // has an id: unique
 	p := session.Begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
 	select {
 	case <-f.Sent():
 	case <-p.Done():
-		return p, listings
+		return p, lists
 	case <-ctx.Done():
-		return p, listings
+		return p, lists
 	}
 	for i, cr := range g.creations {
-		if cr.list != nil {
-			dir, _ := SplitPath(cr.path)
-			listings[i] = &listing{session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
-		}
+		lists[i] = cr.beginLists(s)
 	}
-	return p, listings
+	return p, lists
 }
 
 // request runs to its end also if no caller waits for it any more, because f has to end.

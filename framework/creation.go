@@ -85,7 +85,7 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	p := cr.begin(ctx, s)
 	made, err := p.Wait(ctx)
-	p.list.store(ctx, &cr.createConfig, err)
+	p.lists.store(ctx, &cr.createConfig, err)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.Session().ID(), p.Done())

@@ -12,13 +12,22 @@ import (
 // ListTo lists the parent's children right after the create, within the same round trip. It stores
 // their names as they were at a moment after the creation. It stores nil if there is no listing, as
 // when the znode was found again after its reply was lost; list the children then.
-func ListTo(names *[]string) CreateOption {
+func ListTo(names *[]string) CreateOption { return ListAtTo("", names) }
+
+// ListAtTo does what [ListTo] does for the children of dir instead of the parent's. Both may be given.
+func ListAtTo(dir string, names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) {
-		cfg.list = names
 		if names != nil {
+			cfg.lists = append(cfg.lists, listTo{dir, names})
 			cfg.given |= withList
 		}
 	})
+}
+
+// A listTo is a directory to be listed after the create.
+type listTo struct {
+	dir   string // "" for the parent
+	names *[]string
 }
 
 // WatchTo watches the new znode right after the create, within the same round trip, as
@@ -38,7 +47,7 @@ func WatchTo(watch **Watch) CreateOption {
 // A sentCreate is a create that was sent, and the requests that were sent after it.
 type sentCreate struct {
 	*session.Pending[createdNode]
-	list  *listing
+	lists listings
 	watch *beginning // nil if none was sent
 }
 
@@ -48,7 +57,7 @@ func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
 	f := s.Tap().FollowCreate(cr.path)
 	sent := sentCreate{Pending: session.Begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
 	watches := cr.watch != nil && !cr.has(withSequential)
-	if cr.list == nil && !watches {
+	if cr.lists == nil && !watches {
 		return sent
 	}
 	select {
@@ -61,10 +70,7 @@ func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
 	default:
 		return sent
 	}
-	if cr.list != nil {
-		dir, _ := SplitPath(cr.path)
-		sent.list = &listing{session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })}
-	}
+	sent.lists = cr.beginLists(s)
 	if watches {
 		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
 		begun := cr.core.beginWatch(s, key, readOf(key), false)
@@ -93,19 +99,31 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	}
 }
 
-// A listing is a listing that was sent after a create; nil if none was sent.
-type listing struct{ children *session.Pending[proto.Node] }
+// listings are those that were sent after a create, in the order of the options; nil if none was sent.
+type listings []*session.Pending[proto.Node]
 
-// store waits for the listing and stores it, unless the create failed with err.
-func (l *listing) store(ctx context.Context, to *createConfig, err error) {
-	if to.list == nil {
-		return
+// beginLists sends the listings that the options ask for.
+func (cr *creation) beginLists(s *session.Session) listings {
+	var sent listings
+	for _, l := range cr.lists {
+		dir := l.dir
+		if dir == "" {
+			dir, _ = SplitPath(cr.path)
+		}
+		sent = append(sent, session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) }))
 	}
-	*to.list = nil
-	if l == nil || err != nil {
-		return
-	}
-	if found, err := l.children.Wait(ctx); err == nil {
-		*to.list = found.Children
+	return sent
+}
+
+// store waits for the listings and stores them, unless the create failed with err.
+func (ls listings) store(ctx context.Context, to *createConfig, err error) {
+	for i, l := range to.lists {
+		*l.names = nil
+		if ls == nil || err != nil {
+			continue
+		}
+		if found, err := ls[i].Wait(ctx); err == nil {
+			*l.names = found.Children
+		}
 	}
 }

@@ -25,5 +25,6 @@ import (
 // recipe begins the text of errors.
 const recipe boundary.Recipe = "leader"
 
-// ErrMixed is returned if candidates of the other format are on the path: both would lead.
+// ErrMixed is returned if candidates of the other format, or contenders of another kind of lock, are
+// on the path: both would be granted.
 var ErrMixed = waitqueue.ErrMixed

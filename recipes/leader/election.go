@@ -27,9 +27,9 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	if err != nil {
 		return nil, recipe.Error("new election", path, err)
 	}
-	kind, refused := cfg.format.kinds()
+	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
-		Client: c, Dir: path, Kinds: []string{kind}, Refused: refused, ACL: cfg.acl,
+		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.acl,
 		Predecessor: waitqueue.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{

@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -35,13 +36,12 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", int(f))
 }
 
-// kinds returns the kind of the format's znodes, and that of the other format's.
-func (f Format) kinds() (own, other string) {
-	const latch, selector = "latch-", "lock-"
+// kind returns the kind of the format's znodes.
+func (f Format) kind() string {
 	if f == Selector {
-		return selector, latch
+		return waitqueue.MutexKind
 	}
-	return latch, selector
+	return waitqueue.LatchKind
 }
 
 // An Option configures an election. [New] reports all faulty options at once.

@@ -16,8 +16,9 @@ type WaitError struct {
 	// Ahead is the number of contenders ahead, as far as the call saw; -1 if it saw none or the
 	// lock has no queue.
 	Ahead int
-	// BlockedBy is the contender that the call waited for: the holder, if Ahead is 1. It is nil if
-	// the call saw none. It shows the contender at the start of the call's wait for it.
+	// BlockedBy is the contender that the call waited for, and its Holder says whether that held the
+	// lock. It is nil if the call saw none. It shows the contender at the start of the call's wait for
+	// it.
 	BlockedBy *Participant
 
 	Err error // wraps the context's error

@@ -67,9 +67,17 @@
 // goroutines, such as that of [WithRevocation], docent logs the panic as an error and continues as if
 // the function had returned.
 //
+// # Kinds
+//
+// A path has one kind of lock, because contenders of one kind don't count those of another. An attempt
+// returns [ErrMixed] if a contender of another kind is ahead of it: docent's, Curator's or kazoo's. The
+// holder keeps its lease. A [Mutex] shares its path with a leader of the format Selector, and a
+// [SemaphoreMutex] with a semaphore. docs/guarantees.md has a table of all pairs. Curator and kazoo
+// refuse nothing: if one of them comes second with another kind, both hold.
+//
 // # Errors
 //
-// The sentinels are [ErrHeld], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrCounterEnd] and
+// The sentinels are [ErrHeld], [ErrMixed], [ErrNotOwner], [ErrUpgrade], [ErrReleased], [ErrCounterEnd] and
 // [lease.ErrNoGuard]. A loss is a [*LostError]. If a context ends a call, the error wraps the context's;
 // if it ends a wait, the error is a [*WaitError]. Other errors are the client's, as package
 // framework describes them.

@@ -26,6 +26,9 @@ var (
 	// ErrUpgrade is returned at once by Lock and TryLock of a read/write lock's write side if the
 	// caller holds the read side: it would wait for itself.
 	ErrUpgrade = errtype.New("caller has the read side, which can't be upgraded: release it first", "upgrade")
+	// ErrMixed is returned by Lock and TryLock if another kind of lock is on the path, because both
+	// would be granted: see the package's section on kinds.
+	ErrMixed = waitqueue.ErrMixed
 	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side to a caller
 	// that holds the write side. The counter of the lock's directory has come to its end
 	// (2147483647), so other znodes may have the read side's number. Release the write side first.

@@ -15,3 +15,13 @@ func Registered(c *framework.Client) int {
 	defer o.mu.Unlock()
 	return len(o.entries) + len(o.lost)
 }
+
+// GrantAfterEnd records a grant of the owner whose hold has ended by a release before.
+func GrantAfterEnd(of Owner) {
+	o := &owners{entries: make(map[ownerKey]*entry), lost: make(map[ownerKey]*hold.Hold)}
+	e := &entry{lock: new(queueLock), key: ownerKey{path: "/a", caller: caller{owner: of}}, live: true, driven: true}
+	o.entries[e.key] = e
+	h := new(hold.Hold)
+	o.ended(e, h, nil)
+	o.granted(e, nil, h)
+}

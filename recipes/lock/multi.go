@@ -38,8 +38,8 @@ type Multi struct {
 // NewMulti returns the Multi of the locks and sends nothing yet. The locks may be of several
 // clients, and may be Multis, whose members become members. A Locker of another package must return
 // leases of this package's locks. Its place in the order is its method Path() string; without that
-// method it comes first. If there is no lock, or one is nil or given twice, NewMulti returns all
-// faults.
+// method it comes first. If there is no lock, if one is nil or given twice, or if two kinds of lock are
+// on one path, NewMulti returns all faults.
 func NewMulti(locks ...Locker) (*Multi, error) {
 	members, err := newMembers(locks)
 	if err != nil {
@@ -134,6 +134,9 @@ func newMembers(locks []Locker) ([]member, error) {
 				faults = append(faults, fmt.Errorf("lock %d (%s): must not be there twice, it is lock %d too",
 					i, m.name, members[twin].position))
 				continue
+			}
+			if i := slices.IndexFunc(members, func(other member) bool { return !m.sharesWith(other) }); i >= 0 {
+				faults = append(faults, fmt.Errorf("lock %d (%s): %w as lock %d", m.position, m.name, ErrMixed, members[i].position))
 			}
 			members = append(members, m)
 		}

@@ -78,6 +78,16 @@ func (m member) same(other member) bool {
 	return m.owners == other.owners && m.path == other.path && m.rank == other.rank
 }
 
+// sharesWith reports whether both may be at one path: see the package's section on kinds. Nothing is
+// known of a foreign lock.
+func (m member) sharesWith(other member) bool {
+	if m.owners == nil || m.owners != other.owners || m.path != other.path || m.rank == other.rank {
+		return true
+	}
+	sides := func(rank int) bool { return rank == rankRead || rank == rankWrite }
+	return sides(m.rank) && sides(other.rank)
+}
+
 // compare orders members as all Multis lock them. The order is total: members of one path and kind
 // belong to different clients, and keep the order given.
 func (m member) compare(other member) int {

@@ -19,7 +19,7 @@ type Mutex struct{ queueLock queueLock } // immutable
 const mutexName = "mutex" // in errors
 
 // mutexKind is the part of a znode's name before the number.
-const mutexKind = "lock-"
+const mutexKind = waitqueue.MutexKind
 
 // NewMutex returns the mutex at path and sends nothing yet. The path is the directory of the
 // contenders' znodes. The directory and its parents are created as containers when they are needed.

@@ -189,12 +189,13 @@ func (o *owners) count(key ownerKey) int {
 	return n
 }
 
-// granted records the hold of e's attempt, unless the hold has ended already.
+// granted records the hold of e's attempt, unless the hold has ended already: it was lost, or a user's
+// function has released it.
 func (o *owners) granted(e *entry, grant *waitqueue.Grant, h *hold.Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e.undrivenLocked()
-	if h.Err() == nil {
+	if e.live && h.Err() == nil {
 		e.grant, e.hold = grant, h
 		e.key.caller.owner.record(e)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -152,7 +153,9 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.seen.Waits(telemetry.NoQueue)
 			a.seen.Behind(watch.Data())
 			a.sees(watch)
-			err = a.awaitFired(ctx, watch)
+			if err = a.checkKind(watch); err == nil {
+				err = a.awaitFired(ctx, watch)
+			}
 			watch.Close()
 		case waitqueue.Disconnected(err) && ctx.Err() == nil:
 			err = nil
@@ -164,6 +167,17 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// checkKind returns ErrMixed if the znode is the directory of another kind of lock. The ensemble itself
+// excludes the kinds: there is a directory at the path, or an unfair mutex's znode, which can't have
+// children. A directory without contenders is waited for, because the ensemble removes it if it is a
+// container.
+func (a *unfairAttempt) checkKind(watch *framework.Watch) error {
+	if st, _ := watch.Stat(); st.NumChildren > 0 {
+		return fmt.Errorf("%w: %s has children", ErrMixed, a.mutex.path)
+	}
+	return nil
 }
 
 // sees records the holder, whose znode the watch has read.
@@ -202,6 +216,7 @@ func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
 	case errors.Is(err, framework.ErrNoNode):
 		return true, nil
 	case err == nil:
+		err = a.checkKind(read)
 		read.Close()
 	case waitqueue.Disconnected(err) && ctx.Err() == nil:
 		err = nil

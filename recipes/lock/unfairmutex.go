@@ -66,7 +66,8 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 // ctx bounds the wait only. If ctx ends first, the error is a [*WaitError] that wraps ctx's error.
 // The attempt's znode is then gone, or its deletion continues in the background. If the session
 // ends while Lock waits, Lock continues in the next one. Other errors are the client's, when its
-// retry policy is exhausted: see package framework.
+// retry policy is exhausted: see package framework. If the path is the directory of another kind of
+// lock, Lock returns [ErrMixed]. TryLock does not read the znode, and returns [ErrHeld].
 //
 // After a release, each waiter pauses for a random time within two milliseconds before it tries.
 // The bound grows with each failure, up to 32 ms. Calls of one client wait for each other without

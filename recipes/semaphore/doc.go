@@ -25,7 +25,7 @@
 //
 // # Errors
 //
-// The errors are [ErrTooMany], [ErrCorrupt], [lease.ErrHeld] and [*lease.LostError]. If the context
+// The errors are [ErrTooMany], [ErrMixed], [ErrCorrupt], [lease.ErrHeld] and [*lease.LostError]. If the context
 // ended a wait, the error is a [*lease.WaitError] that wraps the context's. Other errors are the
 // client's, as package framework describes them.
 package semaphore
@@ -34,6 +34,7 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/permits"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // recipe begins the text of errors.
@@ -44,6 +45,9 @@ var (
 	// ErrTooMany is returned at once by Acquire and TryAcquire if the semaphore has fewer permits
 	// than the caller asks for, and the number can't change.
 	ErrTooMany = errtype.New("more permits than the semaphore has", "too_many")
+	// ErrMixed is returned by Acquire and TryAcquire if another kind of lock is on the path, because
+	// both would be granted: see package lock's section on kinds.
+	ErrMixed = waitqueue.ErrMixed
 	// ErrCorrupt is returned by Acquire, TryAcquire and Participants if the znode of
 	// [WithPermitsAt] does not hold a number of 4 bytes. No permit is granted then.
 	ErrCorrupt = permits.ErrCorrupt

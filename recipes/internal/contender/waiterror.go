@@ -45,11 +45,11 @@ func WaitErrorOf(
 	if err == nil {
 		return nil
 	}
-	ahead, node, data, st := a.BlockedBy()
+	ahead, node, holds, data, st := a.BlockedBy()
 	if ahead < 0 {
 		return WaitError(ctx, q.Client, path, -1, nil, err)
 	}
 	by := OfNode(framework.JoinPath(q.Dir, node.Name), node, data, st)
-	by.Holder = ahead+beyond == 1
+	by.Holder = holds && beyond == 0
 	return WaitError(ctx, q.Client, path, ahead+beyond, &by, err)
 }

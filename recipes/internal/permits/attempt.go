@@ -28,6 +28,9 @@ type attempt struct {
 	nodes  []*waitqueue.Grant // of the permits, granted or not; nil if there is none
 	own    *framework.Watch   // on the queue's znode, from the start of the wait
 	number numberWatch
+
+	above    []string // children of the semaphore's path, listed after nodes were created; nil for none
+	admitted bool     // there was no contender of another kind among them
 }
 
 // A numberWatch is the number of permits as the attempt knows it.
@@ -110,6 +113,9 @@ func (a *attempt) take(ctx context.Context) error {
 			a.discardNodes()
 			names, err = a.enter(ctx)
 			continue
+		case err == nil && !a.admitted:
+			err = a.admit(ctx)
+			continue
 		case err == nil && len(names) <= a.number.permits:
 			a.countBreaks()
 			a.report(0)
@@ -164,7 +170,11 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 		return err
 	case !a.among(names):
 		return errTurnLost
-	case len(names) > a.number.permits:
+	}
+	if err := a.admit(ctx); err != nil {
+		return err
+	}
+	if len(names) > a.number.permits {
 		return a.giveUp(ctx)
 	}
 	a.countBreaks()

@@ -15,9 +15,9 @@ import (
 // The directories below the semaphore's path, and the kinds of the znodes in them.
 const (
 	turnsDir  = "locks"
-	turnKind  = "lock-"
-	leasesDir = "leases"
-	leaseKind = "lease-"
+	turnKind  = waitqueue.MutexKind
+	leasesDir = waitqueue.LeasesDir
+	leaseKind = waitqueue.LeaseKind
 )
 
 // A Pool is the permits at a path. It is immutable.

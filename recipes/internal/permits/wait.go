@@ -18,7 +18,8 @@ func (a *attempt) enter(ctx context.Context) (names []string, err error) {
 	}
 	leases := a.pool.leases()
 	if a.nodes == nil {
-		a.nodes, names, err = a.turn.AddNodes(ctx, leases, a.n, a.data)
+		a.nodes, names, a.above, err = a.turn.AddNodes(ctx, leases, a.n, a.data)
+		a.admitted = false
 		if err != nil || names != nil {
 			return names, err
 		}
@@ -28,6 +29,23 @@ func (a *attempt) enter(ctx context.Context) (names []string, err error) {
 		return nil, nil
 	}
 	return names, err
+}
+
+// admit returns [waitqueue.ErrMixed] if a contender of another kind is in the directory at the
+// semaphore's path. The attempt has its znodes, so a contender that comes later sees them: see
+// waitqueue.ErrMixed.
+func (a *attempt) admit(ctx context.Context) (err error) {
+	names := a.above
+	if names == nil {
+		if names, _, err = a.turn.Client.Children(ctx, a.pool.Path); err != nil {
+			return err
+		}
+	}
+	if err := waitqueue.CheckNone(a.pool.Path, names); err != nil {
+		return err
+	}
+	a.admitted, a.above = true, nil
+	return nil
 }
 
 // among reports whether the names contain all of the attempt's znodes. If they don't, a znode is

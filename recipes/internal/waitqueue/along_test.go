@@ -10,15 +10,15 @@ import (
 
 // A looker is an attempt that looks for its node in the listings along with others' creations.
 type looker struct {
-	nodes []Node
-	err   error
-	done  bool
+	view
+	err  error
+	done bool
 }
 
 func lookAlong(ctx context.Context, ls *listings, q *Queue, name string) *looker {
 	l := new(looker)
 	go func() {
-		l.nodes, l.err = ls.listedAlong(ctx, sharedKey, q, name, time.Second)
+		l.view, l.err = ls.listedAlong(ctx, sharedKey, q, name, time.Second)
 		l.done = true
 	}()
 	synctest.Wait()
@@ -93,21 +93,26 @@ func TestListingsAlongWithOthersCreations(t *testing.T) {
 			end(nil)
 		})
 	})
-	for name, names := range map[string][]string{
-		"the order needs requests":           {own, "c-lock-2147483647", "d-lock-2147483647"},
-		"a contender is of the refused kind": {own, "c-other-0000000001"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
-				_, end := ls.begin(sharedKey)
-				refusing := &Queue{Kinds: queue.Kinds, Refused: "other-"}
-				l := lookAlong(t.Context(), ls, refusing, own)
-				end(names)
-				if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
-					t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
-				}
-			})
+	t.Run("the order needs requests", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, end := ls.begin(sharedKey)
+			l := lookAlong(t.Context(), ls, queue, own)
+			end([]string{own, "c-lock-2147483647", "d-lock-2147483647"})
+			if synctest.Wait(); !l.done || l.nodes != nil || l.err != nil {
+				t.Errorf("%v, %v, %v, want none", l.done, l.nodes, l.err)
+			}
 		})
-	}
+	})
+	t.Run("contenders of another kind are shown", func(t *testing.T) {
+		t.Parallel()
+		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+			_, end := ls.begin(sharedKey)
+			l := lookAlong(t.Context(), ls, queue, own)
+			end([]string{own, "c-latch-0000000001", "leases"})
+			if synctest.Wait(); len(l.nodes) != 1 || len(l.others) != 1 || !l.leases || l.err != nil {
+				t.Errorf("%+v, %v, want the node, the latch and the leases", l.view, l.err)
+			}
+		})
+	})
 }

@@ -33,11 +33,14 @@ type Attempt struct {
 	node   string // path of the node; "" if there is none
 	self   Node   // the node
 	stat   framework.Stat
-	breaks int64         // of the connection when the grant was certain
-	listed []string      // what was listed along with the creation of the node; nil once used
-	fresh  bool          // the node has not been listed yet
-	took   time.Duration // from the call that created the node to its return
-	waiter *waiter       // since it began to wait
+	breaks int64    // of the connection when the grant was certain
+	listed []string // what was listed along with the creation of the node; nil once used
+	fresh  bool     // the node has not been listed yet
+	warned bool     // of contenders of another kind that came later
+
+	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
+	took     time.Duration // from the call that created the node to its return
+	waiter   *waiter       // since it began to wait
 }
 
 // An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.

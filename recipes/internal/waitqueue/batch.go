@@ -77,7 +77,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	}
 	nodes, err := root.CreateAll(ctx, creates...)
 	if err != nil {
-		return err
+		return creationError(err)
 	}
 	for i, a := range attempts {
 		_, name := framework.SplitPath(nodes[i])

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
@@ -43,34 +45,40 @@ func (a *Attempt) bind(ctx context.Context) error {
 	a.hold = session
 	a.client = a.queue.Client.InSession(session.Session())
 	dir := a.client.AbsolutePath(a.queue.Dir)
-	a.key = listingKey{session.Session(), dir, a.queue.Kinds[0], a.queue.Refused}
+	a.key = listingKey{session.Session(), dir, a.queue.Kinds[0]}
 	if a.write != nil && a.write.Session.Session() != session.Session() {
 		a.write = nil
 	}
 	return nil
 }
 
-// checkFree returns ErrBusy if the attempt would have a predecessor. The client's server may lag
+// checkFree returns ErrBusy if the attempt would have a predecessor, and ErrMixed if a contender of
+// another kind would be ahead. The client's server may lag
 // behind the server that processed a release, so the first listing may be old. checkFree therefore
 // syncs and lists again before it refuses. A leader answers a sync before it has applied all that
 // it has committed. So an attempt that is connected to the leader may be refused right after a
 // release.
-func (a *Attempt) checkFree(ctx context.Context) error {
+func (a *Attempt) checkFree(ctx context.Context) (err error) {
 	for _, synced := range []bool{false, true} {
 		if synced {
 			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
 				return err
 			}
 		}
-		nodes, err := a.queue.List(ctx)
-		if err != nil {
+		var nodes []Node
+		nodes, err = a.queue.List(ctx)
+		switch {
+		case errors.Is(err, ErrMixed):
+			continue
+		case err != nil:
 			return err
 		}
 		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
 			return nil
 		}
+		err = ErrBusy
 	}
-	return ErrBusy
+	return err
 }
 
 // last returns what the attempt's node would be if it came behind all others.
@@ -90,7 +98,7 @@ func (a *Attempt) create(ctx context.Context) error {
 	defer func() { end(c.names) }()
 	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
-		return err
+		return creationError(err)
 	}
 	a.created(node, c)
 	return nil
@@ -127,21 +135,27 @@ func (a *Attempt) creation(along bool) *creation {
 func (a *Attempt) created(path string, c *creation) {
 	_, name := framework.SplitPath(path)
 	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
+	a.admitted = a.write != nil            // a downgrade's owner has been admitted as a writer
 	a.self, _ = parse(name, a.queue.Kinds) // it has the name that was asked for
 	clientAttemptsOf(a.client).add(a.self.Name)
 }
 
 // AddNodes creates n nodes in another queue of the same client, in the grant's session, all or none.
 // It returns the nodes as grants, whatever other nodes exist there. names are those of all children
-// of that directory, read after the nodes were created; nil if they are still to be listed.
+// of that directory, and above those of the directory above it. Both are read after the nodes were
+// created; nil if they are still to be listed.
 func (g *Grant) AddNodes(
 	ctx context.Context, q *Queue, n int, data []byte,
-) (added []*Grant, names []string, err error) {
+) (added []*Grant, names, above []string, err error) {
+	dirAbove, _ := framework.SplitPath(q.Dir)
 	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
 	creations := make([]*creation, n)
 	for i := range n {
 		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
 		creations[i] = attempts[i].creation(i == 0)
+		if i == 0 {
+			creations[i].opts = append(creations[i].opts, framework.ListAtTo(dirAbove, &above))
+		}
 		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
 	}
 	paths := make([]string, n)
@@ -151,36 +165,64 @@ func (g *Grant) AddNodes(
 		paths, err = g.Client.CreateAll(ctx, creates...)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, creationError(err)
 	}
 	for i, path := range paths {
 		znode := hold.Znode{Client: g.Client, Session: g.Session, Path: path, Stat: attempts[i].stat}
 		added = append(added, &Grant{Znode: znode})
 	}
-	return added, creations[0].names, nil
+	return added, creations[0].names, above, nil
 }
 
 // position returns where the attempt's node is. A node that is not listed is gone: the listing is
 // no older than the node, because the session that created the node has read it.
 func (a *Attempt) position(ctx context.Context) (position, error) {
-	nodes, err := a.list(ctx)
+	v, err := a.list(ctx)
 	if err != nil {
 		return position{}, err
 	}
-	own := Index(nodes, a.self.Name)
-	switch {
-	case own < 0:
+	own := Index(v.nodes, a.self.Name)
+	if own < 0 {
 		return position{}, errGone
-	case a.write != nil:
-		return position{ahead: own}, a.checkWriteNode(nodes)
 	}
-	return a.queue.position(nodes, own), nil
+	if err := a.admit(ctx, v); err != nil {
+		return position{}, err
+	}
+	if a.write != nil {
+		return position{ahead: own}, a.checkWriteNode(v.nodes)
+	}
+	return a.queue.position(v.nodes, own), nil
+}
+
+// admit returns ErrMixed if a contender of another kind is ahead of the attempt. Those that come later
+// are not: they do not end the wait, and cost one line of the log. All grants come after a position,
+// and so after admit.
+func (a *Attempt) admit(ctx context.Context, v view) error {
+	if a.admitted {
+		a.warnOfOthers(v)
+		return nil
+	}
+	if err := a.queue.checkKinds(ctx, a.client, v, &a.self); err != nil {
+		return err
+	}
+	a.admitted = true
+	return nil
+}
+
+// warnOfOthers logs once that contenders of another kind have come while the attempt waits.
+func (a *Attempt) warnOfOthers(v view) {
+	if a.warned || len(v.others) == 0 {
+		return
+	}
+	a.warned = true
+	a.client.Logger().Named("lock").Warn("another kind of lock has come to the path: both may be granted",
+		zap.String("path", a.client.AbsolutePath(a.queue.Dir)), zap.String("contender", v.others[0].Name))
 }
 
 // list returns the queue, as listed along with the creation of the node or of another attempt's, or
 // by a listing that the attempt shares. The first one may have been on its way before, if it
 // contains the node. Later ones are sent after the event that made the attempt list again.
-func (a *Attempt) list(ctx context.Context) ([]Node, error) {
+func (a *Attempt) list(ctx context.Context) (view, error) {
 	fresh, names := a.fresh, a.listed
 	a.fresh, a.listed = false, nil
 	if names != nil {
@@ -188,17 +230,13 @@ func (a *Attempt) list(ctx context.Context) ([]Node, error) {
 	}
 	if fresh {
 		most := 2 * a.took // a listing that was sent meanwhile takes about as long
-		nodes, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
-		if nodes != nil || err != nil {
-			return nodes, err
+		v, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
+		if v.nodes != nil || err != nil {
+			return v, err
 		}
 	}
-	queue, key := *a.queue, a.key
-	if !fresh { // a contender of the refused kind that came later does not end the wait
-		queue.Refused, key.refused = "", ""
-	}
-	ask := func(ctx context.Context) ([]Node, error) { return queue.list(ctx, a.client) }
-	return listingsOf(a.client).list(ctx, key, ask, func(nodes []Node) bool {
-		return fresh && Index(nodes, a.self.Name) >= 0
+	ask := func(ctx context.Context) (view, error) { return a.queue.list(ctx, a.client) }
+	return listingsOf(a.client).list(ctx, a.key, ask, func(v view) bool {
+		return fresh && Index(v.nodes, a.self.Name) >= 0
 	})
 }

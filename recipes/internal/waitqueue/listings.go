@@ -22,9 +22,9 @@ type listings struct {
 
 // A listingKey is what attempts that share listings have in common.
 type listingKey struct {
-	session       int64
-	dir           string // in the ensemble
-	kind, refused string // the first of the queue's kinds, and the one that it refuses
+	session int64
+	dir     string // in the ensemble
+	kind    string // the first of the queue's kinds
 }
 
 // underway is what is on its way for one key.
@@ -40,8 +40,8 @@ type alongListing struct {
 	ended chan struct{} // closed at the end; nil until another attempt waits; guarded by listings.mu
 	names []string      // of the directory's children; nil for none; set before the end
 
-	sort  sync.Once
-	nodes []Node // never changed; set by sort
+	sort sync.Once
+	view view // set by sort
 }
 
 // alongAtMost is how many attempts of a session list along with their creations at one time, which
@@ -49,14 +49,14 @@ type alongListing struct {
 const alongAtMost = 4
 
 // A request asks for the queue.
-type request func(context.Context) ([]Node, error)
+type request func(context.Context) (view, error)
 
 // A sharedListing is one request that several attempts wait for.
 type sharedListing struct {
 	cancel  context.CancelFunc
 	waiting int           // attempts; guarded by listings.mu
-	done    chan struct{} // closed with nodes and err set
-	nodes   []Node        // never changed
+	done    chan struct{} // closed with view and err set
+	view    view
 	err     error
 }
 
@@ -95,18 +95,18 @@ func (ls *listings) begin(key listingKey) (along bool, end func(names []string))
 	}
 }
 
-// listedAlong returns the nodes that the creation of another attempt has listed, if they contain
-// the node with the name. It waits for the listings that are on their way. Replies come in the
+// listedAlong returns what the creation of another attempt has listed, if that contains the node
+// with the name. It waits for the listings that are on their way. Replies come in the
 // order of the requests. So if the node's creation has just been answered, the first of these
-// listings was sent after it, as a rule. It returns nil if no listing contains the node, or if none
-// has come after most: another attempt's call may be held up by its user. It returns ctx's error if
+// listings was sent after it, as a rule. Its nodes are nil if no listing contains the node, or if
+// none has come after most: another attempt's call may be held up by its user. It returns ctx's error if
 // ctx ends first.
 func (ls *listings) listedAlong(
 	ctx context.Context, key listingKey, q *Queue, name string, most time.Duration,
-) ([]Node, error) {
+) (view, error) {
 	others := ls.alongs(key)
 	if len(others) == 0 {
-		return nil, nil
+		return view{}, nil
 	}
 	limit := time.NewTimer(most)
 	defer limit.Stop()
@@ -115,19 +115,19 @@ func (ls *listings) listedAlong(
 			select {
 			case <-l.ended:
 			case <-limit.C:
-				return nil, nil
+				return view{}, nil
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return view{}, ctx.Err()
 			}
 		}
 		if !slices.Contains(l.names, name) {
 			continue
 		}
-		if nodes := l.ordered(q); nodes != nil {
-			return nodes, nil
+		if v := l.ordered(q); v.nodes != nil {
+			return v, nil
 		}
 	}
-	return nil, nil
+	return view{}, nil
 }
 
 // alongs returns the latest listing that has ended, if it is known, and those on their way.
@@ -149,19 +149,14 @@ func (ls *listings) alongs(key listingKey) []*alongListing {
 	return append([]*alongListing{u.latest}, u.along...)
 }
 
-// ordered returns the contenders in order. It returns nil if requests are needed for the order, or
-// if a contender is of the kind that the queue refuses.
-func (l *alongListing) ordered(q *Queue) []Node {
+// ordered returns what the listing shows. Its nodes are nil if requests are needed for their order.
+func (l *alongListing) ordered(q *Queue) view {
 	l.sort.Do(func() {
-		if q.Refused != "" && len(Sort(l.names, q.Refused)) > 0 {
-			return
-		}
-		nodes := Sort(l.names, q.Kinds...)
-		if !slices.ContainsFunc(nodes, Node.Overflowed) {
-			l.nodes = nodes
+		if v := q.viewOf(l.names); !slices.ContainsFunc(v.nodes, Node.Overflowed) {
+			l.view = v
 		}
 	})
-	return l.nodes
+	return l.view
 }
 
 func (ls *listings) underwayLocked(key listingKey) *underway {
@@ -180,16 +175,16 @@ func (ls *listings) forgetLocked(key listingKey) {
 	}
 }
 
-// list returns the nodes of the listing that is on its way, if enough accepts them. Otherwise it
-// returns those of the next listing, which is sent after list was called. If ctx ends first, the
+// list returns what the listing that is on its way shows, if enough accepts that. Otherwise it
+// returns what the next listing shows, which is sent after list was called. If ctx ends first, the
 // request goes on as long as another attempt waits for it.
 func (ls *listings) list(
-	ctx context.Context, key listingKey, ask request, enough func([]Node) bool,
-) ([]Node, error) {
+	ctx context.Context, key listingKey, ask request, enough func(view) bool,
+) (view, error) {
 	l, sent := ls.join(ctx, key, ask)
-	nodes, err := ls.wait(ctx, key, l)
-	if sent || ctx.Err() != nil || err == nil && enough(nodes) {
-		return nodes, err
+	v, err := ls.wait(ctx, key, l)
+	if sent || ctx.Err() != nil || err == nil && enough(v) {
+		return v, err
 	}
 	l, _ = ls.join(ctx, key, ask)
 	return ls.wait(ctx, key, l)
@@ -214,7 +209,7 @@ func (ls *listings) join(
 func (ls *listings) run(ctx context.Context, key listingKey, l *sharedListing, ask request) {
 	defer close(l.done)
 	defer l.cancel()
-	l.nodes, l.err = ask(ctx)
+	l.view, l.err = ask(ctx)
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.retireLocked(key, l)
@@ -228,13 +223,13 @@ func (ls *listings) retireLocked(key listingKey, l *sharedListing) {
 	}
 }
 
-func (ls *listings) wait(ctx context.Context, key listingKey, l *sharedListing) ([]Node, error) {
+func (ls *listings) wait(ctx context.Context, key listingKey, l *sharedListing) (view, error) {
 	select {
 	case <-l.done:
-		return l.nodes, l.err
+		return l.view, l.err
 	case <-ctx.Done():
 		ls.leave(key, l)
-		return nil, ctx.Err()
+		return view{}, ctx.Err()
 	}
 }
 

@@ -19,14 +19,14 @@ type answer struct {
 	err   error
 }
 
-func (e *ensembleOfOne) ask(ctx context.Context) ([]Node, error) {
+func (e *ensembleOfOne) ask(ctx context.Context) (view, error) {
 	e.asked++
 	select {
 	case a := <-e.answers:
-		return a.nodes, a.err
+		return view{nodes: a.nodes}, a.err
 	case <-ctx.Done():
 		e.ended++
-		return nil, ctx.Err()
+		return view{}, ctx.Err()
 	}
 }
 
@@ -54,7 +54,8 @@ func (e *ensembleOfOne) sharer(t *testing.T, ls *listings, name string) *sharer 
 	go func() {
 		defer close(s.done)
 		defer cancel()
-		s.nodes, s.err = ls.list(ctx, sharedKey, e.ask, func(nodes []Node) bool { return Index(nodes, name) >= 0 })
+		v, err := ls.list(ctx, sharedKey, e.ask, func(v view) bool { return Index(v.nodes, name) >= 0 })
+		s.nodes, s.err = v.nodes, err
 	}()
 	synctest.Wait()
 	return s

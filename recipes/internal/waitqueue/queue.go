@@ -19,7 +19,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/errtype"
 )
 
 // A Queue is a directory of contenders. It is immutable.
@@ -28,10 +27,6 @@ type Queue struct {
 	Dir    string
 	Kinds  []string    // the kinds of contenders, as in "lock-"; none is a suffix of another
 	ACL    []acl.Entry // of contenders and missing parents; nil for the client's
-
-	// Refused is a kind of contenders that have another order. If one is in the directory, List and
-	// an attempt's first listing fail with [ErrMixed]. "" means none.
-	Refused string
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
 	// the given index; -1 if there is none.
@@ -51,35 +46,64 @@ func ExclusivePredecessor(_ []Node, _, before int) int { return before - 1 }
 // ErrBusy is returned by [Attempt.Try] when another client holds the lock.
 var ErrBusy = errors.New("waitqueue: busy")
 
-// ErrMixed is returned for a directory that has a contender of the kind that the queue refuses.
-var ErrMixed = errtype.New("contenders of another format are in the directory: both would be granted", "mixed")
-
 // inTurn reports whether each contender waits for all contenders ahead. The grant of one then shows
 // that none is left ahead of it.
 func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil }
 
-// List returns the contenders in order. It returns none if the directory does not exist.
+// List returns the contenders in order. It returns none if the directory does not exist, and
+// [ErrMixed] if a contender of another kind is there.
 func (q *Queue) List(ctx context.Context) ([]Node, error) {
-	return q.list(ctx, q.Client)
-}
-
-func (q *Queue) list(ctx context.Context, c *framework.Client) ([]Node, error) {
-	names, _, err := c.Children(ctx, q.Dir)
-	if errors.Is(err, framework.ErrNoNode) {
-		return nil, nil
+	v, err := q.list(ctx, q.Client)
+	if err == nil {
+		err = q.checkKinds(ctx, q.Client, v, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
+	return v.nodes, nil
+}
+
+func (q *Queue) list(ctx context.Context, c *framework.Client) (view, error) {
+	names, _, err := c.Children(ctx, q.Dir)
+	if errors.Is(err, framework.ErrNoNode) {
+		return view{}, nil
+	}
+	if err != nil {
+		return view{}, err
+	}
 	return q.ordered(ctx, c, names)
 }
 
-// ordered returns the contenders among the names of the directory's children, in order.
-func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string) ([]Node, error) {
-	if q.Refused != "" && len(Sort(names, q.Refused)) > 0 {
-		return nil, ErrMixed
+// A view is what one listing of the directory shows. It is never changed.
+type view struct {
+	nodes  []Node // the queue's contenders, in order
+	others []Node // contenders of other kinds, in the order of their numbers; as a rule none
+	leases bool   // the directory of a semaphore's permits is among the children
+}
+
+// viewOf returns what the names of the directory's children show. Overflowed nodes are yet to be put
+// in order.
+func (q *Queue) viewOf(names []string) view {
+	v := view{nodes: make([]Node, 0, len(names))}
+	for _, name := range names {
+		if node, ok := parse(name, q.Kinds); ok {
+			v.nodes = append(v.nodes, node)
+		} else if node, ok := parse(name, allKinds[:]); ok {
+			v.others = append(v.others, node)
+		} else if name == LeasesDir {
+			v.leases = true
+		}
 	}
-	return q.orderOverflowed(ctx, c, Sort(names, q.Kinds...))
+	slices.SortFunc(v.nodes, compare)
+	slices.SortFunc(v.others, compare)
+	return v
+}
+
+// ordered returns what the names of the directory's children show.
+func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string) (v view, err error) {
+	v = q.viewOf(names)
+	v.nodes, err = q.orderOverflowed(ctx, c, v.nodes)
+	return v, err
 }
 
 // A position is where a node is in a queue. The zero position is that of a holder.
@@ -89,6 +113,7 @@ type position struct {
 	next        string // name of its predecessor after that; "" if there is none
 	last        bool   // the predecessor's deletion grants the lock; see Queue.MayReplace
 	both        bool   // the deletion of predecessor and next grants the lock
+	behindFirst bool   // the predecessor itself waits for no contender: it holds the lock
 }
 
 // position returns where the node at own is among the nodes.
@@ -99,6 +124,7 @@ func (q *Queue) position(nodes []Node, own int) position {
 		return p
 	}
 	p.predecessor = nodes[predecessor].Name
+	p.behindFirst = q.Predecessor(nodes, predecessor, predecessor) < 0
 	replaced := func(i int) bool { return q.MayReplace != nil && q.MayReplace(nodes[i], nodes[own]) }
 	next := q.Predecessor(nodes, own, predecessor)
 	if next < 0 {
@@ -112,12 +138,12 @@ func (q *Queue) position(nodes []Node, own int) position {
 
 // withoutNext returns the position after the deletion of next. It needs both.
 func (p position) withoutNext() position {
-	return position{ahead: p.ahead - 1, predecessor: p.predecessor, last: true}
+	return position{ahead: p.ahead - 1, predecessor: p.predecessor, last: true, behindFirst: true}
 }
 
 // behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
 func (p position) behindHolder() position {
-	return position{ahead: 1, predecessor: p.predecessor, last: true}
+	return position{ahead: 1, predecessor: p.predecessor, last: true, behindFirst: true}
 }
 
 // A Node is a contender's znode in a queue.

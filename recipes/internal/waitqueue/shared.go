@@ -1,11 +1,5 @@
 package waitqueue
 
-// The kinds of the contenders of Curator's InterProcessReadWriteLock.
-const (
-	ReadKind  = "__READ__"
-	WriteKind = "__WRIT__"
-)
-
 // SharedPredecessor returns the Predecessor of a queue in which contenders of the kind write hold the
 // lock alone, and all others share it. A writer waits for the node before it. A reader waits for the
 // nearest writer ahead. A writer of the reader's own number has the same owner, who held the write

@@ -16,6 +16,7 @@ type waiter struct {
 	predecessor nodeWatch // the node that it waits for
 	next        nodeWatch // the node that it would wait for then; see await
 	ahead       int       // how many contenders the last listing showed ahead
+	behindFirst bool      // the predecessor holds the lock
 
 	// Closed when the predecessor is granted; nil if that is another client's. Then next is not
 	// watched.
@@ -30,18 +31,18 @@ func (a *Attempt) waits() *waiter {
 	return a.waiter
 }
 
-// BlockedBy returns the number of contenders that the last listing showed ahead of the attempt, and
-// its predecessor. data and st are the predecessor's when it was read to be watched. ahead is -1 if
-// no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
+// BlockedBy returns the number of contenders that the last listing showed ahead of the attempt, its
+// predecessor, and whether that holds the lock. data and st are the predecessor's when it was read to
+// be watched. ahead is -1 if no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
 // has failed.
-func (a *Attempt) BlockedBy() (ahead int, by Node, data []byte, st framework.Stat) {
+func (a *Attempt) BlockedBy() (ahead int, by Node, holds bool, data []byte, st framework.Stat) {
 	if a.waiter == nil || a.waiter.predecessor.watch == nil {
-		return -1, Node{}, nil, framework.Stat{}
+		return -1, Node{}, false, nil, framework.Stat{}
 	}
 	predecessor := a.waiter.predecessor
 	by, _ = parse(predecessor.name, a.queue.Kinds) // it was listed as a contender
 	st, _ = predecessor.watch.Stat()
-	return a.waiter.ahead, by, predecessor.watch.Data(), st
+	return a.waiter.ahead, by, a.waiter.behindFirst, predecessor.watch.Data(), st
 }
 
 // end closes the watches, but for the watch on the own node, which it returns if there is one.
@@ -91,7 +92,7 @@ func Disconnected(err error) bool {
 // step waits for the next event and returns the position after it: the zero position if there is no
 // predecessor any more. It returns errStale if only a listing shows the position.
 func (w *waiter) step(ctx context.Context, pos position) (position, error) {
-	w.ahead = pos.ahead
+	w.ahead, w.behindFirst = pos.ahead, pos.behindFirst
 	if err := w.setWatches(ctx, pos); err != nil {
 		return pos, err
 	}

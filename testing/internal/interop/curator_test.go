@@ -1,11 +1,13 @@
 package interop_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lock"
 )
 
 func TestCuratorExclusion(t *testing.T) {
@@ -75,6 +77,34 @@ func refusal(t testing.TB, path string, holder, other contender) {
 	mustLock(t, other)
 	mustUnlock(t, other)
 	awaitFree(t, observer, path)
+}
+
+// A path has one kind of lock. docent refuses to be the second kind beside Curator.
+func TestCuratorOtherKindIsRefused(t *testing.T) {
+	t.Parallel()
+	kinds := []kind{mutexes, writers, readers, semaphores}
+	for _, theirs := range kinds {
+		for _, ours := range kinds {
+			if theirs.name == ours.name || theirs.name != mutexes.name && theirs.name != semaphores.name && ours.name != mutexes.name && ours.name != semaphores.name {
+				continue // the same kind, or the two sides of one
+			}
+			t.Run(fmt.Sprintf("%s beside Curator's %s", ours.name, theirs.name), func(t *testing.T) {
+				t.Parallel()
+				path := pathOf(t)
+				holder, second := theirs.foreigner(t, curator, path), ours.native(t, path)
+				mustLock(t, holder)
+				for _, limit := range []time.Duration{0, generous} {
+					if held, err := second.lock(limit); held || !errors.Is(err, lock.ErrMixed) {
+						t.Errorf("lock within %v: %v, %v; want ErrMixed", limit, held, err)
+					}
+					awaitGone(t, second.client, path, second)
+				}
+				mustUnlock(t, holder)
+				mustLock(t, second)
+				mustUnlock(t, second)
+			})
+		}
+	}
 }
 
 func TestCuratorReadersShare(t *testing.T) {

@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // docent's in every case.
 //
 // By default, kazoo's names for znodes are not contenders to other libraries, and theirs are none
-// to kazoo. With extra_lock_patterns (polite) it waits for others, which don't wait for it. A
+// to kazoo. docent refuses a path with kazoo's names instead. With extra_lock_patterns (polite) it waits for others, which don't wait for it. A
 // subclass with Curator's names (renamed) is a full contender.
 var kazooCases = []struct {
 	name  string
@@ -50,6 +51,9 @@ func TestKazooLocks(t *testing.T) {
 		for library, other := range others {
 			t.Run(c.name+"/"+library, func(t *testing.T) {
 				t.Parallel()
+				// docent refuses to come second where it would ignore the holder.
+				mixed := library == docent && !c.otherWaits && !c.other.shared && c.kazoo != "read-renamed" ||
+					library == docent && strings.HasSuffix(c.kazoo, "-polite")
 				for _, turn := range []struct {
 					name  string
 					path  string
@@ -65,6 +69,13 @@ func TestKazooLocks(t *testing.T) {
 					}
 					mustLock(t, holder)
 					held, err := second.lock(0)
+					if mixed && turn.kazoo {
+						if held || !errors.Is(err, lock.ErrMixed) {
+							t.Errorf("%s: held %v, %v; want ErrMixed", turn.name, held, err)
+						}
+						mustUnlock(t, holder)
+						continue
+					}
 					if err != nil || held == turn.waits {
 						t.Errorf("%s: held %v, %v; want it to wait: %v", turn.name, held, err, turn.waits)
 					}

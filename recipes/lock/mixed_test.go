@@ -1,0 +1,377 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A sharer is one kind of contender for a path. Its acquire itWaits.
+type sharer struct {
+	name    string
+	acquire func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
+	try     func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
+	foreign string // of the kazoo znode that stands for it
+}
+
+func ofLocker(name string, at func(testing.TB, *framework.Client, string, ...lock.Option) lock.Locker) sharer {
+	type call = func(ctx context.Context) (*lease.Lease, error)
+	return sharer{
+		name:    name,
+		acquire: func(t *testing.T, c *framework.Client, path string) call { t.Helper(); return at(t, c, path).Lock },
+		try:     func(t *testing.T, c *framework.Client, path string) call { t.Helper(); return at(t, c, path).TryLock },
+	}
+}
+
+func ofElection(format leader.Format) sharer {
+	return sharer{
+		name: "leader." + format.String(),
+		acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
+			t.Helper()
+			return must.Get(leader.New(c, path, leader.WithFormat(format)))(t).Campaign
+		},
+	}
+}
+
+// sharers are the kinds whose pairs the table has.
+func sharers() []sharer {
+	of := func(s *semaphore.Semaphore, get func(*semaphore.Semaphore, context.Context, int) (*lease.Lease, error)) func(context.Context) (*lease.Lease, error) {
+		return func(ctx context.Context) (*lease.Lease, error) { return get(s, ctx, 1) }
+	}
+	return []sharer{
+		ofLocker("Mutex", mutexAt),
+		ofLocker("Multi", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+			t.Helper()
+			return newMulti(t, newMutex(t, c, path, opts...), newMutex(t, c, path+"-also", opts...))
+		}),
+		ofElection(leader.Selector),
+		ofElection(leader.Latch),
+		ofLocker("RWMutex.Write", writeSideAt),
+		ofLocker("RWMutex.Read", readSideAt),
+		ofLocker("SemaphoreMutex", semaphoreMutexAt),
+		{
+			name: "Semaphore",
+			acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
+				t.Helper()
+				return of(must.Get(semaphore.New(c, path, 1))(t), (*semaphore.Semaphore).Acquire)
+			},
+			try: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
+				t.Helper()
+				return of(must.Get(semaphore.New(c, path, 1))(t), (*semaphore.Semaphore).TryAcquire)
+			},
+		},
+		ofLocker("UnfairMutex", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+			t.Helper()
+			return newUnfairMutex(t, c, path, opts...)
+		}),
+		{name: "kazoo's Lock", foreign: "0123456789abcdef0123456789abcdef__lock__"},
+		{name: "kazoo's ReadLock", foreign: "0123456789abcdef0123456789abcdef__rlock__"},
+	}
+}
+
+// hold has the kind hold the path, until the function that it returns is called.
+func (s sharer) hold(t *testing.T, c *framework.Client, path string) (release func()) {
+	t.Helper()
+	if s.foreign != "" {
+		made := must.Get(c.Create(t.Context(), path+"/"+s.foreign, nil,
+			framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
+		return func() { must.OK(t, c.Delete(t.Context(), made)) }
+	}
+	ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))
+	held := must.Get(s.acquire(t, c, path)(ctx))(t)
+	return func() {
+		if err := held.Err(); err != nil {
+			t.Errorf("%s after the other kind came: %v", s.name, err)
+		}
+		mustRelease(t, held)
+	}
+}
+
+// The outcomes of a contender that comes second.
+const (
+	itWaits   = "waits"
+	itShares  = "shares"
+	isRefused = "refused"
+)
+
+// come has the kind come second, and returns the outcome. It leaves nothing.
+func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
+	t.Helper()
+	before := len(below(t, c, path))
+	alone := func() bool { return len(below(t, c, path)) == before }
+	defer func() { zktest.Eventually(t, generous, "what came second is gone", alone) }()
+	ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner("second")), 3*time.Second)
+	defer cancel()
+	l, err := s.acquire(t, c, path)(ctx)
+	outcome := ""
+	switch {
+	case err == nil:
+		outcome = itShares
+		mustRelease(t, l)
+	case errors.Is(err, lock.ErrMixed):
+		outcome = isRefused
+	case errors.Is(err, context.DeadlineExceeded):
+		outcome = itWaits
+	default:
+		t.Errorf("%s: %v", s.name, err)
+	}
+	if s.try == nil {
+		return outcome
+	}
+	zktest.Eventually(t, generous, "what came second is gone", alone)
+	l, err = s.try(t, c, path)(lock.ContextWithOwner(t.Context(), lock.NewOwner("third")))
+	want := map[string]error{itShares: nil, isRefused: lock.ErrMixed, itWaits: lock.ErrHeld}[outcome]
+	if s.name == "UnfairMutex" {
+		want = lock.ErrHeld // it does not read what is in its way
+	}
+	if !errors.Is(err, want) {
+		t.Errorf("a try of %s, which %s: %v, want %v", s.name, outcome, err, want)
+	}
+	if err == nil {
+		mustRelease(t, l)
+	}
+	return outcome
+}
+
+// TestKindsOnOnePath has each kind of lock hold a path and each kind come second, in the same session
+// and in another one. The outcomes are the table of the page about guarantees.
+func TestKindsOnOnePath(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		first, other := w.Client(t), w.Client(t)
+		var second []sharer
+		head := "| first \\ second |"
+		for _, s := range sharers() {
+			if s.foreign == "" {
+				second = append(second, s)
+				head += " " + s.name + " |"
+			}
+		}
+		table := []string{head, "|---|" + strings.Repeat("---|", len(second))}
+		for i, holder := range sharers() {
+			row := "| " + holder.name + " |"
+			for k, s := range second {
+				outcomes := make(map[string]bool)
+				outcome := ""
+				for session, c := range map[string]*framework.Client{"same": first, "other": other} {
+					path := fmt.Sprintf("/kinds/%d-%d-%s", i, k, session)
+					release := holder.hold(t, first, path)
+					outcome = s.come(t, c, path)
+					release()
+					outcomes[outcome] = true
+				}
+				if len(outcomes) != 1 {
+					t.Errorf("%s, then %s: outcomes %v, want one for both sessions", holder.name, s.name, outcomes)
+				}
+				row += " " + outcome + " |"
+			}
+			table = append(table, row)
+		}
+		page := string(must.Get(os.ReadFile("../../docs/guarantees.md"))(t))
+		for _, line := range table {
+			if !strings.Contains(page, line+"\n") {
+				t.Errorf("docs/guarantees.md has no line\n%s", line)
+			}
+		}
+	}, zkenv.Only("every cell at one server", zkenv.Embedded))
+}
+
+// below returns the paths of all ephemeral znodes at the path and below it.
+func below(t *testing.T, c *framework.Client, path string) []string {
+	t.Helper()
+	must.OK(t, c.Sync(t.Context(), path))
+	st, ok := must.Get2(c.Exists(t.Context(), path))(t)
+	if !ok {
+		return nil
+	}
+	var found []string
+	if st.EphemeralOwner > 0 {
+		found = append(found, path)
+	}
+	names, _, err := c.Children(t.Context(), path)
+	if err != nil {
+		return found
+	}
+	for _, name := range names {
+		found = append(found, below(t, c, path+"/"+name)...)
+	}
+	return found
+}
+
+// TestKindsThatComeTogether has two kinds come to a path at the same time, in several orders of their
+// requests. Both are granted only if they share the path.
+func TestKindsThatComeTogether(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		clients := []*framework.Client{w.Client(t), w.Client(t)}
+		var kinds []sharer
+		for _, s := range sharers() {
+			if s.foreign == "" {
+				kinds = append(kinds, s)
+			}
+		}
+		for i, one := range kinds {
+			for k, two := range kinds[:i+1] {
+				for round := range 5 {
+					path := fmt.Sprintf("/together/%d-%d-%d", i, k, round)
+					var leases [2]*lease.Lease
+					var errs [2]error
+					done := make(chan struct{}, 2)
+					for n, s := range []sharer{one, two} {
+						acquire := s.acquire(t, clients[n], path)
+						go func() {
+							defer func() { done <- struct{}{} }()
+							ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner(s.name)), 3*time.Second)
+							defer cancel()
+							leases[n], errs[n] = acquire(ctx)
+						}()
+					}
+					<-done
+					<-done
+					readers := one.name == "RWMutex.Read" && two.name == one.name
+					if errs[0] == nil && errs[1] == nil && !readers {
+						t.Errorf("%s and %s hold %s together", one.name, two.name, path)
+					}
+					for n, err := range errs {
+						if err == nil {
+							mustRelease(t, leases[n])
+						} else if !errors.Is(err, lock.ErrMixed) && !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("%s: %v", path, err)
+						}
+					}
+				}
+			}
+		}
+	}, zkenv.Only("every pair at one server", zkenv.Embedded))
+}
+
+// TestKindsAreCheckedByEveryWayToAGrant has the requests fail or be late by which a contender of another
+// kind would be seen first. No later request grants the lock beside it.
+func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
+		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			return newMutex(t, c, path)
+		},
+		"semaphore mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			return newSemaphoreMutex(t, c, path)
+		},
+		"second member of a multi": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			t.Helper()
+			return newMulti(t, newMutex(t, c, path), newMutex(t, c, "/a"), newMutex(t, c, "/b"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				const path = "/every-way"
+				held := mustLock(t, newReadWrite(t, w.Client(t), path).Write())
+				c, way := onRoute(t, w)
+				l := make(t, c, path)
+				// The connection breaks at the listing, so another one shows the contenders.
+				broken := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.CutBefore, Times: 1})
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				got, err := l.Lock(ctx)
+				if !errors.Is(err, lock.ErrMixed) {
+					t.Errorf("Lock beside a writer: %v, %v, want ErrMixed", got, err)
+				}
+				must.Receive(t, broken.Hit(), "the break")
+				mustRelease(t, held)
+			}, zkenv.Only("a virtual world", zkenv.Embedded))
+		})
+	}
+}
+
+// TestMultiOfTwoKindsOnOnePath is isRefused by the constructor.
+func TestMultiOfTwoKindsOnOnePath(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c := w.Client(t)
+		if _, err := lock.NewMulti(newMutex(t, c, "/a"), newReadWrite(t, c, "/a").Write()); !errors.Is(err, lock.ErrMixed) {
+			t.Errorf("NewMulti of two kinds: %v, want ErrMixed", err)
+		}
+		rw := newReadWrite(t, c, "/b")
+		mustRelease(t, mustLock(t, newMulti(t, rw.Read(), rw.Write(), newMutex(t, c, "/a"))))
+	}, zkenv.Only("its constructor sends nothing", zkenv.Embedded))
+}
+
+// TestForeignChildrenOfALock has other programs' znodes in a lock's directory.
+func TestForeignChildrenOfALock(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		child        string
+		mutex, write string // what comes of a contender behind it
+	}{
+		"of no format":                         {"config", itShares, itShares},
+		"with a number alone":                  {"0000000001", itShares, itShares},
+		"a directory of other locks":           {"locks", itShares, itShares},
+		"a directory called leases":            {"leases", itShares, itShares},
+		"a permit":                             {"leases/x-lease-0000000001", isRefused, isRefused},
+		"of another program in Curator's form": {"anything-lock-0000000000", itWaits, isRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				c, path := w.Client(t), "/foreign"
+				must.Get(c.Create(t.Context(), path+"/"+tc.child, nil, framework.WithParents()))(t)
+				all := sharers()
+				if got := all[0].come(t, c, path); got != tc.mutex {
+					t.Errorf("a mutex %s, want %s", got, tc.mutex)
+				}
+				if got := all[4].come(t, c, path); got != tc.write {
+					t.Errorf("a writer %s, want %s", got, tc.write)
+				}
+			}, zkenv.Only("every child at one server", zkenv.Embedded))
+		})
+	}
+}
+
+// TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
+func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		const path = "/named"
+		held := mustLock(t, newReadWrite(t, w.Client(t), path).Write())
+		ctx, cancel := context.WithCancel(t.Context())
+		other := lockLater(ctx, newReadWrite(t, w.Client(t), path).Read())
+		awaitContenders(t, w.Client(t), path, 2)
+		within, end := context.WithTimeout(t.Context(), 3*time.Second)
+		defer end()
+		_, err := newReadWrite(t, w.Client(t), path).Read().Lock(within)
+		wait := new(lock.WaitError)
+		if !errors.As(err, &wait) || wait.Ahead != 2 || wait.BlockedBy == nil || !wait.BlockedBy.Holder {
+			t.Errorf("wait of a reader behind a writer and a reader: %v (%+v), want it behind 2, blocked by the holder", err, wait.BlockedBy)
+		}
+		cancel()
+		must.Receive(t, other, "the other reader")
+		mustRelease(t, held)
+	}, oneOfEach())
+}
+
+// TestOwnerOfALockThatWasReleasedAtOnce has a function of the user's release the lease before Lock has
+// recorded it.
+func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
+	t.Parallel()
+	owner := lock.NewOwner("at once")
+	lock.GrantAfterEnd(owner)
+	if holds := owner.Holds(); len(holds) != 0 {
+		t.Errorf("the owner of a released lock holds %q", holds)
+	}
+}
