@@ -35,14 +35,12 @@ func (w *worker) guarded(ctx context.Context, t task) {
 	register := "/registers/" + path.Base(at)
 	w.readRegister(ctx, h, register)
 	// Each round writes without a look at the lease: what a process does that
-	// was stopped after its last look.
-	for range rounds {
+	// was stopped after its last look. The last round comes after the loss.
+	for standing := true; standing && rounds > 0; rounds-- {
 		pause(context.Background(), t.between(5*time.Millisecond, 15*time.Millisecond))
+		standing = h.Check() == nil
 		h.Write(ctx, storeRegister+at, func(context.Context) (int64, history.Outcome) { return w.store.write(at, h.Fence()) })
 		w.writeRegister(ctx, h, register)
-		if h.Check() != nil {
-			break
-		}
 	}
 	release(h)
 }
