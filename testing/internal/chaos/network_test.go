@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/internal/history"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -17,10 +17,9 @@ import (
 // "forwarders", or either as it can be had if it is empty.
 const networkVariable = "CHAOS_NETWORK"
 
-// The servers' settings are those of ZooKeeper's sample configuration. The lease margin, which is
-// the default, is one tick.
+// The servers' settings are those of ZooKeeper's sample configuration.
 const (
-	tick      = framework.DefaultLeaseMargin
+	tick      = 2 * time.Second
 	syncLimit = 5
 )
 
