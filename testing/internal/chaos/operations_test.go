@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -151,7 +152,17 @@ func (w *worker) mixed(ctx context.Context, t task) {
 	default:
 		l, err = lock.NewMutex(w.client, path)
 	}
-	w.once(ctx, t, e, l, err)
+	if err != nil {
+		panic(err)
+	}
+	h, err := w.take(lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner)), t, e, l)
+	switch {
+	case err == nil:
+		w.hold(h, t)
+		release(h)
+	case errors.Is(err, lock.ErrMixed):
+		w.did(refusedMixed)
+	}
 }
 
 // multi takes two of three locks, or one of them alone.

@@ -157,7 +157,7 @@ func (s summary) vacuity() []string {
 func mustHaveDone() []string {
 	return []string{
 		replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
-		addedOne, swapped, metAll, leftAll, cameAgain, waitedFor, keptKnown, keptTaken, joinedOnce, sawGroup,
+		addedOne, swapped, metAll, leftAll, cameAgain, waitedFor, refusedMixed, keptKnown, keptTaken, joinedOnce, sawGroup,
 	}
 }
 
