@@ -29,7 +29,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	}
 	full, err := c.deletable(path)
 	if err = errors.Join(err, cfg.validate()); err != nil {
-		cfg.over.tell()
+		cfg.over.tell(false)
 		return opError("delete", path, err)
 	}
 	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
@@ -48,7 +48,7 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 		if cfg.guaranteed && x.unfinished(err) {
 			err = errors.Join(err, c.deletes.add(x, doubt))
 		} else {
-			x.over.tell()
+			x.over.tell(err == nil || errors.Is(err, ErrNoNode))
 		}
 	}()
 	return c.delete(ctx, x, byPolicy, &doubt, cfg.tolerated()...)
@@ -63,7 +63,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	}
 	full, err := c.deletable(path)
 	if err = errors.Join(err, cfg.validate()); err != nil {
-		cfg.over.tell()
+		cfg.over.tell(false)
 		c.core.deletes.logGivenUp(deletion{path: path}, err)
 		return
 	}

@@ -56,7 +56,7 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 			t.Errorf("%d deletions pending, want %d", n, framework.MaxPendingDeletes)
 		}
 		over := make(chan struct{})
-		bound.Discard("/awaited", framework.WhenOver(func() { close(over) }))
+		bound.Discard("/awaited", framework.WhenOver(func(bool) { close(over) }))
 		select {
 		case <-over:
 			t.Error("the deletion was over before the znode was gone")

@@ -31,7 +31,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 // Set sets the barrier. It returns nil also if the barrier was set. If ctx ends first, the error
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
-	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), b.cfg.creation()...)
+	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), append(b.cfg.aclOption(), framework.WithParents())...)
 	return recipe.CallError(ctx, "set", b.path, rendezvous.Except(err, framework.ErrNodeExists))
 }
 

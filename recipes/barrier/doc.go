@@ -60,11 +60,10 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 	return cfg, errors.Join(faults...)
 }
 
-// creation returns the options of a create.
-func (cfg *config) creation(opts ...framework.CreateOption) []framework.CreateOption {
-	opts = append(opts, framework.WithParents())
-	if cfg.acl != nil {
-		opts = append(opts, framework.WithACL(cfg.acl...))
+// aclOption returns the option of a create for the ACL; none for the client's.
+func (cfg *config) aclOption() []framework.CreateOption {
+	if cfg.acl == nil {
+		return nil
 	}
-	return opts
+	return []framework.CreateOption{framework.WithACL(cfg.acl...)}
 }

@@ -33,7 +33,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
-	return &Double{rendezvous.Gate{Client: c, Path: path, Members: members, Creation: cfg.creation()}, tel}, nil
+	return &Double{rendezvous.Gate{Client: c, Path: path, Members: members, ACL: cfg.aclOption()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
@@ -65,7 +65,7 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   d.gate.Path,
-		Grant:  &contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error},
+		Grant:  &rendezvous.Place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},

@@ -228,7 +228,7 @@ func TestRequestsOfADouble(t *testing.T) {
 		theirs := entered(t, enterLater(t.Context(), other))
 		l := entered(t, entering)
 		expect("Enter of the first", first, fault.Create, fault.GetChildren, fault.Exists)
-		expect("Enter of the last", last, fault.Create, fault.GetChildren, fault.Create)
+		expect("Enter of the last", last, fault.Create, fault.GetChildren, fault.GetData, fault.Multi)
 		leaving := leaveLater(t.Context(), one, l)
 		left(t, leaveLater(t.Context(), other, theirs))
 		left(t, leaving)

@@ -93,7 +93,11 @@ func awaitChildren(t testing.TB, c *framework.Client, path string, n int) {
 func ops(route *zkenv.Route, path string) []fault.Op {
 	var all []fault.Op
 	for _, rq := range route.Requests() {
-		if rq.Path == path || strings.HasPrefix(rq.Path, path+"/") {
+		about := rq.Path
+		if len(rq.Parts) > 0 {
+			about = rq.Parts[0].Path
+		}
+		if about == path || strings.HasPrefix(about, path+"/") {
 			all = append(all, rq.Op)
 		}
 	}

@@ -15,11 +15,9 @@ import (
 func TestAMemberEntersAfterItHasOpened(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]fault.Rule{
-		"the creation is not made":          {Op: fault.Create, Action: fault.CutBefore, Skip: 1},
-		"the deletion is not made":          {Op: fault.Delete, Action: fault.CutBefore},
-		"the reply to the creation is lost": {Op: fault.Create, Action: fault.DropReply, Skip: 1},
-		"the reply to the deletion is lost": {Op: fault.Delete, Action: fault.DropReply},
-		"the reply to a question is lost":   {Op: fault.Exists, Action: fault.DropReply},
+		"the replacement is not made":          {Op: fault.Multi, Action: fault.CutBefore},
+		"the reply to the replacement is lost": {Op: fault.Multi, Action: fault.DropReply},
+		"the reply to a question is lost":      {Op: fault.Exists, Action: fault.DropReply},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

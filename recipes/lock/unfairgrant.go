@@ -39,6 +39,6 @@ func (g *unfairGrant) Discard() {
 // a lost reply.
 func (g *unfairGrant) which() []framework.DeleteOption {
 	return []framework.DeleteOption{
-		framework.AtEpoch(g.epoch), framework.CreatedBy(g.Stat.Czxid), framework.WhenOver(g.gate.leave),
+		framework.AtEpoch(g.epoch), framework.CreatedBy(g.Stat.Czxid), framework.WhenOver(func(bool) { g.gate.leave() }),
 	}
 }

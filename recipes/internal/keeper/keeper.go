@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/former"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -49,7 +50,7 @@ type Keeper struct {
 	opts    Options
 	session int64             // the client's; an ephemeral znode is to belong to it
 	client  *framework.Client // bound to the session
-	former  map[int64]bool    // sessions in which a znode at the path may have been created
+	past    former.Past       // znodes that may have been created at the path
 
 	path    string           // of the znode, or where it is to be created
 	znode   framework.Stat   // as it was last seen; its Czxid is 0 if the Keeper has no znode
@@ -62,7 +63,7 @@ type Keeper struct {
 
 // New returns a Keeper, which makes no request before Run.
 func New(opts Options) *Keeper {
-	return &Keeper{opts: opts, path: opts.Path, former: make(map[int64]bool)}
+	return &Keeper{opts: opts, path: opts.Path}
 }
 
 // Run keeps the znode until ctx ends or the client is closed.

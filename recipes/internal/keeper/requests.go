@@ -32,20 +32,21 @@ func (k *Keeper) bind(ctx context.Context) error {
 
 // create creates the znode and watches it: within one round trip, unless the znode is sequential.
 func (k *Keeper) create(ctx context.Context, want Content) error {
-	k.former[k.session] = true
+	k.past.Creates(k.session)
 	var st framework.Stat
 	var watch *framework.Watch
 	path, err := k.client.Create(ctx, k.path, want.Data,
 		k.opts.Create(framework.StatTo(&st), framework.WatchTo(&watch))...)
 	k.replace(watch)
 	if errors.Is(err, framework.ErrNodeExists) {
+		k.past.Refused(k.session)
 		return k.look(ctx, want)
 	}
 	if err != nil {
 		return err
 	}
+	k.past.Created(k.session)
 	k.path, k.znode, k.written, k.touched = path, st, want.Number, time.Time{}
-	k.former = map[int64]bool{k.session: true}
 	k.opts.Created(ctx)
 	return nil
 }
@@ -74,7 +75,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	case k.opts.Lasting && !isSession(owner):
 		k.znode, k.written = st, 0
 		return nil
-	case owner != k.session && k.former[owner]:
+	case k.past.Has(owner, k.session):
 		err := k.client.Delete(ctx, k.path, framework.CreatedBy(st.Czxid), framework.AtVersion(st.Version))
 		return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
 	}

@@ -2,12 +2,12 @@ package rendezvous
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/former"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -47,33 +47,39 @@ func (e *entry) run(ctx context.Context) error {
 	}
 }
 
-// create creates the member's znode. Its name can't be protected, because Curator's is not, but it
-// is random, so the znode is known by its data.
+// create creates the member's znode, once those of earlier calls are gone. Its name can't be protected,
+// because Curator's is not, but it is random, so the znode is known by its data.
 func (e *entry) create(ctx context.Context) error {
 	g := e.gate
 	session, err := g.Client.HoldSession(ctx)
 	if err != nil {
 		return err
 	}
-	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: g.Client.InSession(session.Session()), Session: session}}
-	e.name = rand.Text()
-	e.grant.Path, err = e.grant.Client.Create(ctx, framework.JoinPath(g.Path, e.name), contender.LocalAddress(),
-		g.creation(framework.Ephemeral(), framework.KnownByData(), framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
-	return err
+	c := g.Client.InSession(session.Session())
+	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: c, Session: session}}
+	names, done := former.NamesOf(c, g.Path)
+	defer done()
+	return names.Create(ctx, c, session.Session(), func(name string) (err error) {
+		e.name = name
+		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.Path, name), contender.LocalAddress(),
+			append(slices.Clip(g.ACL), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
+				framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
+		return err
+	})
 }
 
 // step looks once, and waits for a change unless the member is let in.
 func (e *entry) step(ctx context.Context) (in bool, err error) {
-	names, err := e.list(ctx)
+	d, err := e.look(ctx)
 	if err != nil {
 		return false, err
 	}
-	members := membersOf(names)
+	members := membersOf(d.names)
 	switch {
 	case !slices.Contains(members, e.name):
 		return false, errGone
 	case len(members) >= e.gate.Members:
-		return true, e.open(ctx)
+		return true, e.gate.open(ctx, e.grant, d)
 	}
 	e.seen.Waits(e.gate.Members - len(members))
 	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)
@@ -86,50 +92,23 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	case exists && st.Czxid > e.grant.Stat.Czxid:
 		return true, nil
 	case exists && len(members) == 1:
-		return false, e.removeReady(ctx)
+		return false, e.gate.removeReady(ctx, e.grant.Client, d)
 	}
 	err = e.await(ctx, watch, exists)
 	return watch.Event() == framework.EventCreated, err
 }
 
-// list returns the children of the barrier's directory.
-func (e *entry) list(ctx context.Context) ([]string, error) {
+// look lists the barrier's directory.
+func (e *entry) look(ctx context.Context) (directory, error) {
 	if names := e.listed; names != nil {
 		e.listed = nil
-		return names, nil
+		return directory{names, unknownVersion}, nil
 	}
-	names, _, err := e.grant.Client.Children(ctx, e.gate.Path)
+	d, err := e.gate.look(ctx, e.grant.Client)
 	if errors.Is(err, framework.ErrNoNode) {
 		err = errGone
 	}
-	return names, err
-}
-
-// open makes sure that there is a ready that was created after the member's znode.
-func (e *entry) open(ctx context.Context) error {
-	g, c := e.gate, e.grant.Client
-	for {
-		_, err := c.Create(ctx, g.ready(), contender.LocalAddress(), g.Creation...)
-		if !errors.Is(err, framework.ErrNodeExists) {
-			return err
-		}
-		st, exists, err := c.Exists(ctx, g.ready())
-		switch {
-		case err != nil:
-			return err
-		case exists && st.Czxid > e.grant.Stat.Czxid:
-			return nil
-		case exists:
-			if err := e.removeReady(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// removeReady deletes a ready that was there before the member.
-func (e *entry) removeReady(ctx context.Context) error {
-	return Except(e.grant.Client.Delete(ctx, e.gate.ready()), framework.ErrNoNode)
+	return d, err
 }
 
 // await waits for a change of ready. If ready is an earlier one, await also watches the members,
@@ -156,14 +135,8 @@ func (e *entry) withdraw() {
 		return
 	}
 	if e.grant.Path != "" {
-		e.grant.Client.Discard(e.grant.Path)
+		(&Place{contender.Grant{Grant: e.grant}}).Discard()
+		return
 	}
 	e.grant.Session.Release()
-}
-
-// membersOf returns the names of the members' znodes, in order.
-func membersOf(names []string) []string {
-	members := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == readyName })
-	slices.Sort(members)
-	return members
 }

@@ -5,22 +5,18 @@ package rendezvous
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// readyName is the znode that exists from the entry of the last member until all have left.
-const readyName = "ready"
-
 // A Gate is the place where members meet. It is immutable.
 type Gate struct {
-	Client   *framework.Client
-	Path     string
-	Members  int                      // that have to enter
-	Creation []framework.CreateOption // of znodes
+	Client  *framework.Client
+	Path    string
+	Members int                      // that have to enter
+	ACL     []framework.CreateOption // of znodes: WithACL, or nothing
 }
 
 // Enter waits until all members are in, and returns the caller's place. If the session ends
@@ -41,14 +37,6 @@ func (g *Gate) Enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.G
 			return nil, err
 		}
 	}
-}
-
-// ready returns the path of the znode that lets members in.
-func (g *Gate) ready() string { return framework.JoinPath(g.Path, readyName) }
-
-// creation returns the options of a create.
-func (g *Gate) creation(more ...framework.CreateOption) []framework.CreateOption {
-	return slices.Concat(g.Creation, more)
 }
 
 // Except returns err, or nil if err is the one that is no failure.

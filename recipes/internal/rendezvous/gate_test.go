@@ -53,7 +53,7 @@ type result struct {
 
 // enter calls Enter on a goroutine of its own, and returns when that waits.
 func enter(ctx context.Context, c *framework.Client) <-chan result {
-	g := &rendezvous.Gate{Client: c, Path: path, Members: 2, Creation: []framework.CreateOption{framework.WithParents()}}
+	g := &rendezvous.Gate{Client: c, Path: path, Members: 2}
 	done := make(chan result, 1)
 	tel := telemetry.Of(c, telemetry.TypeDouble, "", path)
 	go func() {

@@ -42,76 +42,72 @@ type departure struct {
 
 // step looks once, and waits for a change unless the member is out.
 func (d *departure) step(ctx context.Context) (out bool, err error) {
-	names, err := d.list(ctx)
+	listed, err := d.list(ctx)
 	if err != nil {
 		return false, err
 	}
-	members := slices.DeleteFunc(membersOf(names), func(name string) bool { return name == d.own })
+	members := slices.DeleteFunc(membersOf(listed.names), func(name string) bool { return name == d.own })
 	if !d.listed {
 		d.listed, d.inside = true, members
 	}
 	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
 	switch {
-	case len(d.inside) == 0:
-		return true, d.gate.leaveLast(ctx, d.lease, slices.Contains(names, readyName) && len(members) == 0)
+	case len(d.inside) == 0 && len(members) == 0:
+		err := d.gate.removeReady(ctx, d.gate.Client, listed)
+		if waitqueue.Disconnected(err) && ctx.Err() == nil {
+			return false, nil
+		}
+		return true, errors.Join(err, release(ctx, d.lease))
+	case len(d.inside) == 0: // members have entered again
+		return true, release(ctx, d.lease)
 	case d.own < d.inside[0]:
 		held := d.lease
 		if errors.Is(held.Err(), lease.ErrReleased) { // it was not the first before
 			held = nil
 		}
-		return false, d.gate.awaitGone(ctx, d.inside[len(d.inside)-1], held)
+		return false, d.awaitGone(ctx, d.inside[len(d.inside)-1], held)
 	}
 	if err := release(ctx, d.lease); err != nil {
 		return false, err
 	}
-	return false, d.gate.awaitGone(ctx, d.inside[0], nil)
+	return false, d.awaitGone(ctx, d.inside[0], nil)
 }
 
 // list returns the children of the barrier's directory. It waits across outages, unless the lease is
 // lost.
-func (d *departure) list(ctx context.Context) ([]string, error) {
+func (d *departure) list(ctx context.Context) (directory, error) {
 	for {
-		names, err := d.gate.list(ctx)
+		listed, err := d.gate.look(ctx, d.gate.Client)
+		err = Except(err, framework.ErrNoNode)
 		lost := errors.Is(d.lease.Err(), lease.ErrLost)
 		switch {
 		case lost && (err == nil || ctx.Err() == nil):
-			return nil, d.lease.Err()
+			return directory{}, d.lease.Err()
 		case err == nil || ctx.Err() != nil || !waitqueue.Disconnected(err):
-			return names, err
+			return listed, err
 		}
 		if err := d.gate.Client.AwaitConnected(ctx); err != nil {
-			return nil, err
+			return directory{}, err
 		}
 	}
-}
-
-// leaveLast ends a leave when no other member is in. It deletes ready, unless members have entered
-// again.
-func (g *Gate) leaveLast(ctx context.Context, l *lease.Lease, ready bool) error {
-	var err error
-	if ready {
-		err = Except(g.Client.Delete(ctx, g.ready()), framework.ErrNoNode)
-	}
-	return errors.Join(err, release(ctx, l))
-}
-
-// list returns the children of the barrier's directory.
-func (g *Gate) list(ctx context.Context) ([]string, error) {
-	names, _, err := g.Client.Children(ctx, g.Path)
-	return names, Except(err, framework.ErrNoNode)
 }
 
 // awaitGone waits until the member's znode is gone, or may be. If held is not nil, it also ends when
-// that lease is lost.
-func (g *Gate) awaitGone(ctx context.Context, member string, held *lease.Lease) error {
+// that lease is lost. A member whose znode was seen to go is out, although it may enter again by the
+// same name.
+func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Lease) error {
 	if held != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	watch, err := g.Client.Watch(ctx, framework.JoinPath(g.Path, member), framework.WatchData)
+	c := d.gate.Client
+	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.Path, member), framework.WatchData)
 	if err == nil {
-		err = waitqueue.AwaitFired(ctx, g.Client, watch)
+		err = waitqueue.AwaitFired(ctx, c, watch)
+		if watch.Event() == framework.EventDeleted {
+			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
+		}
 		watch.Close()
 	}
 	switch {

@@ -1,0 +1,155 @@
+package barrier_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// mustWait fails the test if a member is let in while the others have not come.
+func mustWait(t *testing.T, w *zkenv.Env, what string, entering ...<-chan result) {
+	t.Helper()
+	w.Quiesce()
+	for _, one := range entering {
+		if len(one) > 0 {
+			t.Fatalf("%s: a member was let in, and the last one has not come", what)
+		}
+	}
+}
+
+// TestAMemberThatComesAgainAtOnceIsCountedOnce: Enter ends with its context, and the caller enters again
+// at once. The deletion of the first znode is held up, by the client's connection or by a lost reply.
+func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]fault.Rule{
+		"the deletion is late":            {Op: fault.Delete, Action: fault.DelayRequest, Delay: time.Second},
+		"the deletion's reply is lost":    {Op: fault.Delete, Action: fault.DropReply},
+		"the deletion is not sent":        {Op: fault.Delete, Action: fault.CutBefore},
+		"the creation's reply is late":    {Op: fault.Create, Action: fault.HoldReply},
+		"the creation is late":            {Op: fault.Create, Action: fault.HoldRequest},
+		"nothing goes wrong but the time": {Op: fault.Create, Action: fault.DropReply, Skip: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+				must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
+				entering := enterLater(t.Context(), newDouble(t, other, path, 3))
+				awaitChildren(t, other, path, 1)
+				d := newDouble(t, route.Client(t), path, 3)
+				rule.Path = path + "/*"
+				held := route.Rules().Add(rule)
+				ctx, cancel := context.WithCancel(t.Context())
+				first := enterLater(ctx, d)
+				if rule.Op == fault.Create && rule.Skip == 0 {
+					must.Receive(t, held.Hit(), "the creation")
+				} else {
+					awaitChildren(t, other, path, 2)
+				}
+				cancel()
+				must.Receive(t, first, "the end of Enter")
+				again := enterLater(t.Context(), d)
+				mustWait(t, w, "after the withdrawal", entering, again)
+				held.Release()
+				mustWait(t, w, "at last", entering, again)
+				last := enterLater(t.Context(), newDouble(t, other, path, 3))
+				for _, one := range []<-chan result{entering, again, last} {
+					entered(t, one)
+				}
+				held.Remove()
+			})
+		})
+	}
+}
+
+// TestMembersThatComeAgainAfterAnOutageAreCountedOnce: the members wait, the clients abandon their
+// sessions in an outage, and the ensemble has these sessions for a while longer.
+func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, other := pathOf(t), w.Client(t)
+		var entering []<-chan result
+		var clients []*framework.Client
+		var routes []*zkenv.Route
+		for range 2 {
+			route := w.Route(t)
+			routes, clients = append(routes, route), append(clients, route.Client(t))
+			entering = append(entering, enterLater(t.Context(), newDouble(t, clients[len(clients)-1], path, 3)))
+		}
+		awaitChildren(t, other, path, 2)
+		former := map[*framework.Client]int64{}
+		for i, route := range routes {
+			former[clients[i]] = clients[i].Session().ID
+			route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+			route.Cut()
+		}
+		zktest.Eventually(t, generous, "the next sessions", func() bool {
+			return !slices.ContainsFunc(clients, func(c *framework.Client) bool {
+				return c.State() != framework.Connected || c.Session().ID == former[c]
+			})
+		})
+		mustWait(t, w, "in the next session", entering...)
+		entering = append(entering, enterLater(t.Context(), newDouble(t, other, path, 3)))
+		for _, one := range entering {
+			entered(t, one)
+		}
+	})
+}
+
+// TestAPlaceThatWasLostIsNotCountedAgain: a member loses its place with its session, and enters again
+// while the ensemble has that session.
+func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+		d := newDouble(t, route.Client(t), path, 2)
+		staying := enterLater(t.Context(), newDouble(t, other, path, 2))
+		l := entered(t, enterLater(t.Context(), d))
+		must.OK(t, entered(t, staying).Release(t.Context()))
+		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		route.Cut()
+		must.Receive(t, l.Lost(), "the loss")
+		again := enterLater(t.Context(), d)
+		mustWait(t, w, "after the loss", again)
+		entered(t, enterLater(t.Context(), newDouble(t, other, path, 2)))
+		entered(t, again)
+	})
+}
+
+// TestADeletionOfReadyMeetsNoOther: a member finds a ready that was left behind, and its deletion is late.
+// Meanwhile all come, enter, and begin to leave. Each member is let in and out.
+func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, op := range map[string]fault.Op{"a deletion": fault.Delete, "a transaction": fault.Multi} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+				must.Get(other.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
+				slow := newDouble(t, route.Client(t), path, 3)
+				held := route.Rules().Add(fault.Rule{Op: op, Path: path + "/ready", Action: fault.HoldRequest})
+				first := enterLater(t.Context(), slow)
+				w.Quiesce() // its deletion is held, if it makes one of that kind
+				d := newDouble(t, other, path, 3)
+				second, third := enterLater(t.Context(), d), enterLater(t.Context(), d)
+				two, three := entered(t, second), entered(t, third)
+				var leaving sync.WaitGroup
+				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), two)) })
+				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), three)) })
+				w.Quiesce()
+				held.Release()
+				must.OK(t, slow.Leave(t.Context(), entered(t, first)))
+				leaving.Wait()
+				awaitChildren(t, other, path, 0)
+			}, zkenv.Only("the servers have no part in it", zkenv.Embedded, zkenv.Standalone))
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package former
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Names gives random names to the znodes that the calls of one client create in one directory. So a
+// znode of such a name is the client's own. A create waits until every znode that earlier calls have
+// left behind is gone. If the outcome of an earlier create is unknown, the next znode gets its name:
+// then that create can't be applied any more, or its znode is found and deleted. Therefore one call is
+// never seen as two znodes. The methods may be called concurrently.
+type Names struct {
+	dir  string        // in the ensemble
+	turn chan struct{} // capacity 1: full while a call creates its znode
+
+	all   *allNames
+	calls int              // under way; guarded by all.mu, as the following
+	names map[string]*name // that are not known to be gone for good
+}
+
+// A name is that of a znode that has been left behind, or may be.
+type name struct {
+	session  int64         // that has the znode; 0 for none
+	doubtful int64         // the session of a create whose outcome is unknown; 0 for none
+	over     chan struct{} // closed when the znode's deletion in its own session is over; nil if none began
+}
+
+// allNames has the Names of a client.
+type allNames struct {
+	mu    sync.Mutex // held for no request
+	byDir map[string]*Names
+}
+
+type allNamesKey struct{}
+
+// NamesOf returns the Names of the client for the directory. done has to be called after their use.
+func NamesOf(c *framework.Client, dir string) (n *Names, done func()) {
+	all := c.Shared(allNamesKey{}, func() any { return &allNames{byDir: make(map[string]*Names)} }).(*allNames)
+	dir = c.AbsolutePath(dir)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if n = all.byDir[dir]; n == nil {
+		n = &Names{dir: dir, turn: make(chan struct{}, 1), all: all, names: make(map[string]*name)}
+		all.byDir[dir] = n
+	}
+	n.calls++
+	return n, func() { n.change(func() { n.calls-- }) }
+}
+
+// change calls do with the lock held. Names that know of nothing are forgotten.
+func (n *Names) change(do func()) {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	do()
+	if n.calls == 0 && len(n.names) == 0 {
+		delete(n.all.byDir, n.dir)
+	}
+}
+
+// Create has create make a znode of the name that it gets, in the session that c is bound to. The znode
+// has to be ephemeral and known by its data. Create waits until the znodes that earlier calls have left
+// behind are gone, or ctx ends. If it fails, no znode of the call is counted later.
+func (n *Names) Create(
+	ctx context.Context, c *framework.Client, session int64, create func(name string) error,
+) (err error) {
+	select {
+	case n.turn <- struct{}{}:
+		defer func() { <-n.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	given, err := n.clear(ctx, c, session)
+	if err != nil {
+		return err
+	}
+	for {
+		err = create(given)
+		if !errors.Is(err, framework.ErrNodeExists) {
+			break
+		}
+		if err = n.delete(ctx, c, given); err != nil { // of a former session's create, which was applied late
+			break
+		}
+	}
+	n.change(func() { n.created(given, session, err) })
+	return err
+}
+
+// created records how a create has ended. It needs the lock.
+func (n *Names) created(given string, session int64, err error) {
+	one := n.names[given]
+	one.over = nil
+	switch {
+	case err == nil:
+		one.session = session
+	case errors.Is(err, framework.ErrUnknownOutcome):
+		one.doubtful = session
+		return
+	}
+	if one.doubtful == session { // its outcome is known by now
+		one.doubtful = 0
+	}
+	n.dropLocked(given)
+}
+
+// dropLocked forgets the name unless there is, or may be, a znode. It needs the lock.
+func (n *Names) dropLocked(of string) {
+	if one := n.names[of]; one != nil && one.session == 0 && one.doubtful == 0 {
+		delete(n.names, of)
+	}
+}
+
+// Delete returns the options for the deletion of the session's znode of the name. The znode must not be
+// deleted otherwise.
+func (n *Names) Delete(of string, session int64) []framework.DeleteOption {
+	over := make(chan struct{})
+	n.change(func() {
+		if one := n.names[of]; one != nil && one.session == session {
+			one.over = over
+		}
+	})
+	return []framework.DeleteOption{framework.Guaranteed(), framework.WhenOver(func(gone bool) {
+		if gone {
+			n.gone(of, session)
+		}
+		close(over)
+	})}
+}
+
+// gone records that the znode of the session is gone.
+func (n *Names) gone(of string, session int64) {
+	n.change(func() {
+		if one := n.names[of]; one != nil && one.session == session {
+			one.session = 0
+		}
+		n.dropLocked(of)
+	})
+}
+
+// clear returns when all znodes that were left behind are gone, and the name for the next one.
+func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (next string, err error) {
+	var known []string
+	n.change(func() { known = slices.Sorted(maps.Keys(n.names)) })
+	for _, of := range known {
+		if err := n.await(ctx, of); err != nil {
+			return "", err
+		}
+		var one name
+		n.change(func() {
+			if known := n.names[of]; known != nil {
+				one = *known
+			}
+		})
+		switch {
+		case one.session == 0 && one.doubtful == 0:
+			continue // it is gone
+		case one.session == present && one.over == nil:
+			continue // it is in use, and while it exists a doubtful create is not applied
+		}
+		if err := n.delete(ctx, c, of); err != nil {
+			return "", err
+		}
+		n.gone(of, one.session)
+		if one.doubtful != 0 && next == "" {
+			next = of
+		}
+	}
+	if next == "" {
+		next = rand.Text()
+		n.change(func() { n.names[next] = new(name) })
+	}
+	return next, nil
+}
+
+// await waits until the deletion of a znode of the name is over, if one has begun.
+func (n *Names) await(ctx context.Context, of string) error {
+	var over chan struct{}
+	n.change(func() {
+		if one := n.names[of]; one != nil {
+			over = one.over
+		}
+	})
+	if over == nil {
+		return nil
+	}
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// delete deletes a znode of the client's own, whatever session it belongs to.
+func (n *Names) delete(ctx context.Context, c *framework.Client, name string) error {
+	return c.Root().Delete(ctx, framework.JoinPath(n.dir, name), framework.Idempotent())
+}
