@@ -2,6 +2,8 @@ package framework_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -291,4 +293,29 @@ func securedLate(t *testing.T, c *framework.Client) {
 	if err := h.Secure(t.Context()); err != nil {
 		t.Errorf("to secure what was released: %v", err)
 	}
+}
+
+// Large replies arrive for longer than a reply may take. The server has not stopped: bytes arrive all
+// the time, so the client does not close the connection, and the reads end.
+func TestASlowLinkIsNoStoppedServer(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv)
+		var paths []string
+		for i := range 20 {
+			paths = append(paths, must.Get(c.Create(t.Context(), fmt.Sprintf("/%d", i), make([]byte, 64<<10)))(t))
+		}
+		hold := must.Get(c.HoldSession(t.Context()))(t)
+		defer hold.Release()
+		must.OK(t, hold.Secure(t.Context()))
+		connections := proxy.Count(fault.Connect)
+		proxy.SetBandwidth(20 * 64 << 10 / int(span/time.Second) * 2) // all replies take half of the span
+		_, errs := c.GetEach(t.Context(), paths...)
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		if n := proxy.Count(fault.Connect) - connections; n != 0 {
+			t.Errorf("%d connections more, want the same", n)
+		}
+	})
 }

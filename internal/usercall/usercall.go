@@ -20,3 +20,21 @@ func Guard(log *zap.Logger, name string, fn func()) {
 	}()
 	fn()
 }
+
+// GuardExit is Guard for a caller that has to go on if fn calls runtime.Goexit, which it logs, too. It
+// calls fn on a goroutine of its own, and waits for that.
+func GuardExit(log *zap.Logger, name string, fn func()) {
+	done := make(chan struct{})
+	go func() { // ends with fn, and GuardExit waits for it
+		defer close(done)
+		returned := false
+		defer func() {
+			if !returned {
+				log.Error("a function of the user's ended its goroutine", zap.String("function", name))
+			}
+		}()
+		Guard(log, name, fn)
+		returned = true
+	}()
+	<-done
+}

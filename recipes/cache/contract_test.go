@@ -118,7 +118,7 @@ func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 // wchp is what a real server tells of its watches.
 func TestCloseRemovesTheWatch(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		s := &scene{w, cache.New, "/cache-closed"}
+		s := &scene{w, cache.New, "/cache-closed", ""}
 		server := zktest.Shared(t)
 		c, err := framework.NewClient(server.Addr())
 		if err != nil {
@@ -152,7 +152,7 @@ func TestTwoWatchesPerZnodeOnAServerThatIsTooOld(t *testing.T) {
 			conn, err := srv.Dial(ctx, network, addr)
 			return oldConn{conn}, err
 		})
-		s := &scene{nil, cache.New, "/cache"}
+		s := &scene{nil, cache.New, "/cache", ""}
 		other := newClient(t, srv, srv.Dial)
 		s.create(t, other, "/a", "1")
 		made := s.ready(t, c, s.path)
@@ -224,7 +224,7 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 // Requests are counted at the server.
 func TestRequestsOfACache(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		s := &scene{w, cache.New, "/cache-requests"}
+		s := &scene{w, cache.New, "/cache-requests", ""}
 		other, way := w.Client(t), w.Route(t)
 		for i := range 20 { // 26 znodes, of which 6 have children
 			s.create(t, other, fmt.Sprintf("/%d/%d", i/4, i), "")

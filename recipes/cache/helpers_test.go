@@ -28,6 +28,7 @@ type scene struct {
 	*zkenv.Env
 	make maker
 	path string // unique
+	name string // of make
 }
 
 // each runs body in each environment, with a recursive watch and with two watches for each znode.
@@ -37,7 +38,7 @@ func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				body(t, &scene{w, make, "/cache-" + rand.Text()})
+				body(t, &scene{w, make, "/cache-" + rand.Text(), name})
 			}, opts...)
 		})
 	}

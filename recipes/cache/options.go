@@ -39,7 +39,8 @@ func WithDepth(n int) Option {
 
 // WithFilter leaves out each znode for which keep returns false, and all below it: they are not
 // read. keep must return the same for a path each time, must not block, and has to accept the
-// cache's own path. If keep panics, that is logged and the znode is left out. The default is to keep
+// cache's own path. If keep panics or calls
+// runtime.Goexit, that is logged and the znode is left out. The default is to keep
 // everything.
 func WithFilter(keep func(path string) bool) Option {
 	return optionFunc(func(cfg *config) {

@@ -130,6 +130,47 @@ func TestWhatMayBeReadAtLastIsRead(t *testing.T) {
 	})
 }
 
+// On ZooKeeper 3.9, exists needs permission to read too, so nothing watches the path of a cache
+// without recursive watches.
+func TestARefusalOnNewServers(t *testing.T) {
+	t.Parallel()
+	for name, make := range makers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t, zkserver.WithVersion(zkserver.V39))
+				owner := newClient(t, srv, srv.Dial)
+				if err := owner.AddAuth(t.Context(), "digest", []byte("cache:secret")); err != nil {
+					t.Fatal(err)
+				}
+				s := &scene{nil, make, "/cache", name}
+				s.create(t, owner, "/a", "1")
+				forbid(t, owner, s.path)
+				made := s.open(t, newClient(t, srv, srv.Dial), s.path)
+				ctx, cancel := context.WithTimeout(t.Context(), generous)
+				defer cancel()
+				if err := made.Ready(ctx); !errors.Is(err, framework.ErrNoAuth) {
+					t.Errorf("Ready of a cache of what may not be read: %v", err)
+				}
+				if err := made.Sync(ctx); !errors.Is(err, framework.ErrNoAuth) {
+					t.Errorf("Sync of a cache of what may not be read: %v", err)
+				}
+				srv.Cut() // nothing notifies of that
+				s.set(t, owner, "/a", "2")
+				allow(t, owner, s.path)
+				for view, err := range made.Snapshots(ctx) {
+					if err == nil && view.Len() == 2 {
+						break
+					}
+				}
+				s.want(t, made, map[string]string{"": "", "/a": "2"})
+				s.set(t, owner, "", "3")
+				s.want(t, made, map[string]string{"": "3", "/a": "2"})
+			})
+		})
+	}
+}
+
 // In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
 func TestALastingRefusalIsOneError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

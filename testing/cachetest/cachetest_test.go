@@ -2,6 +2,9 @@ package cachetest_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -73,6 +77,54 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 			t.Error(err)
 		}
 	}, zkenv.Breakable(), zkenv.Only("a follower has to be isolated", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
+}
+
+// A cache of 1,000 znodes of 16 kB is filled over a link of 20 Mbit/s by a client that holds a lock.
+// That takes longer than the session timeout. The connection is not cut, because replies arrive all
+// the time, and the lease is not lost, because a heartbeat does not wait behind all of them.
+func TestAFillOverASlowLink(t *testing.T) {
+	t.Parallel()
+	const znodes, timeout = 1000, 4 * time.Second
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		other, way := w.Client(t), w.Route(t)
+		path, data := "/cachetest-"+rand.Text(), make([]byte, 16<<10)
+		for i := range znodes {
+			if i%100 == 0 {
+				dir := fmt.Sprintf("%s/%d", path, i/100)
+				must.Get(other.Create(t.Context(), dir, nil, framework.WithParents()))(t)
+			}
+			must.Get(other.Create(t.Context(), fmt.Sprintf("%s/%d/%d", path, i/100, i), data))(t)
+		}
+		holder := way.Client(t, framework.WithSessionTimeout(timeout))
+		mutex := must.Get(lock.NewMutex(holder, path+"-lock"))(t)
+		lease := must.Get(mutex.Lock(t.Context()))(t)
+		connections := way.Count(fault.Connect)
+		way.SetBandwidth(20e6 / 8)
+		made := must.Get(cache.New(holder, path))(t)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+		defer cancel()
+		if err := made.Ready(ctx); err != nil {
+			t.Error(err)
+		}
+		took := time.Since(began)
+		if n := made.Snapshot().Len(); n != znodes+znodes/100+1 {
+			t.Errorf("the cache has %d znodes after %v", n, took)
+		}
+		if took < timeout {
+			t.Errorf("the fill took %v, less than the session timeout: it shows nothing", took)
+		}
+		if n := way.Count(fault.Connect) - connections; n != 0 {
+			t.Errorf("%d connections more: the first was cut", n)
+		}
+		if err := lease.Err(); err != nil {
+			t.Error(err)
+		}
+		way.SetBandwidth(0)
+		if err := errors.Join(made.Close(), lease.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}, zkenv.Only("one link is enough", zkenv.Embedded, zkenv.Standalone))
 }
 
 // watchAgainAndAgain sets and removes a recursive watch until ctx ends.

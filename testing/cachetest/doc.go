@@ -9,8 +9,8 @@
 //   - each settled snapshot is a state that the tree had, and no earlier one than the snapshot before
 //     (one moment);
 //   - no znode of a snapshot that is not settled is older than it was in the snapshot before (truth);
-//   - the events fit one another, parents come before children, and replaying them gives the cache
-//     (every change told);
+//   - the events fit one another, parents come before children, no event removes a znode that exists,
+//     and replaying them gives the cache (every change told);
 //   - after Sync the cache has the tree as it is (complete).
 //
 // A [Journal] records and checks the events of any cache.

@@ -17,13 +17,15 @@ import (
 // patience bounds what has to happen at some time, on a machine as slow as it may be.
 const patience = 30 * time.Second
 
-// A Journal records the events of a cache and replays them. Its methods may be called concurrently.
+// A Journal records the events of a cache and replays them. A znode is removed once: a Journal is for
+// caches whose client may always read their znodes. Its methods may be called concurrently.
 type Journal struct {
 	root string // immutable
 
 	mu     sync.Mutex // guards following
 	lines  []string
 	nodes  map[string]cache.Node
+	gone   map[string]int64 // the Czxid of the znode that was removed last, by path
 	faults []error
 }
 
@@ -36,7 +38,7 @@ func Record(c *cache.Cache) *Journal {
 
 // NewJournal returns a journal of a cache of the znode at path, for events that the caller adds.
 func NewJournal(path string) *Journal {
-	return &Journal{root: path, nodes: make(map[string]cache.Node)}
+	return &Journal{root: path, nodes: make(map[string]cache.Node), gone: make(map[string]int64)}
 }
 
 // Lines returns the events by now: "ready", "stale", or as in "changed /child=data", with the path
@@ -127,6 +129,9 @@ func (j *Journal) added(n cache.Node) {
 	if _, ok := j.nodes[n.Path]; ok {
 		j.fault("%s is added although it is there", n.Path)
 	}
+	if czxid, ok := j.gone[n.Path]; ok && n.Stat.Czxid <= czxid {
+		j.fault("%s with the czxid %d is added, although the znode with the czxid %d was removed", n.Path, n.Stat.Czxid, czxid)
+	}
 	j.nodes[n.Path] = n
 }
 
@@ -148,4 +153,5 @@ func (j *Journal) removed(n cache.Node) {
 		}
 	}
 	delete(j.nodes, n.Path)
+	j.gone[n.Path] = n.Stat.Czxid
 }

@@ -66,8 +66,11 @@ func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cac
 			}
 		}
 		heal()
-		if writer.random.IntN(2) == 0 {
+		for range writer.random.IntN(6) { // while the cache reads everything again
 			writer.write(ctx, t)
+			if writer.random.IntN(2) == 0 {
+				time.Sleep(time.Duration(writer.random.IntN(20)) * time.Millisecond) // no event says how far the cache is
+			}
 		}
 		if err := made.Sync(ctx); err != nil {
 			t.Fatal(err)
@@ -85,7 +88,7 @@ func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cac
 func strike(t testing.TB, writer *writer, way *zkenv.Route) (heal func()) {
 	t.Helper()
 	none := func() {}
-	switch writer.random.IntN(8) {
+	switch writer.random.IntN(10) {
 	case 0:
 		way.Cut()
 	case 1:
@@ -102,7 +105,12 @@ func strike(t testing.TB, writer *writer, way *zkenv.Route) (heal func()) {
 	case 5:
 		way.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
 		way.Cut()
-	case 6:
+	case 6, 7: // the watch is valid long before anything is read
+		way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 30 * time.Millisecond})
+		way.Refuse()
+		way.Cut()
+		return way.Heal
+	case 8:
 		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
 	}
 	return none

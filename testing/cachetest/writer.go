@@ -43,13 +43,17 @@ func key(state map[string]string) string {
 	return b.String()
 }
 
-// write makes one change at random: a transaction of up to three operations.
+// write makes one change at random: a transaction of up to three operations, or the recreation of a
+// part of the tree.
 func (w *writer) write(ctx context.Context, t testing.TB) {
 	t.Helper()
 	w.mu.Lock()
 	next := maps.Clone(w.now)
 	var ops []framework.TxnOp
-	for range 1 + w.random.IntN(3) {
+	if w.random.IntN(5) == 0 {
+		ops = w.recreation(next)
+	}
+	for len(ops) == 0 || len(ops) < 3 && w.random.IntN(2) == 0 {
 		ops = append(ops, w.operation(next))
 	}
 	// The state counts from before the request, because a cache may see it before the reply.
@@ -87,6 +91,31 @@ func (w *writer) operation(state map[string]string) framework.TxnOp {
 		state[path] = data
 		return framework.OpCreate(path, []byte(data))
 	}
+}
+
+// recreation deletes a znode with all that is below it, and creates it again with its children. It
+// returns nothing if there is no such znode.
+func (w *writer) recreation(state map[string]string) (ops []framework.TxnOp) {
+	path := w.root
+	for range w.random.IntN(3) {
+		path += "/" + string(rune('a'+w.random.IntN(3)))
+	}
+	if _, exists := state[path]; !exists {
+		return nil
+	}
+	var again []framework.TxnOp
+	for _, at := range slices.Sorted(maps.Keys(state)) { // parents first
+		if at != path && !strings.HasPrefix(at, path+"/") {
+			continue
+		}
+		ops = slices.Insert(ops, 0, framework.OpDelete(at, framework.AnyVersion))
+		if delete(state, at); strings.Count(at, "/") <= strings.Count(path, "/")+1 {
+			w.last++
+			state[at] = strconv.Itoa(w.last)
+			again = append(again, framework.OpCreate(at, []byte(state[at])))
+		}
+	}
+	return append(ops, again...)
 }
 
 // present returns the latest state.

@@ -63,8 +63,17 @@ func (p *Proxy) SetLatency(rtt time.Duration) {
 	p.oneWay.Store(int64(rtt / 2))
 }
 
-// Heal ends Blackhole, Refuse and Hang, and releases what they withheld. Latency and rules stay:
-// SetLatency(0) and Rules().Clear() end those.
+// SetBandwidth limits each direction of each connection to n bytes per second. It holds for what is
+// delivered from then on; 0 ends it. It panics if n is negative.
+func (p *Proxy) SetBandwidth(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("zkproxy: bandwidth %d: must be at least 0", n))
+	}
+	p.bandwidth.Store(int64(n))
+}
+
+// Heal ends Blackhole, Refuse and Hang, and releases what they withheld. Latency, bandwidth and rules
+// stay: SetLatency(0), SetBandwidth(0) and Rules().Clear() end those.
 func (p *Proxy) Heal() {
 	p.refusing.Store(false)
 	p.admission.lift()

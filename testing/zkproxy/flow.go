@@ -33,6 +33,7 @@ type flow struct {
 	ctx   context.Context
 	quit  context.CancelFunc
 	queue chan parcel // closed by readLoop
+	idle  time.Time   // when a limited bandwidth has delivered everything; only for writeLoop
 
 	inspect func(p *piece) *fault.Injection // the fault of the frame, or nil; it may replace it
 	finish  func()                          // passes on the end of the stream
@@ -129,11 +130,30 @@ func (f *flow) applyFault(p parcel) error {
 	return f.write(bytes)
 }
 
-// write writes bytes, once the direction isn't blackholed.
+// packet is how many bytes a limited bandwidth delivers at a time.
+const packet = 1460
+
+// write writes bytes, once the direction isn't blackholed and as fast as the bandwidth allows.
 func (f *flow) write(bytes []byte) error {
 	if err := f.gate.pass(f.ctx); err != nil {
 		return err
 	}
-	_, err := f.to.Write(bytes)
-	return err
+	for len(bytes) > 0 {
+		next := bytes
+		if rate := f.link.proxy.bandwidth.Load(); rate > 0 {
+			next = bytes[:min(packet, len(bytes))]
+			if now := time.Now(); f.idle.Before(now) {
+				f.idle = now
+			}
+			f.idle = f.idle.Add(time.Duration(len(next)) * time.Second / time.Duration(rate))
+			if err := f.link.proxy.transport.sleepUntil(f.ctx, f.idle); err != nil {
+				return err
+			}
+		}
+		if _, err := f.to.Write(next); err != nil {
+			return err
+		}
+		bytes = bytes[len(next):]
+	}
+	return nil
 }

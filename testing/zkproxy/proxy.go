@@ -31,6 +31,7 @@ type Proxy struct {
 	admission *gate // shut by Hang
 	refusing  atomic.Bool
 	oneWay    atomic.Int64 // added latency of each direction, in nanoseconds
+	bandwidth atomic.Int64 // of each direction of a connection, in bytes per second; 0 for no limit
 
 	mu        sync.Mutex         // guards following
 	links     map[*link]struct{} // the connections, until they have ended

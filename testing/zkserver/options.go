@@ -45,6 +45,7 @@ type config struct {
 	observer               func(Transaction) // nil for none
 	readOnly               bool              // front ends without a leader serve reads
 	localSessions          bool              // and begin sessions for that
+	version                Version
 }
 
 type option func(*config)
@@ -109,6 +110,18 @@ func WithCommitTime(d time.Duration) Option { return option(func(c *config) { c.
 // The same seed gives the same order of the same paths. The default is 0.
 func WithSeed(seed uint64) Option { return option(func(c *config) { c.seed = seed }) }
 
+// A Version is a version of ZooKeeper whose behavior a server has, where versions differ.
+type Version int
+
+// The versions. A later one is greater.
+const (
+	V38 Version = iota + 1 // ZooKeeper 3.8
+	V39                    // ZooKeeper 3.9: exists needs permission to read a znode (ZOOKEEPER-2590)
+)
+
+// WithVersion sets the version. The default is V38.
+func WithVersion(v Version) Option { return option(func(c *config) { c.version = v }) }
+
 // newConfig applies and checks the options, and fills in what follows from others.
 func newConfig(opts []Option) (config, error) {
 	c := config{
@@ -119,6 +132,7 @@ func newConfig(opts []Option) (config, error) {
 		leader:       noLeader,
 		syncLimit:    DefaultSyncLimit,
 		ttl:          true,
+		version:      V38,
 	}
 	bounded := false
 	for _, o := range opts {
@@ -154,6 +168,9 @@ func (c *config) validate() error {
 	}
 	if c.leader != noLeader && (c.leader < 0 || c.leader >= c.frontends || c.frontends < 2) {
 		refuse("leader %d: must be the number of one of 2 or more front ends, there are %d", c.leader, c.frontends)
+	}
+	if c.version < V38 || c.version > V39 {
+		refuse("version %d: must be V38 or V39", c.version)
 	}
 	if c.commitTime < 0 {
 		refuse("commit time %v: must be at least 0", c.commitTime)

@@ -56,15 +56,19 @@ func (f *Frontend) read(e *proto.Encoder, t *tree, c *conn, r *request) proto.Co
 	return f.readNode(e, t, c, r)
 }
 
-// readExists needs no permission. Its watch is set also on a znode that doesn't exist.
+// readExists needs no permission before ZooKeeper 3.9. Its watch is set also on a znode that doesn't
+// exist.
 func (f *Frontend) readExists(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	if strings.Contains(r.path, "\x00") {
 		return proto.CodeBadArguments
 	}
+	n := t.nodes[r.path]
+	if n != nil && f.server.config.version >= V39 && !permits(n.acl, c.ids, permRead) {
+		return proto.CodeNoAuth
+	}
 	if r.watch {
 		f.watches.data.add(r.path, c, watchOnce)
 	}
-	n := t.nodes[r.path]
 	if n == nil {
 		return proto.CodeNoNode
 	}

@@ -48,6 +48,9 @@ func (s *Session) tendHoldsLocked(due *soonest) {
 		s.touchLocked(due, touch)
 	}
 	sent, waiting := s.tap.OldestUnanswered()
+	if received := s.tap.Received(); received.After(sent) {
+		sent = received // large replies arrive, and the reply that is waited for comes behind them
+	}
 	switch {
 	case waiting && !sent.Add(stall).After(due.now):
 		s.cfg.Log.Debug("server stopped answering")

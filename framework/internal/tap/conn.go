@@ -19,6 +19,7 @@ type Conn struct {
 	credentials []Credential // on trial or not; only for Read, once in use
 
 	established atomic.Bool   // the handshake is complete
+	received    atomic.Int64  // when the latest bytes arrived, since Tap.born; 0 for never
 	writeTime   time.Duration // how long a write may take; set before established
 
 	// guarded by tap.mu

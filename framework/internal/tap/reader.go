@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -27,7 +28,21 @@ const maxKeptFrame = 16 << 10
 const growth = 256 << 10
 
 func newFrameReader(c *Conn, socket net.Conn) frameReader {
-	return frameReader{conn: c, socket: bufio.NewReader(socket)}
+	return frameReader{conn: c, socket: bufio.NewReader(arrivals{c, socket})}
+}
+
+// arrivals is the socket's reader. It records when bytes arrive.
+type arrivals struct {
+	conn   *Conn
+	socket net.Conn
+}
+
+func (a arrivals) Read(p []byte) (int, error) {
+	n, err := a.socket.Read(p)
+	if n > 0 {
+		a.conn.received.Store(int64(time.Since(a.conn.tap.born)))
+	}
+	return n, err
 }
 
 // read is Read without the consequences of a failure.

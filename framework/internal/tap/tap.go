@@ -180,6 +180,17 @@ func (t *Tap) OldestUnanswered() (sent time.Time, ok bool) {
 	return t.conn.oldestUnansweredLocked()
 }
 
+// Received returns when the latest bytes arrived on the present connection, zero if none did. They
+// show that the connection is alive, and prove nothing about the session.
+func (t *Tap) Received() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn == nil || t.conn.received.Load() == 0 {
+		return time.Time{}
+	}
+	return t.born.Add(time.Duration(t.conn.received.Load()))
+}
+
 // Refusal returns [ErrCredential] or [ErrTrial] if the server has refused a credential on the
 // connection in use, or a request that requires one; else nil.
 func (t *Tap) Refusal() error {

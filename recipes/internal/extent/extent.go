@@ -48,13 +48,14 @@ func (e Extent) depthOf(path string) int {
 	return 1 + strings.Count(path[len(pathtree.Below(e.Root)):], "/")
 }
 
-// Accepts reports whether the filter accepts path. If the filter panics, it does not.
+// Accepts reports whether the filter accepts path. If the filter panics or ends its
+// goroutine, it does not.
 func (e Extent) Accepts(path string) bool {
 	if e.Keep == nil {
 		return true
 	}
 	keep := false
-	usercall.Guard(e.Log, "WithFilter", func() { keep = e.Keep(path) })
+	usercall.GuardExit(e.Log, "WithFilter", func() { keep = e.Keep(path) })
 	return keep
 }
 

@@ -1,7 +1,10 @@
 // Package readlist has the znodes that a cache has to read.
 package readlist
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Scope says how much of a znode has to be read.
 type Scope int
@@ -22,82 +25,85 @@ type Mark struct {
 	revoked bool
 }
 
-// A List has the znodes that have to be read, in the order in which that became known. One goroutine
-// uses it.
+// A List has the znodes that have to be read, in the order in which that became known. A child has its
+// place by its parent: see AddBelow. One goroutine uses it.
 type List struct {
-	queue []*Mark
-	at    map[string]*Mark // those of queue that are not revoked
+	early []*Mark          // the oldest marks, the oldest last
+	below []*Mark          // of AddBelow, ahead of early: not there yet, in no order
+	queue []*Mark          // the others, oldest first
+	at    map[string]*Mark // those that are not revoked
 	last  uint64           // the number of the latest mark
-	deep  int              // how many of at are WithAll
 }
 
 // Last returns the number of the latest mark.
 func (m *List) Last() uint64 { return m.last }
 
-// Deep reports whether something has to be read with all that is below it.
-func (m *List) Deep() bool { return m.deep > 0 }
-
 // Add marks path. A mark that is there keeps its place.
 func (m *List) Add(path string, s Scope) {
+	if k := m.at[path]; k != nil {
+		k.Scope = max(k.Scope, s)
+		return
+	}
+	m.last++
+	m.queue = append(m.queue, m.mark(path, s, m.last))
+}
+
+// AddBelow marks the child at path of a znode that was taken and read. The child takes the place of
+// its parent's mark. So whoever waits for the parent waits for the child, and for nothing that became
+// known later.
+func (m *List) AddBelow(parent *Mark, path string, s Scope) {
+	if k := m.at[path]; k != nil {
+		if k.Scope = max(k.Scope, s); k.number <= parent.number {
+			return
+		}
+		k.revoked, s = true, k.Scope
+	}
+	m.below = append(m.below, m.mark(path, s, parent.number))
+}
+
+func (m *List) mark(path string, s Scope, number uint64) *Mark {
 	if m.at == nil {
 		m.at = make(map[string]*Mark)
 	}
-	k := m.at[path]
-	if k == nil {
-		m.last++
-		k = &Mark{Path: path, number: m.last}
-		m.at[path] = k
-		m.queue = append(m.queue, k)
-	}
-	if s == WithAll && k.Scope != WithAll {
-		m.deep++
-	}
-	k.Scope = max(k.Scope, s)
+	k := &Mark{Path: path, Scope: s, number: number}
+	m.at[path] = k
+	return k
 }
 
 // Revoke takes the mark of path back.
 func (m *List) Revoke(path string) {
 	if k := m.at[path]; k != nil {
 		k.revoked = true
-		m.forget(k)
+		delete(m.at, path)
 	}
 }
 
 // Take removes the n oldest marks, or all if there are fewer, and returns them.
 func (m *List) Take(n int) []*Mark {
 	var taken []*Mark
-	for len(m.queue) > 0 && len(taken) < n {
-		k := m.queue[0]
-		m.queue = m.queue[1:]
-		if !k.revoked {
-			m.forget(k)
-			taken = append(taken, k)
+	for len(taken) < n {
+		k := m.oldest()
+		if k == nil {
+			break
 		}
+		m.drop()
+		delete(m.at, k.Path)
+		taken = append(taken, k)
 	}
 	return taken
 }
 
 // PutBack has what was taken be read again, in its place.
 func (m *List) PutBack(taken []*Mark) {
-	for _, k := range taken {
+	for _, k := range slices.Backward(taken) {
 		m.at[k.Path] = k
-		if k.Scope == WithAll {
-			m.deep++
-		}
-	}
-	m.queue = append(slices.Clip(taken), m.queue...)
-}
-
-func (m *List) forget(k *Mark) {
-	delete(m.at, k.Path)
-	if k.Scope == WithAll {
-		m.deep--
+		m.early = append(m.early, k)
 	}
 }
 
 // Clear revokes all marks.
 func (m *List) Clear() {
-	m.queue, m.deep = nil, 0
+	m.early, m.below, m.queue = nil, nil, nil
 	clear(m.at)
 }
 
@@ -106,11 +112,39 @@ func (m *List) Empty() bool { return len(m.at) == 0 }
 
 // Oldest returns the number of the oldest mark, or one more than the latest if there is none.
 func (m *List) Oldest() uint64 {
-	for len(m.queue) > 0 && m.queue[0].revoked {
-		m.queue = m.queue[1:]
+	if k := m.oldest(); k != nil {
+		return k.number
 	}
-	if len(m.queue) == 0 {
-		return m.last + 1
+	return m.last + 1
+}
+
+// oldest returns the oldest mark that is not revoked, nil if there is none.
+func (m *List) oldest() *Mark {
+	slices.SortStableFunc(m.below, func(a, b *Mark) int { return cmp.Compare(a.number, b.number) })
+	for _, k := range slices.Backward(m.below) {
+		m.early = append(m.early, k)
 	}
-	return m.queue[0].number
+	m.below = m.below[:0]
+	for {
+		var k *Mark
+		switch {
+		case len(m.early) > 0:
+			k = m.early[len(m.early)-1]
+		case len(m.queue) > 0:
+			k = m.queue[0]
+		}
+		if k == nil || !k.revoked {
+			return k
+		}
+		m.drop()
+	}
+}
+
+// drop removes the mark that oldest has looked at.
+func (m *List) drop() {
+	if n := len(m.early); n > 0 {
+		m.early = m.early[:n-1]
+		return
+	}
+	m.queue = m.queue[1:]
 }

@@ -2,6 +2,7 @@ package treecopy
 
 import (
 	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -52,7 +53,8 @@ func (l *Loop) apply(sights []*sight, changes []framework.Change) {
 		}
 	}
 	e := l.edit()
-	for _, s := range sights {
+	parentsFirst := slices.SortedFunc(slices.Values(sights), func(a, b *sight) int { return strings.Compare(a.Path, b.Path) })
+	for _, s := range parentsFirst {
 		if !extent.Covers(gone, s.Path) {
 			e.apply(s)
 		}
@@ -109,9 +111,10 @@ func (e *edit) apply(s *sight) {
 			e.refuse(s)
 			return
 		}
-	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil {
-		return // left out; if its parent is added later, that is listed
+	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil || !e.loop.isConfirmed(dir) {
+		return // left out; when its parent has been read, that is listed
 	}
+	e.loop.confirm(s.Path)
 	old := e.tree.Get(s.Path)
 	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
 		e.remove(s.Path)
@@ -120,7 +123,11 @@ func (e *edit) apply(s *sight) {
 	if s.Refusal != nil {
 		e.refuse(s)
 	}
-	if s.znode != nil {
+	switch {
+	case s.znode == nil:
+	case old == nil && !e.loop.followsParents(s.Path):
+		e.loop.marks.AddBelow(s.Mark, s.Path, readlist.WithAll) // to be read after its parents
+	default:
 		e.put(old, s.znode)
 	}
 }
@@ -165,7 +172,7 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 		if gone[path] || s.Scope < readlist.WithAll && e.tree.Get(path) != nil || !e.loop.opts.Extent.Accepts(path) {
 			continue
 		}
-		e.loop.marks.Add(path, readlist.WithAll)
+		e.loop.marks.AddBelow(s.Mark, path, readlist.WithAll)
 	}
 }
 

@@ -11,9 +11,24 @@ import (
 	"github.com/docent-go/docent/recipes/internal/treesource"
 )
 
-// maxBatch is how many znodes are read at a time. A heartbeat of the session queues behind
-// them, so it is small compared with what a server reads within the shortest session timeout.
-const maxBatch = 1000
+// How many znodes are read at a time. A heartbeat of the session queues behind their replies. So a
+// fill begins with few, and reads as many at a time as are answered within a small part of the
+// session timeout: over a slow link, those are few.
+const (
+	minBatch      = 8
+	maxBatch      = 1000
+	maxGrowth     = 4  // from one batch to the next
+	batchFraction = 16 // of the session timeout, for one batch
+)
+
+// nextBatch returns how many znodes to read after a batch that took a while.
+func nextBatch(batch int, took, timeout time.Duration) int {
+	if timeout <= 0 {
+		timeout = framework.DefaultSessionTimeout // there is no session at the moment
+	}
+	fits := float64(batch) * float64(timeout/batchFraction) / float64(max(took, time.Microsecond))
+	return int(min(max(fits, minBatch), float64(batch*maxGrowth), maxBatch))
+}
 
 // pause is the time between a failure and the next attempt.
 const pause = 500 * time.Millisecond
@@ -32,11 +47,14 @@ func (l *Loop) look(ctx context.Context) error {
 		l.fill = l.marks.Last()
 		return nil
 	}
-	taken := l.marks.Take(maxBatch)
+	taken, began := l.marks.Take(l.batch), time.Now()
 	sights, err := l.read(ctx, taken)
 	if err != nil {
 		l.marks.PutBack(taken)
 		return l.fail(ctx, err)
+	}
+	if len(taken) == l.batch {
+		l.batch = nextBatch(l.batch, time.Since(began), l.opts.Client.Session().Timeout)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()

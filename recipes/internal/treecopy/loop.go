@@ -28,6 +28,8 @@ type Loop struct {
 	lost        bool                // the source is not valid: Next will tell when it is
 	began       time.Time           // the fill
 	fill        uint64              // the latest mark that it has to wait for
+	confirmed   map[string]struct{} // what has been read since the fill began; nil if that is over
+	batch       int                 // how many znodes are read at a time
 	refused     map[string]struct{} // what can't be read and was logged
 	retryAt     time.Time           // when that is tried again; zero for not
 	rootRefused bool                // the root can't be read: the copy is what it was before
@@ -76,11 +78,39 @@ func (l *Loop) Valid() bool {
 	return l.desk.source != nil && l.desk.source.Valid()
 }
 
+// isConfirmed reports whether the znode at path, which the copy has, was read since the fill began.
+// Otherwise it may have been deleted and created again, and what is read below it would be removed
+// with it.
+func (l *Loop) isConfirmed(path string) bool {
+	if l.confirmed == nil {
+		return true
+	}
+	_, ok := l.confirmed[path]
+	return ok
+}
+
+// followsParents reports whether none of the znodes above path has been deleted since it was read.
+func (l *Loop) followsParents(path string) bool {
+	for path != l.opts.Extent.Root {
+		if path, _ = framework.SplitPath(path); !l.source.Follows(path) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Loop) confirm(path string) {
+	if l.confirmed != nil {
+		l.confirmed[path] = struct{}{}
+	}
+}
+
 // begin begins to read everything.
 func (l *Loop) begin() {
 	l.opts.Unseen()
 	l.marks.Clear()
 	l.marks.Add(l.opts.Extent.Root, readlist.WithAll)
+	l.confirmed, l.batch = make(map[string]struct{}), minBatch
 	l.asks, l.lost, l.rootRefused, l.began = true, false, false, time.Now()
 	for _, w := range l.waiters {
 		w.until = l.marks.Last()

@@ -135,7 +135,7 @@ func (l *Loop) admit(quiet bool) {
 
 // settle notifies those who wait for what has been read by now.
 func (l *Loop) settle() {
-	if l.asks || l.marks.Deep() {
+	if l.asks {
 		return
 	}
 	oldest := l.marks.Oldest()
@@ -149,6 +149,9 @@ func (l *Loop) settle() {
 	}
 	l.waiters = waiting
 	if l.fill < oldest {
+		if !l.rootRefused { // else the copy is older than the fill
+			l.confirmed = nil
+		}
 		l.opts.Filled(time.Since(l.began))
 	}
 }

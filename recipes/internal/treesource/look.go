@@ -43,7 +43,7 @@ func Look(ctx context.Context, s Source, wants []Want) ([]Sight, error) {
 				inner = append(inner, i)
 			}
 		case errors.Is(err, framework.ErrNoNode):
-		case refuses(err):
+		case unreadable(err):
 			sights[i].Refusal = err
 		default:
 			return nil, err
@@ -68,7 +68,7 @@ func list(ctx context.Context, s Source, paths []string, sights []Sight, inner [
 			sights[at].Listed, sights[at].Names = true, names[i]
 		case errors.Is(err, framework.ErrNoNode): // deleted since it was read
 			sights[at] = Sight{}
-		case refuses(err):
+		case unreadable(err):
 			sights[at] = Sight{Refusal: err}
 		default:
 			return err
@@ -77,7 +77,10 @@ func list(ctx context.Context, s Source, paths []string, sights []Sight, inner [
 	return nil
 }
 
-// refuses reports whether err will come again until the znode is another.
-func refuses(err error) bool {
+// unwatched reports whether a read that failed with err leaves the znode without a watch of its data.
+func unwatched(err error) bool { return errors.Is(err, framework.ErrNoNode) || unreadable(err) }
+
+// unreadable reports whether err will come again until the znode is another, or its ACL.
+func unreadable(err error) bool {
 	return errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) || errors.Is(err, framework.ErrNotGzip)
 }

@@ -17,6 +17,10 @@ type Source interface {
 	// Valid reports whether no connection has been lost that Next has yet to tell of.
 	Valid() bool
 
+	// Follows reports whether Next notifies, or has notified, of the deletion of the znode as it was
+	// read last.
+	Follows(path string) bool
+
 	// Read reads the znodes. Changes after that are notified of.
 	Read(ctx context.Context, paths []string) ([]framework.Read, []error)
 

@@ -34,5 +34,8 @@ func (s treeSource) List(ctx context.Context, paths []string) ([][]string, []err
 	return s.client.ChildrenEach(ctx, paths...)
 }
 
+// Follows is true, because a deletion has an event of its own.
+func (s treeSource) Follows(string) bool { return true }
+
 // Lists is for children from before the watch: it notifies of others.
 func (s treeSource) Lists(stat *framework.Stat) bool { return stat.NumChildren > 0 }

@@ -1,0 +1,173 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A parent was created again during an outage. A child that is created below it while the cache reads
+// everything again is added once: it is not removed with the former parent.
+func TestAChildCreatedDuringTheResyncIsAddedOnce(t *testing.T) {
+	for _, depth := range []string{"", "/b", "/b/c"} {
+		t.Run(fmt.Sprintf("depth %d", strings.Count(depth, "/")+2), func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, s *scene) {
+				other, way := s.Client(t), s.Route(t)
+				dirs := []string{"/a", "/a/b", "/a/b/c"}
+				s.create(t, other, "/a/b/c/old", "")
+				made := s.ready(t, way.Client(t), s.path)
+				j := cachetest.Record(made)
+				j.Await(t, "ready")
+				way.Refuse()
+				way.Cut()
+				j.Await(t, "stale")
+				s.delete(t, other, "/a/b/c/old")
+				for i := range dirs {
+					s.delete(t, other, dirs[len(dirs)-1-i])
+				}
+				s.create(t, other, "/a/b/c", "")
+				asked := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+				way.Heal()
+				<-asked.Hit() // the watch is valid
+				s.create(t, other, "/a"+depth+"/new", "")
+				s.create(t, other, "/a"+depth+"/new/below", "")
+				mustSync(t, made)
+				j.Check(t, made.Snapshot())
+				for _, path := range []string{"/new", "/new/below"} {
+					line := "added /a" + depth + path + "="
+					if n := j.Count(line); n != 1 {
+						t.Errorf("%d events %q, want 1: %q", n, line, j.Lines())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Without recursive watches: a znode is created again between the read of its data and the listing of
+// its children.
+func TestAListingOfAnotherZnode(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Route(t)
+		s.create(t, other, "/a", "old")
+		client := way.Client(t)
+		listed := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/a", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		if s.name == "recursive" {
+			s.create(t, other, "/a/x", "") // else it is not listed
+		}
+		made := s.open(t, client, s.path)
+		j := cachetest.Record(made)
+		<-listed.Hit()
+		if s.name == "recursive" {
+			s.delete(t, other, "/a/x")
+		}
+		s.delete(t, other, "/a")
+		s.create(t, other, "/a", "new")
+		s.create(t, other, "/a/y", "")
+		mustReady(t, made)
+		s.want(t, made, map[string]string{"": "", "/a": "new", "/a/y": ""})
+		j.Check(t, made.Snapshot())
+		if n := j.Count("added /a/y="); n != 1 {
+			t.Errorf("%d events that add /a/y: %q", n, j.Lines())
+		}
+	})
+}
+
+// The path is created after the cache found no znode there, and before the watch on its creation.
+func TestThePathIsCreatedBeforeItIsWatched(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		other, way := s.Client(t), s.Route(t)
+		client := way.Client(t)
+		asked := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: s.path, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		made := s.open(t, client, s.path)
+		if s.name == "two watches" {
+			<-asked.Hit()
+		}
+		s.create(t, other, "/a", "1")
+		s.want(t, made, map[string]string{"": "", "/a": "1"})
+	})
+}
+
+// 60 writers create nested znodes all the time, so that the cache always has some to list. Sync and Ready wait
+// for what was there when they were called, and for nothing that came later.
+func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
+	t.Parallel()
+	for name, make := range makers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+				proxy.SetLatency(100 * time.Millisecond)
+				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+				s := &scene{nil, make, "/cache", name}
+				s.create(t, other, "", "")
+				ctx, cancel := context.WithCancel(t.Context())
+				var writers sync.WaitGroup
+				defer writers.Wait()
+				defer cancel()
+				for i := range 60 {
+					writers.Go(func() {
+						for n := 0; ctx.Err() == nil; n++ {
+							path := fmt.Sprintf("%s/%d-%d", s.path, i, n)
+							for range 4 {
+								if _, err := other.Create(ctx, path, nil); err != nil {
+									return
+								}
+								path += "/x"
+								sleepOrEnd(ctx, 50*time.Millisecond)
+							}
+						}
+					})
+				}
+				made := s.open(t, c, s.path)
+				limit, stop := context.WithTimeout(t.Context(), 3*time.Second)
+				defer stop()
+				if err := made.Ready(limit); err != nil {
+					t.Errorf("Ready: %v", err)
+				}
+				if err := made.Sync(limit); err != nil {
+					t.Errorf("Sync: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func sleepOrEnd(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// A filter that ends its goroutine leaves out the znode, as one that panics does.
+func TestAFilterThatExits(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "/a", "1")
+		s.create(t, c, "/no", "")
+		made := s.ready(t, c, s.path, cache.WithFilter(func(path string) bool {
+			if strings.HasSuffix(path, "/no") {
+				runtime.Goexit()
+			}
+			return true
+		}))
+		s.create(t, c, "/no/below", "")
+		s.set(t, c, "/a", "2")
+		s.want(t, made, map[string]string{"": "", "/a": "2"})
+	})
+}
