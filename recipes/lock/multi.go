@@ -136,7 +136,7 @@ func newMembers(locks []Locker) ([]member, error) {
 				continue
 			}
 			if i := slices.IndexFunc(members, func(other member) bool { return !m.sharesWith(other) }); i >= 0 {
-				faults = append(faults, fmt.Errorf("lock %d (%s): %w as lock %d", m.position, m.name, ErrMixed, members[i].position))
+				faults = append(faults, fmt.Errorf("lock %d (%s): %w: lock %d", m.position, m.name, ErrMixed, members[i].position))
 			}
 			members = append(members, m)
 		}
