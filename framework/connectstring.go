@@ -17,14 +17,29 @@ type connectString struct {
 	chroot  string   // "" or a valid path that is not "/"
 }
 
-// parseConnectString returns the parsed s, or all faults of s.
+// parseConnectString returns the parsed s, or all faults of s. If s has an @, something before it may
+// be a secret, wherever its commas, colons and slashes cut it. Then there is one fault, which shows
+// nothing before the last @.
 func parseConnectString(s string) (connectString, error) {
+	parsed, faults := parseServersAndChroot(s)
+	switch {
+	case len(faults) == 0:
+		return parsed, nil
+	case strings.Contains(s, "@"):
+		return connectString{}, fmt.Errorf("framework: connect string %q: must be servers and a chroot, as in "+
+			"\"h1:2181,h2:2181/chroot\", without a scheme and without a credential, see WithAuth", redacted(s))
+	case strings.Contains(s, "://"):
+		return connectString{}, fmt.Errorf("framework: connect string %q: must not have a scheme", s)
+	}
+	return connectString{}, errors.Join(faults...)
+}
+
+// parseServersAndChroot is parseConnectString with faults that show every value.
+func parseServersAndChroot(s string) (parsed connectString, faults []error) {
 	hosts, chroot := s, ""
 	if i := strings.IndexByte(s, '/'); i >= 0 {
 		hosts, chroot = s[:i], s[i:]
 	}
-	var parsed connectString
-	var faults []error
 	if chroot != "" && chroot != "/" {
 		if err := ValidatePath(chroot); err != nil {
 			faults = append(faults, fmt.Errorf("framework: connect string: chroot: %w", err))
@@ -36,20 +51,17 @@ func parseConnectString(s string) (connectString, error) {
 		parsed.chroot = chroot
 	}
 	if strings.TrimSpace(hosts) == "" {
-		return connectString{}, errors.Join(append(faults, fmt.Errorf("framework: connect string %q: must name at least one server", s))...)
+		return parsed, append(faults, fmt.Errorf("framework: connect string %q: must name at least one server", s))
 	}
 	for entry := range strings.SplitSeq(hosts, ",") {
 		server, err := parseServer(strings.TrimSpace(entry))
 		if err != nil {
-			faults = append(faults, fmt.Errorf("framework: connect string: server %q: %w", redacted(entry), err))
+			faults = append(faults, fmt.Errorf("framework: connect string: server %q: %w", entry, err))
 			continue
 		}
 		parsed.servers = append(parsed.servers, server)
 	}
-	if len(faults) > 0 {
-		return connectString{}, errors.Join(faults...)
-	}
-	return parsed, nil
+	return parsed, faults
 }
 
 // parseSourced is parseConnectString for a client whose servers come from a source: s may be only a
@@ -105,10 +117,10 @@ func cutPort(entry string) (host, port string, err error) {
 	return entry, strconv.Itoa(DefaultPort), nil
 }
 
-// redacted returns entry without a possible credential before an @.
-func redacted(entry string) string {
-	if i := strings.LastIndexByte(entry, '@'); i >= 0 {
-		return "***" + entry[i:]
+// redacted returns s without a possible credential before its last @.
+func redacted(s string) string {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		return "***" + s[i:]
 	}
-	return entry
+	return s
 }

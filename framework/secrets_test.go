@@ -72,6 +72,35 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 	})
 }
 
+// A credential in a connect string is a fault, and no error shows a part of it, wherever the
+// characters of the secret cut the string.
+func TestConnectString_with_a_credential(t *testing.T) {
+	t.Parallel()
+	const left, right = "s3cr3t", "pa55w0rd"
+	for _, separator := range []string{"", ",", "/", ":", "@", "//", "://", ",/", "[", "]", " ", "%", "\n", ":1,", "/,:@"} {
+		for _, form := range []string{"app:%s@h1", "zk://app:%s@h1:2181", "h0:2181,app:%s@h1/chroot", "app:%s@h1,h2:x", "[%s@h1", "/%s@,", "%s@h1:99999"} {
+			connect := fmt.Sprintf(form, left+separator+right)
+			c, err := framework.NewClient(connect)
+			if err == nil {
+				err = c.Close() // it is the name of a host, or of a chroot
+			}
+			source := func(context.Context) ([]string, error) { return nil, nil }
+			_, sourced := framework.NewClient("/chroot"+connect, framework.WithServers(source), framework.WithMaxPacket(0, 0))
+			for _, err := range []error{err, sourced} {
+				if err != nil && (strings.Contains(err.Error(), left) || strings.Contains(err.Error(), right)) {
+					t.Errorf("%q: %v", connect, err)
+				}
+			}
+		}
+	}
+	for _, connect := range []string{"zk://app:s3cr3t@h1:2181", "app:s3cr3t,x@h1", "app:s3/cr3t@h1"} { // of a user's report
+		_, err := framework.NewClient(connect)
+		if err == nil || !strings.Contains(err.Error(), "***@h1") || !strings.Contains(err.Error(), "see WithAuth") || strings.Contains(err.Error(), "s3") {
+			t.Errorf("%q: %v", connect, err)
+		}
+	}
+}
+
 // secretCalls write and read the secret data, and fail on it.
 func secretCalls(c *framework.Client) map[string]func(context.Context) error {
 	data := []byte(secretData)

@@ -15,7 +15,7 @@ import (
 func (c *Client) SetServers(connect string) error {
 	parsed, err := parseConnectString(connect)
 	if err == nil && parsed.chroot != c.core.cfg.chroot {
-		err = fmt.Errorf("framework: connect string: chroot %q: must be the client's, %q", parsed.chroot, c.core.cfg.chroot)
+		err = fmt.Errorf("framework: connect string: chroot %q: must be the client's, %q", redacted(parsed.chroot), c.core.cfg.chroot)
 	}
 	if err != nil {
 		return err
