@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -68,7 +69,7 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 		case ok:
 			return nil
 		case state == AuthFailed:
-			return ErrAuthFailed
+			return c.refusal()
 		}
 		if timeout == nil {
 			timer := time.NewTimer(c.cfg.connectTimeout)
@@ -85,6 +86,13 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 			return ErrClosed
 		}
 	}
+}
+
+// refusal returns why the client is AuthFailed: ErrAuthFailed, with what the server refused.
+func (c *core) refusal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.refusedBy, error(ErrAuthFailed))
 }
 
 // notConnected returns ErrNotConnected with the last fault. That fault is of the network, so it

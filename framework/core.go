@@ -53,6 +53,7 @@ type coreState struct {
 	changed   chan struct{}    // closed and replaced at each transition
 	up        chan struct{}    // as changed, but only at Connected and ReadOnly; closed at Closed
 	lastFault error            // why there is no connection
+	refusedBy error            // the cause of the latest AuthFailed
 	outage    outage           // the attempts to connect since the client was Connected
 	servers   serverList
 	refusing  bool // Close has begun: no new goroutines
@@ -93,6 +94,8 @@ func (c *core) transitionIf(next func() (State, *session.Session, bool), cause e
 	case ReadOnly:
 		close(c.up)
 		c.up = make(chan struct{})
+	case AuthFailed:
+		c.refusedBy = cause
 	case Closed:
 		close(c.up) // for good: an operation that pauses before a retry ends now
 	}

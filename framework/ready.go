@@ -35,7 +35,7 @@ func (c *core) connected() (*session.Session, error) {
 	case state == Closed || c.ctx.Err() != nil:
 		return nil, ErrClosed
 	case state == AuthFailed:
-		return nil, ErrAuthFailed
+		return nil, c.refusal()
 	case state == ReadOnly:
 		return nil, ErrReadOnly
 	case fault != nil:

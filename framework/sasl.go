@@ -51,8 +51,9 @@ func WithSASL(mechanism Mechanism) Option {
 // DigestMD5 returns the mechanism DIGEST-MD5. ZooKeeper's servers know its users and passwords from
 // their JAAS configuration (DigestLoginModule). The password is not sent, and the server proves
 // that it knows the password. The requests that follow are neither signed nor encrypted, and MD5 is
-// weak: use it with [WithTLS]. It cannot be used if servers are in FIPS mode. No error and no log
-// shows the password.
+// weak: use it with [WithTLS]. Servers in FIPS mode, which is the default from ZooKeeper 3.9 on, do
+// not offer it unless they run with -Dzookeeper.fips-mode=false; the errors that wrap
+// [ErrAuthFailed] say so. No error and no log shows the password.
 func DigestMD5(user, password string) Mechanism {
 	return digestMechanism{user, func() string { return password }}
 }

@@ -30,7 +30,7 @@ func saslServer(t *testing.T, opts ...zktest.Option) string {
 	must.OK(t, os.WriteFile(jaas, []byte(text), 0o600))
 	return zktest.Run(t, append([]zktest.Option{
 		zktest.WithSetting("authProvider.1", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
-		zktest.WithJVMFlags("-Djava.security.auth.login.config=" + jaas),
+		zktest.WithJVMFlags("-Djava.security.auth.login.config="+jaas, "-Dzookeeper.fips-mode=false"), // the latter of 3.9; others ignore it
 	}, opts...)...).Addr()
 }
 
@@ -111,6 +111,30 @@ func TestSASL_refusals_are_a_state_and_no_loop(t *testing.T) {
 			rec.add(err, cause, `"connected"`)
 			rec.check(t, secret, "0f-car0l")
 		})
+	}
+}
+
+// A server in FIPS mode refuses the mechanism, not the credential. FIPS mode is of ZooKeeper 3.9;
+// older servers ignore the flag and accept the client.
+func TestSASL_at_a_server_in_FIPS_mode(t *testing.T) {
+	t.Parallel()
+	var seen trail
+	c := newClient(t, saslServer(t, zktest.WithJVMFlags("-Dzookeeper.fips-mode=true")),
+		framework.WithSASL(framework.DigestMD5(user, secret)), framework.WithStateListener(seen.add))
+	err := c.AwaitConnected(within(t, patience))
+	if err == nil {
+		t.Skip("SKIPPED, NOT TESTED: this ZooKeeper has no FIPS mode")
+	}
+	for what, err := range map[string]error{
+		"AwaitConnected": err,
+		"get":            last(c.Exists(within(t, patience), "/")),
+		"ready":          c.Ready(within(t, patience)),
+		"the cause":      seen.last(framework.AuthFailed).Cause,
+	} {
+		wantErr(t, what, err, framework.ErrAuthFailed)
+		if !strings.Contains(fmt.Sprint(err), "does not offer the mechanism") || !strings.Contains(fmt.Sprint(err), "-Dzookeeper.fips-mode=false") {
+			t.Errorf("%s: %v, want that the server does not offer the mechanism", what, err)
+		}
 	}
 }
 

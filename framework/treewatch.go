@@ -24,8 +24,9 @@ type TreeWatch struct {
 
 // WatchTree watches the znode at path and everything below it, whether it exists or not, until the
 // TreeWatch is closed. It waits until the watch is valid: the TreeWatch notifies of every change
-// after WatchTree returned. If ctx ends first, the error wraps ctx's error, and [ErrNotConnected]
-// if there was no connection.
+// after WatchTree returned. If a server refuses the watch, WatchTree asks again each second. If ctx
+// ends first, the error wraps ctx's error, and either [ErrNotConnected] if there was no connection,
+// or the latest refusal, such as [ErrNoAuth].
 //
 // TreeWatches of one path share one watch at the server. A TreeWatch outlives connections and
 // sessions. Servers of ZooKeeper 3.8.4, 3.9.2 and newer do not notify of a znode that the client
@@ -63,6 +64,9 @@ func (w *TreeWatch) await(ctx context.Context) error {
 			if core.presentState() != Connected {
 				return fmt.Errorf("%w: %w", ctx.Err(), core.notConnected())
 			}
+			if refusal := core.trees.Refusal(&w.tree); refusal != nil {
+				return fmt.Errorf("%w: %w", ctx.Err(), refusal)
+			}
 			return ctx.Err()
 		}
 	}
@@ -76,13 +80,16 @@ func (w *TreeWatch) await(ctx context.Context) error {
 // everything again. Next also returns such a Change if more changes waited than the client keeps.
 //
 // If ctx ends first, the error wraps ctx's error. It is [ErrClosed] once the TreeWatch or the
-// client is closed. It wraps [ErrUnsupported] if the client connected to a server that is too old;
+// client is closed, also if changes wait. It wraps [ErrUnsupported] if the client connected to a server that is too old;
 // the TreeWatch has then ended.
 func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 	core := w.client.core
 	for {
 		changes, err := core.trees.Take(&w.tree)
-		if len(changes) > 0 {
+		if err == nil && core.ctx.Err() != nil {
+			err = ErrClosed
+		}
+		if len(changes) > 0 && err == nil {
 			return w.viewed(changes), nil
 		}
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -327,4 +328,41 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 			t.Errorf("%v", took)
 		}
 	})
+}
+
+// A refusal is not hidden behind the end of the context.
+func TestWatchTree_that_a_server_refuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := raw(t, &rawServer{answer: func(xid, opcode int32) [][]byte {
+			if proto.Opcode(opcode) != proto.OpAddWatch {
+				return nil
+			}
+			return [][]byte{be(xid, int64(1), int(proto.CodeNoAuth))}
+		}})
+		_, err := c.WatchTree(within(t, patience), "/a")
+		wantErr(t, "WatchTree", err, context.DeadlineExceeded, framework.ErrNoAuth)
+	})
+}
+
+func TestTreeWatch_after_Close(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*framework.Client, *framework.TreeWatch){
+		"of the TreeWatch": func(_ *framework.Client, w *framework.TreeWatch) { w.Close() },
+		"of the client":    func(c *framework.Client, _ *framework.TreeWatch) { _ = c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				w := watchTree(t, c, "/a")
+				mustCreate(t, c, "/a", "")
+				end(c, w)
+				changes, err := w.Next(t.Context())
+				wantErr(t, "Next", err, framework.ErrClosed)
+				if len(changes) > 0 {
+					t.Errorf("changes %v", changes)
+				}
+			})
+		})
+	}
 }

@@ -66,6 +66,7 @@ func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
 		s.cfg.Trees.Refuse(job.Path, err)
 		return true
 	}
+	s.cfg.Trees.Delay(job.Path, err)
 	s.cfg.Log.Debug("cannot set a recursive watch", zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	timer := time.NewTimer(treePause)
 	defer timer.Stop()

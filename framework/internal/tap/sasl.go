@@ -12,6 +12,11 @@ import (
 // client the server.
 var ErrRefused = errors.New("SASL failed")
 
+// errMechanism is returned if the server refused an empty token. With that a client only asks for a
+// mechanism: it has no part of a credential.
+var errMechanism = errors.New("the server does not offer the mechanism; it refuses DIGEST-MD5 in FIPS mode, " +
+	"which is the default from ZooKeeper 3.9 on, and offers it with -Dzookeeper.fips-mode=false")
+
 // An Exchange is the client's side of one exchange by a SASL mechanism.
 type Exchange interface {
 	// Next takes the server's challenge, nil before the first, and returns the response. If done is
@@ -58,6 +63,9 @@ func saslRound(server io.ReadWriter, xid int32, token []byte) ([]byte, error) {
 	head, body, err := ask(server, xid, proto.OpSASL, proto.AppendString(nil, string(token)), maxSASLReply)
 	if err != nil {
 		return nil, fmt.Errorf("SASL: %w", err)
+	}
+	if head.Code != proto.CodeOK && len(token) == 0 {
+		return nil, fmt.Errorf("%w: %w (code %d)", ErrRefused, errMechanism, head.Code)
 	}
 	if head.Code != proto.CodeOK {
 		return nil, fmt.Errorf("%w: refused by the server (code %d)", ErrRefused, head.Code)

@@ -18,7 +18,8 @@ type Trees struct {
 // A treeEntry has all Trees of one path.
 type treeEntry struct {
 	watches []*Tree
-	valid   bool // the server of the present connection has the watch
+	valid   bool  // the server of the present connection has the watch
+	refusal error // why a server has not set it; nil while it is valid
 }
 
 // Join adds w, for the path and everything below it.
@@ -160,10 +161,29 @@ func (t *Trees) Done(job TreeJob) {
 	if !job.Set || e == nil || job.link != t.link {
 		return
 	}
-	e.valid = true
+	e.valid, e.refusal = true, nil
 	for _, w := range e.watches {
 		w.begins()
 	}
+}
+
+// Delay records that a server refused to set the watch on a path for now, because of err.
+func (t *Trees) Delay(path string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[path]; e != nil {
+		e.refusal = err
+	}
+}
+
+// Refusal returns why a server has not set the watch of w yet, or nil.
+func (t *Trees) Refusal(w *Tree) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[w.path]; e != nil {
+		return e.refusal
+	}
+	return nil
 }
 
 // Refuse ends the Trees on a path, because of err.
