@@ -126,8 +126,10 @@ type Pause struct {
 	Again   bool            // and the round before it failed
 }
 
-// Pause returns the wait before the next attempt.
-func (h *List) Pause() Pause {
+// Pause returns the wait before the next attempt. It draws the wait from a range that ends at most,
+// unless that is 0. A wait that was drawn from a longer range and then cut would be the same for
+// most clients, and they would all come back at once.
+func (h *List) Pause(most time.Duration) Pause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.linked.IsZero() && time.Since(h.linked) >= steadyAfter {
@@ -142,7 +144,11 @@ func (h *List) Pause() Pause {
 		return Pause{Renewed: h.renewed, Round: true}
 	}
 	limit := min(firstReconnectPause<<min(h.rounds-2, 10), maxReconnectPause)
-	wait := minReconnectPause + rand.N(limit-minReconnectPause)
+	if most > 0 {
+		limit = min(limit, most)
+	}
+	least := min(minReconnectPause, limit/2)
+	wait := least + rand.N(limit-least)
 	return Pause{Wait: wait, Renewed: h.renewed, Round: true, Again: true}
 }
 

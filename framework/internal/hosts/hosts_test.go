@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/internal/must"
@@ -19,6 +20,32 @@ func round(t *testing.T, l *hosts.List, n int) (addrs []string, last string) {
 	}
 	slices.Sort(addrs)
 	return addrs, last
+}
+
+// A bound narrows the range that a pause is drawn from. It does not cut the pauses to one length.
+func TestPause_is_random_up_to_its_bound(t *testing.T) {
+	t.Parallel()
+	for _, most := range []time.Duration{6250 * time.Microsecond, 250 * time.Millisecond, 0} {
+		seen := map[time.Duration]int{}
+		for range 200 {
+			l := hosts.New([]string{"a:1"}, nil, nil)
+			for round := range 8 { // the later ones have the longest range
+				p := l.Pause(most)
+				must.Get(l.NextTarget(t.Context()))(t)
+				if round > 0 && (p.Wait <= 0 || most > 0 && p.Wait > most) {
+					t.Fatalf("a pause of %v, bound %v", p.Wait, most)
+				}
+				if round == 7 {
+					seen[p.Wait]++
+				}
+			}
+		}
+		for wait, n := range seen {
+			if n > 20 {
+				t.Errorf("with the bound %v, %d of 200 pauses are %v", most, n, wait)
+			}
+		}
+	}
 }
 
 func TestNextTarget(t *testing.T) {
@@ -41,7 +68,7 @@ func TestNextTarget(t *testing.T) {
 			t.Parallel()
 			l := hosts.New([]string{"a:1", "b:1"}, nil, tt.resolve)
 			for range 20 {
-				l.Pause()
+				l.Pause(0)
 				got, last := round(t, l, len(tt.want))
 				if !slices.Equal(got, tt.want) {
 					t.Fatalf("a round of %v, want %v", got, tt.want)
@@ -71,11 +98,11 @@ func TestNextTarget(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	l := hosts.New([]string{"a:1"}, []string{"b:1"}, nil)
-	if p := l.Pause(); p.Wait != 0 || !p.Round || p.Again {
+	if p := l.Pause(0); p.Wait != 0 || !p.Round || p.Again {
 		t.Errorf("before the first round: %+v", p)
 	}
 	round(t, l, 1)
-	p := l.Pause()
+	p := l.Pause(0)
 	if p.Wait <= 0 || !p.Round || !p.Again {
 		t.Errorf("after a round that failed: %+v, want a wait", p)
 	}

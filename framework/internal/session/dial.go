@@ -19,10 +19,11 @@ var (
 
 // dial connects to a server for the wire client, which does not say to which.
 func (s *Session) dial(string) (net.Conn, error) {
-	p := s.cfg.Servers.Pause()
+	most := time.Duration(0)
 	if timeout := s.Timeout(); timeout > 0 && !s.cfg.Client.Refused() {
-		p.Wait = min(p.Wait, timeout/pauseFraction) // a session could be lost
+		most = timeout / pauseFraction // a session could be lost
 	}
+	p := s.cfg.Servers.Pause(most)
 	if p.Again {
 		s.cfg.Client.RoundFailed()
 	}
