@@ -1,0 +1,113 @@
+package hostile_test
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// few is how many seeds a plain go test runs.
+const few = 300
+
+// longestRun is how long one run may take, in real time. A run takes milliseconds. Only code that
+// spins takes longer, and virtual time does not end that.
+const longestRun = 3 * time.Minute
+
+// TestHostileServer runs seeds: HOSTILE_SEED only that one, else those from HOSTILE_FIRST on for
+// HOSTILE_MINUTES, or a few.
+func TestHostileServer(t *testing.T) {
+	if seed := setting(t, "HOSTILE_SEED", 0); seed != 0 {
+		one(t, seed)
+		return
+	}
+	minutes, first := setting(t, "HOSTILE_MINUTES", 0), setting(t, "HOSTILE_FIRST", 1)
+	end := time.Now().Add(time.Duration(minutes) * time.Minute)
+	var total totals
+	for seed := first; seed < first+few && minutes == 0 || time.Now().Before(end); seed++ {
+		total.add(one(t, seed))
+		if minutes > 0 && total.runs%1000 == 0 {
+			t.Log(total)
+		}
+	}
+	t.Log(total)
+	if total.frames == 0 || total.changed == 0 {
+		t.Error("nothing was changed")
+	}
+}
+
+// FuzzHostileServer lets go test's fuzzing write the script.
+func FuzzHostileServer(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(fromSeed(seed))
+	}
+	f.Fuzz(func(t *testing.T, given []byte) { within(t, 0, given) })
+}
+
+// one runs a seed.
+func one(t *testing.T, seed uint64) (srv *server) {
+	t.Helper()
+	t.Run("seed "+strconv.FormatUint(seed, 10), func(t *testing.T) { srv = within(t, seed, fromSeed(seed)) })
+	return srv
+}
+
+// within plays the script in a bubble, and ends the process if that spins.
+func within(t *testing.T, seed uint64, given []byte) (srv *server) {
+	t.Helper()
+	watchdog := time.AfterFunc(longestRun, func() {
+		stacks := make([]byte, 16<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		os.Stderr.Write(stacks)
+		panic("the run of seed " + strconv.FormatUint(seed, 10) + " spins")
+	})
+	defer watchdog.Stop()
+	synctest.Test(t, func(t *testing.T) { srv = play(t, given) })
+	return srv
+}
+
+// totals are what several runs have done.
+type totals struct {
+	runs, frames, changed int
+	kinds                 [changes]int
+}
+
+func (n *totals) add(srv *server) {
+	if srv == nil {
+		return // it failed
+	}
+	n.runs++
+	n.frames += srv.frames
+	n.changed += srv.changed
+	for i, k := range srv.kinds {
+		n.kinds[i] += k
+	}
+}
+
+func (n totals) String() string {
+	return strconv.Itoa(n.runs) + " runs, " + strconv.Itoa(n.frames) + " frames, " + strconv.Itoa(n.changed) + " of them changed"
+}
+
+// setting returns a number from the environment.
+func setting(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%s: must be a number", name, text)
+	}
+	return n
+}
+
+// splitLines returns the lines of a stack trace.
+func splitLines(stacks []byte) [][]byte { return bytes.Split(stacks, []byte("\n")) }
+
+// isBubbled reports whether a line begins the stack of a goroutine in a bubble.
+func isBubbled(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("goroutine ")) && bytes.Contains(line, []byte("synctest bubble"))
+}
