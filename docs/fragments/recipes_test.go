@@ -163,8 +163,8 @@ func register(ctx context.Context, client *framework.Client) error {
 	if err != nil {
 		return err
 	}
-	for instances := range web.Changes(ctx) {
-		fmt.Println(len(instances), "instances")
+	for instances, err := range web.Changes(ctx) {
+		fmt.Println(len(instances), "instances", err) // err: the client may not read them now
 	}
 	return nil
 }
@@ -189,8 +189,8 @@ func join(ctx context.Context, client *framework.Client) error {
 	if err := n.Await(ctx); err != nil {
 		return err // node.ErrTaken: another process has this id
 	}
-	for members := range g.Changes(ctx) {
-		fmt.Println(len(members), "members")
+	for members, err := range g.Changes(ctx) {
+		fmt.Println(len(members), "members", err) // err: the client may not read them now
 	}
 	return nil
 }

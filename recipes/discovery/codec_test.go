@@ -39,7 +39,7 @@ func write[T any](t *testing.T, e *zkenv.Env, in discovery.Instance[T], opts ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := must(discovery.New[T](c, base)).mustRead(t); !reflect.DeepEqual(got, in) && len(opts) == 0 {
+	if got := readerOf(discovery.New[T](c, base)).mustRead(t); !reflect.DeepEqual(got, in) && len(opts) == 0 {
 		t.Errorf("read back %+v, want %+v", got, in)
 	}
 	if err := r.Close(t.Context()); err != nil {
@@ -50,7 +50,7 @@ func write[T any](t *testing.T, e *zkenv.Env, in discovery.Instance[T], opts ...
 
 type reader[T any] struct{ *discovery.Registry[T] }
 
-func must[T any](r *discovery.Registry[T], err error) reader[T] {
+func readerOf[T any](r *discovery.Registry[T], err error) reader[T] {
 	if err != nil {
 		panic(err)
 	}
@@ -234,11 +234,11 @@ func TestRegisterRefuses(t *testing.T) {
 				t.Errorf("Register(%s): %v, want an error with %q", want, err, want)
 			}
 		}
-		floats := must(discovery.New[float64](c, base))
+		floats := readerOf(discovery.New[float64](c, base))
 		if _, err := floats.Register(discovery.Instance[float64]{Name: "web", Payload: math.NaN()}); err == nil || !strings.Contains(err.Error(), "payload: ") {
 			t.Errorf("a payload that does not encode: %v", err)
 		}
-		classed := must(discovery.New[json.RawMessage](c, base, discovery.WithClass("x.Y")))
+		classed := readerOf(discovery.New[json.RawMessage](c, base, discovery.WithClass("x.Y")))
 		if _, err := classed.Register(discovery.Instance[json.RawMessage]{Name: "web", Payload: json.RawMessage(`[1]`)}); err == nil || !strings.Contains(err.Error(), `payload: must be a JSON object to have the class "x.Y"`) {
 			t.Errorf("a list with a class: %v", err)
 		}

@@ -228,9 +228,13 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 			t.Errorf("ephemeral znodes %v are left", e.Ephemerals(t, c.Session().ID))
 		}
 		again := newRegistry(t, c, base)
-		in := web("i1", 99)
+		in := web("i1", 80)
 		in.Kind = discovery.Static
-		mustRegister(t, again, in)
+		moved := mustRegister(t, again, in) // as by a process that starts again
+		in.Port = 99
+		if err := moved.Update(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
 		if got := listed(t, observer, looking); !strings.Contains(got, "i1:99") {
 			t.Errorf("a Static instance registered again: %s", got)
 		}

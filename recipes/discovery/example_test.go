@@ -47,7 +47,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for instances := range web.Changes(ctx) { // now, and after each change
+	for instances, err := range web.Changes(ctx) { // now, and after each change
+		if err != nil {
+			log.Println(err) // the client may not read them; the last ones are known
+			continue
+		}
 		for _, in := range instances {
 			fmt.Printf("%s: %s:%d in %s\n", in.ID, in.Address, in.Port, in.Payload.Zone)
 		}

@@ -129,7 +129,10 @@ func follow(t testing.TB, s *service) *diary {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
-		for all := range s.Changes(ctx) {
+		for all, err := range s.Changes(ctx) {
+			if err != nil {
+				t.Errorf("Changes: %v", err)
+			}
 			d.mu.Lock()
 			d.seen = append(d.seen, short(all))
 			d.mu.Unlock()

@@ -31,7 +31,9 @@ func (reg *Registration[T]) Instance() Instance[T] {
 
 // Await waits until the znode exists with the latest data, or ctx ends: then the error wraps ctx's.
 // It returns [node.ErrTaken] at once if another client registered the instance, and otherwise errors
-// as [node.Node.Await] does. The Registration goes on trying all the while.
+// as [node.Node.Await] does. The Registration goes on trying all the while. The znode of an instance
+// that is not [Dynamic] belongs to no client: one with the same kind, address and ports is the same
+// instance, which a process registers again when it starts. One with others is another client's.
 func (reg *Registration[T]) Await(ctx context.Context) error {
 	return recipe.CallError(ctx, "await", reg.path, reg.node.Await(cause.Inside(ctx)))
 }
@@ -77,6 +79,11 @@ func (in Instance[T]) completed(id string, at time.Time) Instance[T] {
 	}
 	in.Registered = in.Registered.UTC().Truncate(time.Millisecond)
 	return in
+}
+
+// endpoint returns what tells instances of one ID apart.
+func (in *Instance[T]) endpoint() string {
+	return fmt.Sprintf("%q %d %d", in.Address, in.Port, in.SSLPort)
 }
 
 // Close ends the registration. It deletes the znode if the instance is [Dynamic]: it is gone, or the

@@ -69,7 +69,10 @@ func (r *Registry[T]) register(in *Instance[T], path string) (*node.Node, error)
 	}
 	opts := slices.Clone(r.cfg.node)
 	if in.Kind != Dynamic {
-		opts = append(opts, node.Persistent())
+		opts = append(opts, node.Persistent(), node.WithAdoption(func(data []byte) bool {
+			there, err := decode[T](data)
+			return err == nil && there.Kind == in.Kind && there.endpoint() == in.endpoint()
+		}))
 	}
 	n, err := owned.Open(&r.open, path, func() (*node.Node, error) {
 		return node.New(r.client, path, data, opts...)

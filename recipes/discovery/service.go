@@ -38,12 +38,14 @@ func (s *Service[T]) Instances() []Instance[T] {
 }
 
 // Changes returns the instances at once when they have been read, and again after each change, the
-// latest list alone. During an outage there are no changes. The sequence ends with ctx, when the
-// Service, its Registry or its client is closed, or when the loop over it is left.
-func (s *Service[T]) Changes(ctx context.Context) iter.Seq[[]Instance[T]] {
-	return func(yield func([]Instance[T]) bool) {
-		for all := range settle.Changes(ctx, s.cache.Snapshots, s.read, reading.Same, 0) {
-			if !yield(instancesOf(all)) {
+// latest list alone. During an outage there are no changes. While the client may not read the service,
+// the error says so, once for each reason and with the last list; the next element without an error
+// follows when the service can be read again. The sequence ends with ctx, when the Service, its Registry
+// or its client is closed, or when the loop over it is left.
+func (s *Service[T]) Changes(ctx context.Context) iter.Seq2[[]Instance[T], error] {
+	return func(yield func([]Instance[T], error) bool) {
+		for all, err := range settle.Changes(ctx, s.cache.Snapshots, s.read, reading.Same, 0) {
+			if !yield(instancesOf(all), err) {
 				return
 			}
 		}

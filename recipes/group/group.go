@@ -99,9 +99,11 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 }
 
 // Changes returns the members in the order of their ids: at once when the group is ready, and again
-// after each change, the latest alone (see [WithSettle]). During an outage there are no changes. The
-// sequence ends with ctx, when the Group or its client is closed, or when the loop over it is left.
-func (g *Group) Changes(ctx context.Context) iter.Seq[[]Member] {
+// after each change, the latest alone (see [WithSettle]). During an outage there are no changes. While
+// the client may not read the group, the error says so, once for each reason and with the last members;
+// the next element without an error follows when the group can be read again. The sequence ends with
+// ctx, when the Group or its client is closed, or when the loop over it is left.
+func (g *Group) Changes(ctx context.Context) iter.Seq2[[]Member, error] {
 	return settle.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.settle)
 }
 

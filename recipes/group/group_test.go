@@ -88,7 +88,10 @@ func follow(t testing.TB, g *group.Group) *diary {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
-		for all := range g.Changes(ctx) {
+		for all, err := range g.Changes(ctx) {
+			if err != nil {
+				t.Errorf("Changes: %v", err)
+			}
 			var line []string
 			for _, m := range all {
 				line = append(line, fmt.Sprintf("%s=%s", m.ID, m.Data))

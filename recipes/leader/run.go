@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -9,10 +10,14 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
+// again is the least time from a call of lead to the next candidacy. So a lead that returns at once does
+// not load the ensemble.
+const again = time.Second
+
 // Run leads whenever it can, until ctx ends: it campaigns, calls lead, resigns and campaigns again. If
 // the term is lost, the context of lead ends with a [*lease.LostError] as its cause, and lead has to
-// stop then. When lead returns nil, Run resigns and is a candidate again, behind all others. Outages
-// do not end Run. It returns
+// stop then. When lead returns nil, Run resigns and is a candidate again, behind all others, a second
+// after lead was called at the earliest. Outages do not end Run. It returns
 //
 //   - an error of lead that is not the end of its context, as it is, joined with the error of the
 //     resignation;
@@ -20,8 +25,8 @@ import (
 //     closed;
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
-// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s.
-// After that its deletion goes on in the background. If lead has not returned ten seconds after its
+// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s, and
+// not without a connection. After that its deletion goes on in the background. If lead has not returned ten seconds after its
 // context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
 // reaches the caller. Run panics if lead is nil. The term's Fence is its number.
 func (e *Election) Run(
@@ -30,7 +35,7 @@ func (e *Election) Run(
 	if lead == nil {
 		panic("leader: Run with a nil function")
 	}
-	failed, err := e.contest.Repeat(ctx, 0, e.warn, lead)
+	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
 	if failed != nil {
 		return failed
 	}

@@ -118,7 +118,7 @@ func (r *record) tell(kind ChangeKind, err error) {
 		r.standing = standing
 		r.tel.Stands(standing)
 	}
-	r.tel.Changed(kind, err, kind == Taken || err != nil && !passing(err))
+	r.tel.Changed(kind, err, kind == Taken || err != nil && !passing(err) && !errors.Is(err, framework.ErrClosed))
 	r.changes.Notify(r.last)
 }
 

@@ -52,7 +52,7 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = keeper.New(keeper.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
-		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl,
+		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adopt,
 		Poke: n.poke, Want: n.latest, Settled: n.settle,
 		Created: n.tel.Created, Gone: n.gone, Overwritten: n.overwritten,
 	})

@@ -21,6 +21,7 @@ type config struct {
 	sequential, persistent, ttlSet bool
 
 	ttl    time.Duration
+	adopt  func(data []byte) bool
 	acl    []framework.CreateOption // WithACL, or nothing
 	name   string
 	faults []error
@@ -34,6 +35,17 @@ func Sequential() Option { return option(func(cfg *config) { cfg.sequential = tr
 // Persistent keeps a znode that belongs to no session, and that [Node.Close] does not delete. If there
 // is such a znode at the path already, the Node adopts it and writes its own data.
 func Persistent() Option { return option(func(cfg *config) { cfg.persistent = true }) }
+
+// WithAdoption makes a Node that is [Persistent] or has a TTL adopt an existing znode only if fn returns
+// true for its data. Any other znode is another client's: [ErrTaken]. fn must not block.
+func WithAdoption(fn func(data []byte) bool) Option {
+	return option(func(cfg *config) {
+		if fn == nil {
+			cfg.faults = append(cfg.faults, errors.New("adoption: the function must not be nil"))
+		}
+		cfg.adopt = fn
+	})
+}
 
 // WithTTL keeps a znode that belongs to no session, and that the ensemble deletes when no Node has kept
 // it for d. Its layout is that of Curator's PersistentTtlNode: the Node writes to a child, "touch",

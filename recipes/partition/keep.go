@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// again is the pause before a key is served again whose function has returned.
+// again is the least time from a call of serve to the next one for the key.
 const again = time.Second
 
 // A run is a call of Run.

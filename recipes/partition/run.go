@@ -12,7 +12,9 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/division"
+	"github.com/docent-go/docent/recipes/internal/keeper"
 	"github.com/docent-go/docent/recipes/internal/settle"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/node"
@@ -35,9 +37,10 @@ const leaveGrace = 10 * time.Second
 //   - a permanent error, such as [framework.ErrNoAuth].
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
-// background. If serve panics, Run ends, and panics with
-// the value. If another process has the id, Run waits until that one has left, and logs a
-// warning. A second Run of this Partition at a time is an error. Run panics if serve is nil.
+// background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
+// with the value. If serve calls runtime.Goexit, Run ends with an error. While another process has the
+// id, Run serves no key, and logs a warning. If the members can't be listed later, the keys stay where
+// they are, and Run logs a warning. A second Run of this Partition at a time is an error. Run panics if serve is nil.
 func (p *Partition) Run(
 	ctx context.Context, serve func(ctx context.Context, key string, l *lease.Lease) error,
 ) error {
@@ -76,13 +79,10 @@ func (r *run) run(ctx context.Context) (err error) {
 		return errors.Join(err, members.Close())
 	}
 	r.keys.Go(func() { r.join(self) })
-	inDir := func(s *cache.Snapshot) []division.Member { return membersOf(s, dir) }
-	for all := range settle.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
-		r.divide(all)
-	}
+	r.follow(members, self, dir)
 	failed := context.Cause(r.ctx) // before stop gives it another
 	r.stop(nil)
-	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
+	leaving, cancel := contender.Leaving(ctx, r.client, leaveGrace)
 	defer cancel()
 	left := self.Close(leaving) // so that other members take the keys as soon as they are free
 	r.keys.Wait()
@@ -92,19 +92,77 @@ func (r *run) run(ctx context.Context) (err error) {
 
 // join waits until this process is a member. It stops the run if that can't be.
 func (r *run) join(self *node.Node) {
-	switch err := self.Await(r.ctx); {
-	case err == nil || r.ctx.Err() != nil:
-	case errors.Is(err, node.ErrTaken):
-		r.warn("another process has the id: waiting until it has left", r.path, err)
-	case errors.Is(err, framework.ErrNoAuth):
+	if err := self.Await(r.ctx); errors.Is(err, framework.ErrNoAuth) && r.ctx.Err() == nil {
 		r.stop(err)
 	}
 }
 
-// membersOf returns the members in the snapshot, in the order of their ids.
+// follow divides the keys whenever the members change, until the run ends. While another process has the
+// id, this one serves no key. If the members can't be listed at first, that ends the run; later it is
+// logged, and the division stays.
+func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
+	own := make(chan node.ChangeKind)
+	defer self.OnChange(func(c node.Change) {
+		if c.Kind != node.Made && c.Kind != node.Taken {
+			return // it has joined, or will
+		}
+		select {
+		case own <- c.Kind:
+		case <-r.ctx.Done():
+		}
+	})()
+	lists := make(chan []division.Member)
+	r.keys.Go(func() { // ends with the run, or with the client
+		defer close(lists)
+		listed := false
+		inDir := func(s *cache.Snapshot) []division.Member { return membersOf(s, dir) }
+		for all, err := range settle.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
+			if err != nil && !listed {
+				r.stop(err)
+				return
+			}
+			if err != nil {
+				r.warn("the members can't be listed: the keys stay where they are", dir, err)
+				continue
+			}
+			listed = true
+			select {
+			case lists <- all:
+			case <-r.ctx.Done():
+			}
+		}
+	})
+	var all []division.Member
+	joined := false
+	for {
+		select {
+		case kind := <-own:
+			if joined = kind == node.Made; !joined {
+				r.warn("another process has the id: waiting until it has left", r.path, node.ErrTaken)
+			}
+		case listed, open := <-lists:
+			if all = listed; !open {
+				r.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
+				return
+			}
+		case <-r.ctx.Done():
+			return
+		}
+		if !joined {
+			r.divide(nil)
+			continue
+		}
+		r.divide(all)
+	}
+}
+
+// membersOf returns the members in the snapshot, in the order of their ids. A znode that belongs to no
+// session is no member: it would not go with its process.
 func membersOf(s *cache.Snapshot, dir string) (all []division.Member) {
 	for id, n := range s.Children(dir) {
-		all = append(all, division.Member{ID: id, Digest: string(n.Data)})
+		if keeper.IsSession(n.Stat.EphemeralOwner) {
+			all = append(all, division.Member{ID: id, Digest: string(n.Data)})
+		}
 	}
 	return all
 }
@@ -126,20 +184,29 @@ func (r *run) divide(all []division.Member) {
 		r.served[key] = end
 		r.keys.Go(func() { // ends with ctx
 			defer end(nil)
-			defer r.recoverPanic()
-			if err := r.keep(ctx, key); err != nil {
+			returned := false
+			defer func() { r.notReturned(returned, recover()) }()
+			err := r.keep(ctx, key)
+			returned = true
+			if err != nil {
 				r.stop(err)
 			}
 		})
 	}
 }
 
-// recoverPanic ends the run if the goroutine of a key panics.
-func (r *run) recoverPanic() {
-	if v := recover(); v != nil {
-		r.mu.Lock()
-		r.panicked = fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
-		r.mu.Unlock()
-		r.stop(nil)
+// errGoexit is the error of a function that ends its goroutine.
+var errGoexit = errors.New("the function that serves a key called runtime.Goexit")
+
+// notReturned ends the run if the goroutine of a key has panicked with v, or called runtime.Goexit.
+func (r *run) notReturned(returned bool, v any) {
+	if returned {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v != nil {
+		r.panicked = fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
+	}
+	r.stop(errGoexit)
 }

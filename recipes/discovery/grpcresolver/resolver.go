@@ -7,19 +7,22 @@
 //		…)
 //
 // Each instance that is not disabled and has an address and a port is an endpoint. A connection
-// follows the instances as they come and go. During an outage of ZooKeeper it keeps the last ones.
+// follows the instances as they come and go. During an outage of ZooKeeper, and while the client may not
+// read the service, it keeps the last ones. If there are none after three seconds, calls that don't wait
+// for a connection fail with the reason.
 //
 // The package is a module of its own, so that programs without gRPC don't depend on it.
 package grpcresolver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/resolver"
@@ -87,18 +90,34 @@ type watcher[T any] struct {
 	loop    sync.WaitGroup
 }
 
+// patience is how long calls wait for the first instances. After that, calls that don't wait for a
+// connection fail, with what the resolver waits for.
+const patience = 3 * time.Second
+
 // run ends with the resolver, or with the registry. Close waits for it.
 func (r *watcher[T]) run(ctx context.Context) {
-	if err := r.service.Ready(ctx); err != nil && ctx.Err() == nil {
-		r.cc.ReportError(fmt.Errorf("grpcresolver: %w", err))
+	first, cancel := context.WithTimeout(ctx, patience)
+	err := r.service.Ready(first)
+	cancel()
+	if first.Err() != nil && ctx.Err() == nil { // other errors come with the changes
+		r.report(err)
 	}
-	for instances := range r.service.Changes(ctx) {
-		if err := r.cc.UpdateState(r.state(instances)); err != nil {
-			continue // the balancer reports it to the calls, and gets the next change
+	for instances, err := range r.service.Changes(ctx) {
+		if err != nil {
+			r.report(err)
+			continue
 		}
+		_ = r.cc.UpdateState(r.state(instances)) // the balancer reports an error to the calls, and gets the next change
 	}
-	if ctx.Err() == nil {
-		r.cc.ReportError(errors.New("grpcresolver: the registry is closed"))
+	if err := r.service.Ready(ctx); err != nil && ctx.Err() == nil { // the registry or its client is closed
+		r.report(err)
+	}
+}
+
+// report tells the connection why the instances can't be read. It keeps the last ones.
+func (r *watcher[T]) report(err error) {
+	if err != nil {
+		r.cc.ReportError(fmt.Errorf("grpcresolver: %w", err))
 	}
 }
 
@@ -114,11 +133,21 @@ func (r *watcher[T]) state(instances []discovery.Instance[T]) resolver.State {
 			continue
 		}
 		state.Addresses = append(state.Addresses, resolver.Address{
-			Addr:               net.JoinHostPort(in.Address, strconv.Itoa(port)),
+			Addr:               net.JoinHostPort(host(in.Address), strconv.Itoa(port)),
 			BalancerAttributes: attributes.New(instanceKey{}, value[T]{in}), // gRPC moves them to the endpoint
 		})
 	}
 	return state
+}
+
+// host returns the address without the brackets that an IPv6 address may have.
+func host(address string) string {
+	inner, opened := strings.CutPrefix(address, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	if opened && closed {
+		return inner
+	}
+	return address
 }
 
 // ResolveNow does nothing: changes come by themselves.

@@ -2,6 +2,7 @@ package grpcresolver_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/discovery/grpcresolver"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -35,22 +37,31 @@ type zone struct{ Tags []string }
 
 type registry = discovery.Registry[zone]
 
-// newRegistry returns a registry with a client of the server.
-func newRegistry(t *testing.T, server *zkserver.Server) *registry {
+// newClient returns a client of the server.
+func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 	t.Helper()
 	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(4*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// newRegistry returns a registry with a client of the server.
+func newRegistry(t *testing.T, server *zkserver.Server) *registry {
+	t.Helper()
+	c := newClient(t, server)
 	r, err := discovery.New[zone](c, "/services")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -198,6 +209,7 @@ func TestTargetsThatAreRefused(t *testing.T) {
 type conn struct {
 	mu    sync.Mutex
 	state resolver.State
+	count int // of states
 	err   error
 }
 
@@ -205,6 +217,7 @@ func (c *conn) UpdateState(s resolver.State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = s
+	c.count++
 	return nil
 }
 
@@ -216,6 +229,12 @@ func (c *conn) ReportError(err error) {
 
 func (*conn) NewAddress([]resolver.Address)                        { panic("deprecated") }
 func (*conn) ParseServiceConfig(string) *serviceconfig.ParseResult { panic("not called") }
+
+func (c *conn) updates() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
 
 func (c *conn) addresses() (addrs []string, err error) {
 	c.mu.Lock()
@@ -285,4 +304,60 @@ func TestAClosedRegistryIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
+}
+
+func build(t *testing.T, r *registry, to *conn) {
+	t.Helper()
+	built, err := grpcresolver.NewBuilder(r).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(built.Close)
+}
+
+// An outage from the beginning fails calls that don't wait, with the reason.
+func TestNoServerFromTheBeginningIsReported(t *testing.T) {
+	server, to := zkserver.Run(t), new(conn)
+	server.Refuse()
+	build(t, newRegistry(t, server), to)
+	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
+	if _, err := to.addresses(); strings.Contains(err.Error(), "closed") || !strings.Contains(err.Error(), "ready") {
+		t.Errorf("error %v, want what the resolver waits for", err)
+	}
+	server.Accept()
+	zktest.Eventually(t, generous, "the instances, of which there are none", func() bool { return to.updates() > 0 })
+}
+
+// The service may not be read for a while: the reason is reported, the last addresses stay, and later ones
+// follow.
+func TestARefusedServiceIsReportedAndFollowed(t *testing.T) {
+	server, to := zkserver.Run(t), new(conn)
+	operator, r := newClient(t, server), newRegistry(t, server)
+	instance := discovery.Instance[zone]{Name: "web", ID: "a", Address: "[::1]", Port: 80}
+	if reg, err := r.Register(instance); err != nil || reg.Await(t.Context()) != nil {
+		t.Fatal("can't register")
+	}
+	setACL := func(perms acl.Permission) {
+		t.Helper()
+		if _, err := operator.SetACL(t.Context(), "/services/web", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build(t, r, to)
+	addresses := func(want ...string) func() bool {
+		return func() bool { got, _ := to.addresses(); return slices.Equal(got, want) }
+	}
+	zktest.Eventually(t, generous, "the address without its brackets", addresses("[::1]:80"))
+	setACL(acl.All &^ acl.Read)
+	server.Cut() // so that the service is read again
+	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
+	if got, err := to.addresses(); !errors.Is(err, framework.ErrNoAuth) || len(got) != 1 {
+		t.Errorf("addresses %v, error %v; want the last one, and ErrNoAuth", got, err)
+	}
+	setACL(acl.All)
+	instance.ID, instance.Address = "b", "10.0.0.2"
+	if reg, err := r.Register(instance); err != nil || reg.Await(t.Context()) != nil {
+		t.Fatal("can't register")
+	}
+	zktest.Eventually(t, generous, "both addresses", addresses("[::1]:80", "10.0.0.2:80"))
 }

@@ -61,8 +61,8 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 	})
 }
 
-// Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. After
-// fn has returned while the lease was held, Repeat makes a pause. If an acquire or a release fails for
+// Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. If fn
+// returns while the lease is held, the next acquire begins the pause after that call at the earliest. If an acquire or a release fails for
 // a condition that passes, it calls warn and goes on. It calls warn, too, if fn has not returned ten
 // seconds after its context has ended. If fn returns an error that is not the end
 // of its context, Repeat returns it as failed, joined with the release's error. Otherwise it returns
@@ -78,9 +78,11 @@ func (c *Contest) Repeat(
 		switch {
 		case err == nil:
 			waits.Reset()
-			if err := once(ctx, l, warn, fn); err != nil {
+			began := time.Now()
+			if err := c.once(ctx, l, warn, fn); err != nil {
 				return err, nil
 			}
+			wait = max(0, pause-time.Since(began))
 			if errors.Is(l.Err(), lease.ErrLost) {
 				wait = 0 // the next attempt waits for the next session
 			}
@@ -98,12 +100,13 @@ func (c *Contest) Repeat(
 }
 
 // once calls fn and releases the lease. It returns an error if fn failed.
-func once(
+func (c *Contest) once(
 	ctx context.Context, l *lease.Lease, warn func(message string, err error),
 	fn func(ctx context.Context, l *lease.Lease) error,
 ) error {
 	var failed error
-	err := Work(ctx, l, func(ctx context.Context, l *lease.Lease) error {
+	leaving := func() (context.Context, context.CancelFunc) { return Leaving(ctx, c.Queue.Client, releaseGrace) }
+	err := work(ctx, l, leaving, func(ctx context.Context, l *lease.Lease) error {
 		defer warnIfSlow(ctx, warn)()
 		failed = unlessEnded(ctx, fn(ctx, l))
 		return failed
@@ -148,5 +151,5 @@ func unlessEnded(ctx context.Context, err error) error {
 
 // passes reports whether an acquire failed with err for a condition that passes.
 func passes(err error) bool {
-	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly)
+	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, framework.ErrAuthFailed)
 }

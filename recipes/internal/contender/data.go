@@ -1,6 +1,7 @@
 package contender
 
 import (
+	"context"
 	"net"
 	"os"
 	"sync"
@@ -31,12 +32,21 @@ var hostname = sync.OnceValue(func() string { //nolint:gochecknoglobals // a pro
 	return name
 })
 
-// LocalAddress returns the host's address as text, or nothing if the host's name does not resolve:
-// Curator's default data.
+// LocalAddress returns the host's address as text, or nothing if the host's name does not resolve soon:
+// Curator's default data. The first call makes the lookup.
 var LocalAddress = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // as hostname
-	addrs, err := net.LookupIP(hostname())
+	return addressOf(net.DefaultResolver, hostname())
+})
+
+// lookupLimit bounds the lookup, because acquires wait for it, whose contexts may be short.
+const lookupLimit = 200 * time.Millisecond
+
+func addressOf(r *net.Resolver, host string) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+	defer cancel()
+	addrs, err := r.LookupIP(ctx, "ip", host)
 	if err != nil || len(addrs) == 0 {
 		return []byte{}
 	}
 	return []byte(addrs[0].String())
-})
+}

@@ -32,8 +32,10 @@ type Options struct {
 	Create     func(more ...framework.CreateOption) []framework.CreateOption
 	ACL        []framework.CreateOption
 	Sequential bool
-	Lasting    bool          // the znode belongs to no session
-	TTL        time.Duration // of the child "touch"; 0 for no child
+	Lasting    bool // the znode belongs to no session
+	// Adopt reports whether a lasting znode with the data is the Keeper's; nil for every one.
+	Adopt func(data []byte) bool
+	TTL   time.Duration // of the child "touch"; 0 for no child
 
 	Poke        <-chan struct{}       // there is something to do
 	Want        func() Content        // the latest content
@@ -131,11 +133,13 @@ const (
 
 // delay returns after how long the keeper makes an attempt if it learns of nothing; 0 for never.
 func (k *Keeper) delay(err error) time.Duration {
+	if err == nil {
+		k.failures = 0
+	}
 	switch {
 	case err == nil && k.opts.TTL > 0:
 		return max(1, time.Until(k.touched.Add(k.opts.TTL/2)))
 	case err == nil:
-		k.failures = 0
 		return 0
 	case errors.Is(err, ErrTaken): // a server may drop the event of the deletion
 		return waitqueue.RecheckDelay(k.opts.Client)

@@ -72,9 +72,8 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	}
 	k.znode.Czxid = 0
 	switch owner := st.EphemeralOwner; {
-	case k.opts.Lasting && !isSession(owner):
-		k.znode, k.written = st, 0
-		return nil
+	case k.opts.Lasting && !IsSession(owner):
+		return k.adopt(ctx, st)
 	case k.past.Has(owner, k.session):
 		err := k.client.Delete(ctx, k.path, framework.CreatedBy(st.Czxid), framework.AtVersion(st.Version))
 		return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
@@ -82,9 +81,25 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	return ErrTaken
 }
 
-// isSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
+// adopt makes a znode that belongs to no session the Keeper's.
+func (k *Keeper) adopt(ctx context.Context, st framework.Stat) error {
+	if k.opts.Adopt != nil {
+		data, read, err := k.client.Get(ctx, k.path)
+		if err != nil {
+			k.replace(nil) // to look again
+			return unless(err, framework.ErrNoNode)
+		}
+		if st = read; !k.opts.Adopt(data) {
+			return ErrTaken
+		}
+	}
+	k.znode, k.written = st, 0
+	return nil
+}
+
+// IsSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
 // and not what servers give to containers and TTL znodes, but to no session.
-func isSession(owner int64) bool {
+func IsSession(owner int64) bool {
 	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
 }
 

@@ -128,7 +128,10 @@ func (k *discovering) live(c *client, r *rand.Rand) (checked bool) {
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() {
-		for list := range x.service.Changes(ctx) {
+		for list, err := range x.service.Changes(ctx) {
+			if err != nil {
+				x.w.violated(nothingHidden, "no read is refused, and Changes says: %v", err)
+			}
 			x.w.count("discovery changes", 1)
 			x.checkList("Changes", false, list)
 		}

@@ -1,0 +1,28 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestALeadThatReturnsAtOnceIsCalledOnceASecond: it does not load the ensemble.
+func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		e := must.Get(leader.New(w.Client(t), "/at-once"))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		terms := 0
+		err := e.Run(ctx, func(context.Context, *lease.Lease) error { terms++; return nil })
+		if !errors.Is(err, context.DeadlineExceeded) || terms != 4 {
+			t.Errorf("%d terms in 3.5 s, %v; want 4", terms, err)
+		}
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}

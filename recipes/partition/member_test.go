@@ -1,0 +1,118 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/division"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// ofAnyone returns an ACL that gives the permissions to all clients.
+func ofAnyone(perms acl.Permission) []acl.Entry {
+	return []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}
+}
+
+// TestATakenIDIsNotUsed: another process has the id. This one contends for no key of its share.
+func TestATakenIDIsNotUsed(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, keys, other, o := fresh(), names("key-", 3), w.Client(t), newOracle(t)
+		digest := []byte(division.Digest(keys))
+		must.Get(other.Create(t.Context(), path+"/members/a", digest, framework.Ephemeral(), framework.WithParents()))(t)
+		m := o.start(t, w.Client(t), path, "a", keys)
+		<-time.After(10 * settle)
+		if now := o.now(); len(now) > 0 {
+			t.Errorf("keys %v are served by an id that another process has", now)
+		}
+		must.OK(t, other.Delete(t.Context(), path+"/members/a"))
+		o.await(t, keys, "a")
+		m.leave(t)
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestAPersistentZnodeIsNoMember: it would have a share that no process serves.
+func TestAPersistentZnodeIsNoMember(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, keys, c, o := fresh(), names("key-", 4), w.Client(t), newOracle(t)
+		digest := []byte(division.Digest(keys))
+		must.Get(c.Create(t.Context(), path+"/members/left", digest, framework.WithParents()))(t)
+		o.start(t, w.Client(t), path, "a", keys)
+		o.await(t, keys, "a")
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestGoexitEndsRun: as a failed test's FailNow does it. No key is left unserved in silence.
+func TestGoexitEndsRun(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		p := must.Get(partition.New(w.Client(t), fresh(), names("key-", 2), partition.WithSettle(0)))(t)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
+				runtime.Goexit()
+				return nil
+			})
+		}()
+		if err := must.Receive(t, ended, "the end of Run"); err == nil || !strings.Contains(err.Error(), "Goexit") {
+			t.Errorf("Run: %v, want an error that says Goexit", err)
+		}
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// TestRunEndsAtOnceWithoutAServer: ctx ends during an outage.
+func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, keys, route, o := fresh(), names("key-", 3), w.Route(t), newOracle(t)
+		c := route.Client(t)
+		m := o.start(t, c, path, "a", keys)
+		o.await(t, keys, "a")
+		route.Refuse()
+		route.Cut()
+		for c.State() == framework.Connected {
+			w.Quiesce()
+		}
+		began := time.Now()
+		m.cancel()
+		<-m.done
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("Run has returned %v after the end of its context", took)
+		}
+		route.Heal()
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// TestMembersThatMayNotBeListed: at first that ends Run, with the reason. Later the keys stay.
+func TestMembersThatMayNotBeListed(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, keys, route, other, o := fresh(), names("key-", 3), w.Route(t), w.Client(t), newOracle(t)
+		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(), framework.WithACL(ofAnyone(acl.All&^acl.Read)...)))(t)
+		p := must.Get(partition.New(route.Client(t), path, keys))(t)
+		err := p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil })
+		if !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Run: %v, want ErrNoAuth", err)
+		}
+		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All), framework.AnyVersion))(t)
+		o.start(t, route.Client(t), path, "a", keys)
+		o.await(t, keys, "a")
+		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All&^acl.Read), framework.AnyVersion))(t)
+		route.Cut() // so that the members are listed again
+		<-time.After(10 * settle)
+		o.await(t, keys, "a")
+		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All), framework.AnyVersion))(t)
+		o.start(t, w.Client(t), path, "b", keys)
+		o.await(t, keys, "a", "b")
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
