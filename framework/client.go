@@ -37,8 +37,8 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 			changed: make(chan struct{}),
 			up:      make(chan struct{}),
 			servers: serverList{given: cfg.servers},
-			shared:  make(map[any]any),
 		},
+		shared: make(map[any]any),
 	}
 	c.credentials.kept = cfg.auth
 	c.readOnly.seek = make(chan struct{}, 1)
@@ -192,8 +192,8 @@ func (c *Client) Root() *Client { return &Client{core: c.core, session: c.sessio
 // lives as long as the client. create must not call the client. Keys are compared as by ==; use a
 // type of your own.
 func (c *Client) Shared(key any, create func() any) any {
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
+	c.core.sharedMu.Lock()
+	defer c.core.sharedMu.Unlock()
 	value, ok := c.core.shared[key]
 	if !ok {
 		value = create()

@@ -15,7 +15,7 @@ const closeGrace = 5 * time.Second
 //
 // Close returns when the client's goroutines and sockets are gone, which takes about a second at
 // the most, and all listeners have returned. It does not wait longer than five seconds for a
-// listener. Operations in progress end with [ErrClosed]. The error names the guaranteed deletions
+// listener, nor for a connection, a dialer or another function of the user's. Operations in progress end with [ErrClosed]. The error names the guaranteed deletions
 // that were not done and do not end with the session. Close may be called several times, also from
 // a listener, and closes all views of the client.
 func (c *Client) Close() error {
@@ -27,15 +27,20 @@ func (c *Client) Close() error {
 	if err := core.listeners.Close(ctx); err != nil {
 		core.log.Warn("a state listener is still at work after the client was closed", zapError(err))
 	}
+	_ = core.cfg.lines.Flush(ctx) // if the log's sink blocks, there is nowhere to report it
 	return core.closeErr
 }
 
 func (c *core) close() error {
 	c.mu.Lock()
 	c.refusing = true
+	running := c.running
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
-	c.wg.Wait()
+	if running != nil {
+		running.End(ErrClosed) // its loop does that, too, unless a function of the user's blocks it
+	}
+	c.awaitGoroutines()
 	c.mu.Lock()
 	last := c.session
 	c.mu.Unlock()
@@ -43,6 +48,27 @@ func (c *core) close() error {
 	c.telemetry.Close()
 	return c.deletes.close()
 }
+
+// awaitGoroutines waits for the client's goroutines, but not for ever: a connection or a function of
+// the user's may block one of them.
+func (c *core) awaitGoroutines() {
+	done := make(chan struct{})
+	go func() { // ends with them
+		c.wg.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(workGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+		c.log.Warn("a goroutine is still at work after the client was closed: a connection or a function of the user's blocks it")
+	}
+}
+
+// workGrace is how long Close waits for the client's goroutines: as long as the end of a session waits
+// for a user's functions, and two seconds for the wire client.
+const workGrace = closeGrace + 2*time.Second
 
 // spawn runs fn on a goroutine that Close waits for, unless Close has begun.
 func (c *core) spawn(fn func()) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -27,10 +28,9 @@ const (
 	// DefaultConnectTimeout covers a TCP and TLS handshake over a slow network (dial, first reply
 	// of the server). It leaves time to try other servers before a session ends.
 	DefaultConnectTimeout = 5 * time.Second
-	// DefaultLeaseMargin is one tick of a server with the default configuration. If it is more than
-	// a third of the negotiated session timeout, that third is used. A server negotiates at least
-	// two ticks, so the third still exceeds the half tick that the margin has to cover.
-	DefaultLeaseMargin = 2 * time.Second
+	// DefaultLeaseMargin is the most that the lease margin is by default. It covers observer masters
+	// with a tick of up to three seconds; a server's default tick is two. See [WithLeaseMargin].
+	DefaultLeaseMargin = 3500 * time.Millisecond
 	// DefaultMaxRequest is the longest request that a server with the default configuration accepts
 	// (jute.maxbuffer).
 	DefaultMaxRequest = 1<<20 - 1
@@ -102,7 +102,8 @@ type znodeConfig struct {
 
 // A telemetryConfig says where a client's telemetry goes.
 type telemetryConfig struct {
-	logger  *zap.Logger
+	logger  *zap.Logger          // writes on a goroutine of lines
+	lines   *usercall.Queue      // of the log
 	tracers trace.TracerProvider // nil for the global one
 	meters  metric.MeterProvider // nil for the global one
 	spans   otelzk.SpanMode
@@ -114,7 +115,7 @@ func newConfig(connect string, opts []Option) (config, error) {
 		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout},
 		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
 		znodeConfig:     znodeConfig{acl: acl.Open()},
-		telemetryConfig: telemetryConfig{logger: zap.NewNop()},
+		telemetryConfig: telemetryConfig{logger: zap.NewNop(), lines: new(usercall.Queue)},
 		retry:           retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
 		maxRequest:      DefaultMaxRequest,
 		maxReply:        DefaultMaxReply,
@@ -139,7 +140,11 @@ func newConfig(connect string, opts []Option) (config, error) {
 			cfg.resolve = net.DefaultResolver.LookupHost
 		}
 	}
-	return cfg, errors.Join(append(cfg.faults, cfg.validate()...)...)
+	faults := append(cfg.faults, cfg.validate()...)
+	if cfg.logger != nil {
+		cfg.logger = usercall.Unblocked(cfg.logger, cfg.lines)
+	}
+	return cfg, errors.Join(faults...)
 }
 
 // validate returns all faults.

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
 )
@@ -28,12 +29,16 @@ type core struct {
 	trees       watchreg.Trees
 	credentials credentials
 	telemetry   *otelzk.Telemetry
-	zxid        atomic.Int64 // the highest transaction id of all replies
-	breaks      atomic.Int64 // transitions to any state but Connected
+	meters      usercall.Queue // for metrics of the client's own goroutines
+	zxid        atomic.Int64   // the highest transaction id of all replies
+	breaks      atomic.Int64   // transitions to any state but Connected
 	life
 
 	mu sync.Mutex // guards coreState; never held across a request or a callback
 	coreState
+
+	sharedMu sync.Mutex // guards shared; held while a recipe makes its value
+	shared   map[any]any
 }
 
 // A life is the part of a core that Close ends.
@@ -57,7 +62,6 @@ type coreState struct {
 	outage    outage           // the attempts to connect since the client was Connected
 	servers   serverList
 	refusing  bool // Close has begun: no new goroutines
-	shared    map[any]any
 }
 
 // transition changes the state and notifies the listeners. Its callers are the client's loop and,
@@ -77,7 +81,7 @@ func (c *core) transition(to State, s *session.Session, cause error) {
 func (c *core) transitionIf(next func() (State, *session.Session, bool), cause error) bool {
 	c.mu.Lock()
 	to, s, ok := next()
-	if !ok || c.state == to {
+	if !ok || c.state == to || c.state == Closed { // Close does not wait for ever: see core.close
 		c.mu.Unlock()
 		return false
 	}
@@ -104,10 +108,12 @@ func (c *core) transitionIf(next func() (State, *session.Session, bool), cause e
 	c.changed = make(chan struct{})
 	c.listeners.Notify(change) // under mu, so that listeners see the order of the states
 	c.mu.Unlock()
-	c.telemetry.Changed(c.ctx, change.To.key())
-	if change.To == Lost {
-		c.telemetry.Expired(c.ctx, change.Cause)
-	}
+	c.meters.Do(func() {
+		c.telemetry.Changed(c.ctx, change.To.key())
+		if change.To == Lost {
+			c.telemetry.Expired(c.ctx, change.Cause)
+		}
+	})
 	c.logChange(change, s.HeldAtEnd())
 	return true
 }
@@ -154,6 +160,7 @@ func (c *core) run() {
 		if c.ctx.Err() == nil && c.current() == s {
 			c.transition(Lost, s, cause)
 		}
+		s.AwaitUsers() // of its loss; Close closes the session after that
 		c.closeAbandoned(s, cause)
 		if c.ctx.Err() != nil {
 			c.closeElsewhere(s)

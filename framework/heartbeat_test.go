@@ -129,8 +129,8 @@ func TestADeadlineIsWhatThePaceLeaves(t *testing.T) {
 	}{
 		{4 * time.Second, 1800 * time.Millisecond, 8},
 		{6 * time.Second, 2700 * time.Millisecond, 8},
-		{10 * time.Second, 5200 * time.Millisecond, 4},
-		{30 * time.Second, 20200 * time.Millisecond, 4},
+		{10 * time.Second, 4600 * time.Millisecond, 8},
+		{30 * time.Second, 18400 * time.Millisecond, 4},
 	} {
 		t.Run(tc.timeout.String(), func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {

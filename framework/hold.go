@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/loss"
 )
 
 // A SessionHold keeps one session's deadline fresh, because ephemeral znodes in that session matter
@@ -93,18 +94,21 @@ func (c *core) prove(ctx context.Context, s *session.Session) error {
 func (h *SessionHold) Lost() <-chan struct{} { return h.hold.Lost() }
 
 // OnLost registers fn, which is called when the hold is lost, with the error that [SessionHold.Err]
-// returns from then on. The end of the session waits for fn, and so does Close before it closes the
-// session at the ensemble. So fn returns before another client can be granted what this hold
-// protects. fn is not called if the hold is lost already, or if it is released first. fn must not
-// block. It may call the client, but not Close, which waits for fn. There is one fn at a time. The
+// returns from then on. It is called once all holds and leases of the session are lost, on another
+// goroutine, so that fn delays none of them. The end of the session waits for fn for up to five
+// seconds, and so does Close before it closes the session at the ensemble. fn is not called if the hold
+// is lost already, or if it is released first. It may call the client. There is one fn at a time. The
 // functions of several holds may be called concurrently.
 func (h *SessionHold) OnLost(fn func(cause error)) { h.hold.OnLost(fn) }
 
-// AfterLost registers fn, which is called when the hold is lost, after OnLost's functions of all
-// holds of the session. It is for what takes time: a client may have many thousand holds, and each
-// has to know of the loss before another client can be granted what it protects. All that is said of
-// OnLost's function also holds for fn.
+// AfterLost registers fn, which is called when the hold is lost, after OnLost's functions of all holds
+// of the session have returned. The functions of several holds are called one after another. The end
+// of the session, and Close, wait for them as they do for OnLost's.
 func (h *SessionHold) AfterLost(fn func()) { h.hold.AfterLost(fn) }
+
+// OnLoss registers what one of docent's recipes does when the hold is lost. The client calls it when
+// the deadline passes, where it calls no function of a user's.
+func (h *SessionHold) OnLoss(f loss.Functions) { h.hold.OnLoss(f.Lose, f.After) }
 
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded] or [ErrClosed]. If
 // the deadline has just passed, Err itself notices that.

@@ -40,10 +40,13 @@ func WithConnectTimeout(timeout time.Duration) Option {
 
 // WithLeaseMargin sets how far a session's deadline lies before the earliest moment at which the
 // ensemble can expire the session. The margin has to exceed half a tick of the servers, because a
-// follower reports its sessions to the leader that often. One whole tick is advised. It must be at
-// least 0 and less than the session timeout. If it is more than half the negotiated session
-// timeout, that half is used, and the client logs an error once a session. The default is
-// [DefaultLeaseMargin], or a third of the negotiated session timeout if that is less.
+// follower reports its sessions to the leader that often. Behind an observer master it has to exceed a
+// whole tick: an observer reports to that follower, and the follower to the leader. Two ticks are
+// advised. The margin must be at least 0 and less than the session timeout. If it is more than half
+// the negotiated session timeout, that half is used, and the client logs an error once a session. The
+// default is [DefaultLeaseMargin], or a third of the negotiated session timeout if that is less. So
+// with the default, a tick of two seconds and observer masters, the session timeout has to exceed six
+// seconds, better eight.
 func WithLeaseMargin(margin time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.leaseMargin, cfg.marginGiven = margin, true })
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/docent-go/docent/framework/internal/digestmd5"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Mechanism is a mechanism of SASL with the identity that it proves. [WithSASL] takes it.
@@ -78,7 +79,7 @@ func (cfg *config) startSASL(ctx context.Context, addr string) (Exchange, error)
 	if err != nil {
 		return nil, fmt.Errorf("SASL: %w", err)
 	}
-	exchange, err := cfg.sasl.Start(ctx, host)
+	exchange, err := usercall.Bounded(ctx, func() (Exchange, error) { return cfg.startExchange(ctx, host) }, nil)
 	if err == nil && exchange == nil {
 		err = errors.New("the mechanism started no exchange")
 	}
@@ -86,4 +87,11 @@ func (cfg *config) startSASL(ctx context.Context, addr string) (Exchange, error)
 		return nil, fmt.Errorf("SASL: %w", err)
 	}
 	return exchange, nil
+}
+
+// startExchange starts an exchange. If the mechanism panics, the attempt to connect fails.
+func (cfg *config) startExchange(ctx context.Context, host string) (exchange Exchange, err error) {
+	err = errors.New("the mechanism panicked")
+	usercall.Guard(cfg.logger.Named("zk"), "WithSASL", func() { exchange, err = cfg.sasl.Start(ctx, host) })
+	return exchange, err
 }

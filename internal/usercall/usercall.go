@@ -2,8 +2,11 @@
 package usercall
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -37,4 +40,54 @@ func GuardExit(log *zap.Logger, name string, fn func()) {
 		returned = true
 	}()
 	<-done
+}
+
+// lateGrace is how long [Bounded] waits for a function whose context has ended: most return then, and
+// have an error that says more.
+const lateGrace = 20 * time.Millisecond
+
+// ErrExited is the error of a function that ended its goroutine (runtime.Goexit).
+var ErrExited = errors.New("a function of the user's ended its goroutine")
+
+// Bounded returns what fn returns. It calls fn on another goroutine, so that fn can neither block the
+// caller nor end its goroutine. If ctx ends first, Bounded returns ctx's error a moment later, and late
+// is called with what fn returns without an error, if it ever does. late may be nil. A panic of fn is an error.
+func Bounded[T any](ctx context.Context, fn func() (T, error), late func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result) // the receiver takes the value, or given is closed
+	given := make(chan struct{})
+	go func() { // ends with fn
+		r := result{err: ErrExited}
+		defer func() {
+			if v := recover(); v != nil {
+				r.err = fmt.Errorf("a function of the user's panicked: %v", v)
+			}
+			select {
+			case done <- r:
+			case <-given:
+				if r.err == nil && late != nil {
+					late(r.value)
+				}
+			}
+		}()
+		r.value, r.err = fn()
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(lateGrace)
+	defer grace.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-grace.C:
+		close(given)
+		var zero T
+		return zero, context.Cause(ctx)
+	}
 }

@@ -249,10 +249,7 @@ func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }
 
 // OnLost registers tell and after for the loss of the mutex's lease.
 func (g *localGrant) OnLost(tell func(error), after func()) {
-	lease.ShareOf(g.lease).OnLost(func(err error) {
-		tell(lossCause(err))
-		after()
-	})
+	lease.ShareOf(g.lease).OnLost(func(err error) { tell(lossCause(err)) }, after)
 }
 
 // lossCause returns the cause of a loss, or err itself if it is none.

@@ -56,10 +56,7 @@ func (g *multiGrant) Err() error {
 // OnLost registers tell and after for the loss of a member.
 func (g *multiGrant) OnLost(tell func(error), after func()) {
 	for _, l := range g.members {
-		lease.ShareOf(l).OnLost(func(err error) {
-			tell(err)
-			after()
-		})
+		lease.ShareOf(l).OnLost(tell, after)
 	}
 }
 

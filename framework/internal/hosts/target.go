@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Resolver returns the addresses of a host's name.
@@ -52,7 +54,7 @@ func (t Target) Resolved(ctx context.Context, resolve Resolver) ([]Target, error
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := resolve(ctx, host)
+	addrs, err := usercall.Bounded(ctx, func() ([]string, error) { return resolve(ctx, host) }, nil)
 	if err == nil && len(addrs) == 0 {
 		err = errors.New("it stands for no address")
 	}

@@ -3,8 +3,6 @@ package session
 import (
 	"fmt"
 	"time"
-
-	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
 // Fractions of the session timeout T that pace a session. docs/adr/0009-committed-heartbeat.md has
@@ -23,11 +21,13 @@ const notifyTime = 4 * time.Microsecond
 
 // tend does what is due, and returns when to look again, or 0.
 func (s *Session) tend(now time.Time) time.Duration {
-	s.expireIfDue()
 	due := soonest{now: now}
 	s.look(&due)
 	if due.cut != nil {
-		s.tap.CloseConn(due.cut) // without mu: it may block, with TLS or a user's dialer
+		if due.stalled {
+			s.cfg.Log.Debug("server stopped answering")
+		}
+		s.tap.CloseConn(due.cut)
 	}
 	return due.wait()
 }
@@ -36,18 +36,17 @@ func (s *Session) tend(now time.Time) time.Duration {
 func (s *Session) look(due *soonest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.Timeout() == 0 {
+	if s.Ended() != nil || s.Timeout() == 0 {
 		return
 	}
-	due.at(s.deadlineLocked())
 	if !s.up.IsZero() && !s.linked {
 		s.tendProbeLocked(due)
 	}
 	if !s.linked {
 		return
 	}
-	if len(s.holds) > 0 {
-		s.tendHoldsLocked(due)
+	if held := s.heldNow(); held.holds > 0 {
+		s.tendHoldsLocked(due, held)
 	}
 	s.touchLocked(due, s.tap.Presumed().Add(-s.Timeout()/touchFraction))
 }
@@ -63,41 +62,13 @@ func (s *Session) tendProbeLocked(due *soonest) {
 	due.cut = fmt.Errorf("server did not answer a probe for %v", s.cfg.ConnectTimeout)
 }
 
-// expireIfDue ends the session if its deadline has passed.
-func (s *Session) expireIfDue() {
-	s.mu.Lock()
-	due := s.deadlineLocked()
-	expired := s.err == nil && !due.IsZero() && !time.Now().Before(due)
-	s.mu.Unlock()
-	if expired {
-		_ = s.end(zkerr.ErrSessionDeadline) // run returns it
-	}
-}
-
-// deadlineLocked returns when the session has to be abandoned, or zero if it has not begun. That is
-// the certain deadline if a hold is secured by it, else the presumed deadline. If very many holds
-// are secured, it is earlier, so that all are notified by the deadline. While there is a
-// connection, the presumed deadline passes only if the process was stopped for long, or the wire is
-// stuck. It needs mu.
-func (s *Session) deadlineLocked() time.Time {
-	if s.secured > 0 {
-		return s.tap.Deadline().Add(-s.notifyTimeLocked())
-	}
-	return s.tap.Presumed()
-}
-
-// notifyTimeLocked returns how long it takes to notify all owners of secured holds, in whole
-// milliseconds, at most T/16. A hold is secured only if its deadline is further ahead. It needs mu.
-func (s *Session) notifyTimeLocked() time.Duration {
-	all := time.Duration(s.secured) * notifyTime
-	return min(all.Truncate(time.Millisecond), s.Timeout()/earlyFraction)
-}
-
 // A soonest finds the time until the first of several instants.
 type soonest struct {
 	now   time.Time
 	first time.Time
 	cut   error // why the connection is to be closed; may be nil
+
+	stalled bool // that is because the server stopped answering
 }
 
 func (d *soonest) at(t time.Time) {

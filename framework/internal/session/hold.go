@@ -12,45 +12,68 @@ import (
 // Hold is for [Session.Take]. Its methods may be called concurrently.
 type Hold struct {
 	session *Session    // immutable
-	over    atomic.Bool // err is set; written with Session.mu held
+	over    atomic.Bool // err is set; written with holdSet.mu held
 
-	// guarded by Session.mu
+	// guarded by holdSet.mu
 	lost      chan struct{} // closed once, after err is set; nil until Lost is called
 	secured   bool
 	released  bool
 	err       error
-	onLost    func(cause error) // may be nil, as afterLost
+	lose      func(cause error) // for a recipe; may be nil, as those that follow
+	after     func()            // for a recipe; not nil if lose is not
+	onLost    func(cause error) // for a user, as afterLost
 	afterLost func()
 }
 
 // Take takes the hold h, and returns false if the session is over.
 func (s *Session) Take(h *Hold) bool {
 	h.session = s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
+	if s.holds.err != nil {
 		return false
 	}
-	s.holds[h] = struct{}{}
-	if len(s.holds) == 1 {
-		s.heldSince = time.Now()
+	s.holds.members[h] = struct{}{}
+	if len(s.holds.members) == 1 {
+		s.holds.since = time.Now()
 		s.Wake() // heartbeats begin
 	}
 	return true
 }
 
+// A heldNow says what is held at one moment.
+type heldNow struct {
+	holds, secured int
+	since          time.Time // when the first of the holds was taken
+}
+
+func (s *Session) heldNow() heldNow {
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
+	return heldNow{len(s.holds.members), s.holds.secured, s.holds.since}
+}
+
+// loseLocked loses h for the cause. It needs holdSet.mu.
+func (h *Hold) loseLocked(cause error) {
+	h.err = cause
+	h.over.Store(true)
+	if h.lost != nil {
+		close(h.lost)
+	}
+}
+
 // Session returns the session that is held.
 func (h *Hold) Session() *Session { return h.session }
 
-// wakeEvery is after how many secured holds the loop looks at the deadline again.
-const wakeEvery = 1000
+// earlierEvery is after how many secured holds the deadline is a millisecond earlier.
+const earlierEvery = int(time.Millisecond / notifyTime)
 
 // Secure secures h if the session's deadline is far enough ahead; fresh reports whether it is. From
 // then on, the session ends at its deadline.
 func (h *Hold) Secure() (fresh bool, err error) {
 	s := h.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
 	if h.err != nil {
 		return false, h.err
 	}
@@ -61,8 +84,8 @@ func (h *Hold) Secure() (fresh bool, err error) {
 		return false, nil // too close: a heartbeat takes a round trip
 	}
 	h.secured = true
-	if s.secured++; s.secured%wakeEvery == 1 {
-		s.Wake() // the deadline counts from now on, or is earlier
+	if s.holds.secured++; s.holds.secured == 1 || s.holds.secured%earlierEvery == 0 {
+		s.setTimerLocked() // the deadline counts from now on, or is earlier
 	}
 	return true, nil
 }
@@ -92,8 +115,8 @@ func (s *Session) AwaitFresh(ctx context.Context) error {
 
 // Lost returns a channel that is closed when the session is over, unless h is released first.
 func (h *Hold) Lost() <-chan struct{} {
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.session.holds.mu.Lock()
+	defer h.session.holds.mu.Unlock()
 	if h.lost == nil {
 		h.lost = make(chan struct{})
 		if h.err != nil {
@@ -103,18 +126,28 @@ func (h *Hold) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers fn, which is called when h is lost. The session's end waits for fn.
+// OnLoss registers what a recipe does when h is lost: lose before another client can be granted what h
+// protects, and then after. lose must not block. It must not call a function of the user's, log, or do
+// I/O, nor take a mutex that is held over any of these.
+func (h *Hold) OnLoss(lose func(cause error), after func()) {
+	h.session.holds.mu.Lock()
+	defer h.session.holds.mu.Unlock()
+	h.lose, h.after = lose, after
+}
+
+// OnLost registers the user's fn, which is called when h is lost, after all leases of recipes. The
+// session's end waits for fn, for a limited time.
 func (h *Hold) OnLost(fn func(cause error)) {
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.session.holds.mu.Lock()
+	defer h.session.holds.mu.Unlock()
 	h.onLost = fn
 }
 
-// AfterLost registers fn, which is called when h is lost and OnLost's functions of all the session's
-// holds have returned. The session's end waits for fn.
+// AfterLost registers the user's fn, which is called when h is lost and OnLost's functions of all the
+// session's holds have returned. The session's end waits for fn, for a limited time.
 func (h *Hold) AfterLost(fn func()) {
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.session.holds.mu.Lock()
+	defer h.session.holds.mu.Unlock()
 	h.afterLost = fn
 }
 
@@ -124,22 +157,22 @@ func (h *Hold) Err() error {
 		return nil
 	}
 	h.session.expireIfDue()
-	h.session.mu.Lock()
-	defer h.session.mu.Unlock()
+	h.session.holds.mu.Lock()
+	defer h.session.holds.mu.Unlock()
 	return h.err
 }
 
 // Release ends h. It may be called several times.
 func (h *Hold) Release() {
 	s := h.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
 	if h.released || h.err != nil {
 		return
 	}
 	h.released = true
-	delete(s.holds, h)
+	delete(s.holds.members, h)
 	if h.secured {
-		s.secured--
+		s.holds.secured--
 	}
 }

@@ -37,9 +37,9 @@ func paceOf(timeout, margin time.Duration) pace {
 }
 
 // tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
-func (s *Session) tendHoldsLocked(due *soonest) {
+func (s *Session) tendHoldsLocked(due *soonest, held heldNow) {
 	stall := min(s.Timeout()/stallFraction, s.cfg.ConnectTimeout)
-	switch beat, touch := s.beatsLocked(); {
+	switch beat, touch := s.beatsLocked(held); {
 	case s.sent.heartbeat:
 	case !beat.After(due.now):
 		s.proveLocked(due.now)
@@ -53,8 +53,7 @@ func (s *Session) tendHoldsLocked(due *soonest) {
 	}
 	switch {
 	case waiting && !sent.Add(stall).After(due.now):
-		s.cfg.Log.Debug("server stopped answering")
-		due.cut = fmt.Errorf("server did not answer for %v", stall)
+		due.cut, due.stalled = fmt.Errorf("server did not answer for %v", stall), true
 	case waiting:
 		due.at(sent.Add(stall))
 	case s.sent.heartbeat || s.sent.touch:
@@ -65,14 +64,14 @@ func (s *Session) tendHoldsLocked(due *soonest) {
 // beatsLocked returns when the next heartbeat and the touch ahead of it are due. After a resumption
 // nothing is proven, so a heartbeat is due at once. A write mostly follows a new hold, and proves
 // as much as a heartbeat. It needs mu.
-func (s *Session) beatsLocked() (beat, touch time.Time) {
+func (s *Session) beatsLocked(held heldNow) (beat, touch time.Time) {
 	timeout := s.Timeout()
 	p := paceOf(timeout, s.cfg.Margin(timeout))
 	beat = s.tap.Proven().Add(p.beat)
 	if again := s.beaten.Add(timeout / graceFraction); again.After(beat) {
 		beat = again // the reply to the last heartbeat proved nothing
 	}
-	if grace := s.heldSince.Add(timeout / graceFraction); s.secured == 0 && grace.After(beat) {
+	if grace := held.since.Add(timeout / graceFraction); held.secured == 0 && grace.After(beat) {
 		beat = grace
 	}
 	touch = beat.Add(-p.lead)
@@ -111,7 +110,7 @@ func (s *Session) proveLocked(now time.Time) *tap.Following {
 func (s *Session) proveFirst() {
 	s.mu.Lock()
 	var f *tap.Following
-	if len(s.holds) > 0 && !s.sent.heartbeat {
+	if s.heldNow().holds > 0 && !s.sent.heartbeat {
 		f = s.proveLocked(time.Now())
 	}
 	s.mu.Unlock()

@@ -14,14 +14,16 @@ import (
 // New begins to connect. ctx ends when the client is closed, and ends the session.
 func New(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{
-		cfg:       cfg,
-		client:    ctx,
-		poke:      make(chan struct{}, 1),
-		over:      make(chan struct{}),
-		heldState: heldState{holds: make(map[*Hold]struct{})},
+		cfg:      cfg,
+		client:   ctx,
+		poke:     make(chan struct{}, 1),
+		told:     make(chan struct{}),
+		notified: make(chan struct{}),
+		holds:    holdSet{members: make(map[*Hold]struct{})},
 	}
 	s.tap = tap.New(tap.Config{
 		MarginFor: cfg.Margin, Zxid: cfg.Zxid, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
+		OnHandshake: s.setTimer,
 	})
 	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
 	s.ctx, s.cancel = context.WithCancelCause(ctx)

@@ -14,23 +14,24 @@ import (
 // A Session is one ZooKeeper session. Only its loop, [Session.Run], changes its state. The methods
 // may be called concurrently.
 type Session struct {
-	cfg     Config
-	tap     *tap.Tap
-	wire    *zkconn.Conn
-	watches *watchreg.Registry
-	client  context.Context // ends when the client is closed
-	ctx     context.Context // ends with the session; has its cause
-	cancel  context.CancelCauseFunc
-	poke    chan struct{} // capacity 1: something below changed
-	over    chan struct{} // closed by end when all holds have been notified
+	cfg      Config
+	tap      *tap.Tap
+	wire     *zkconn.Conn
+	watches  *watchreg.Registry
+	client   context.Context // ends when the client is closed
+	ctx      context.Context // ends with the session; has its cause
+	cancel   context.CancelCauseFunc
+	poke     chan struct{} // capacity 1: something below changed
+	told     chan struct{} // closed by lose when all leases have been lost
+	notified chan struct{} // closed when the user's functions have returned
+	lost     lossList      // set by lose; read once told is closed
+	holds    holdSet
 
 	marginTold bool // only for Run: it has logged that the lease margin does not fit
 
 	mu sync.Mutex // guards following; never held across a request or a callback
 	connState
-	heldState
 	sent sentRequests
-	err  error
 }
 
 // A connState is a session's connection. It is guarded by Session.mu.
@@ -41,6 +42,7 @@ type connState struct {
 	heard  bool                    // the server has answered the probe on this connection
 	target hosts.Target            // of the latest connection
 	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
+	beaten time.Time               // when the latest heartbeat of this connection was sent
 }
 
 // A link is a change of the wire's connection, with the connection's state at that moment. Soon
@@ -48,15 +50,6 @@ type connState struct {
 type link struct {
 	event zkconn.LinkEvent
 	fault error // why it ended; zkerr.ErrAuthFailed if a credential was refused
-}
-
-// A heldState has the holds on a session. It is guarded by Session.mu.
-type heldState struct {
-	holds     map[*Hold]struct{}
-	secured   int       // holds that are secured
-	heldSince time.Time // when the first of the present holds was taken
-	held      int       // holds that were lost with the session
-	beaten    time.Time // when the latest heartbeat of this connection was sent
 }
 
 // sentRequests are the session's own requests that are under way.

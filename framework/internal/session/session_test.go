@@ -178,11 +178,11 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 			t.Fatalf("lost without a fault: %v", err)
 		}
 		var order []string
-		h.OnLost(func(error) {
+		h.OnLoss(func(error) {
 			if s.Context().Err() == nil {
 				order = append(order, "lost first")
 			}
-		})
+		}, func() {})
 		srv.Freeze()
 		frozen := time.Now()
 		if err := <-ended; !errors.Is(err, zkerr.ErrSessionDeadline) || !errors.Is(h.Err(), zkerr.ErrSessionDeadline) {

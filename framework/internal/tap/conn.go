@@ -3,6 +3,7 @@ package tap
 import (
 	"encoding/binary"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,10 +38,14 @@ type Conn struct {
 
 	// Read is only for the reader; write needs the turn.
 	deadlines struct{ read, write limit }
+
+	closing  sync.Once
+	closed   chan struct{} // closed when the socket's Close has returned closeErr
+	closeErr error
 }
 
 func newConn(t *Tap, conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, tap: t, turn: make(chan struct{}, 1)}
+	c := &Conn{Conn: conn, tap: t, turn: make(chan struct{}, 1), closed: make(chan struct{})}
 	c.reader = newFrameReader(c, conn)
 	return c
 }
@@ -64,10 +69,30 @@ func (c *Conn) refuse(err error) error {
 	return err
 }
 
-// Close closes the socket. Questions without an answer end with [ErrUnanswered].
+// closePatience is how long Close waits for the socket's Close.
+const closePatience = 5 * time.Millisecond
+
+// Close closes the socket. Questions without an answer end with [ErrUnanswered]. The Close of TLS sends
+// an alert, for which it takes up to five seconds, and a user's may block. So if the socket's Close
+// takes long, it goes on in the background, and only the reader is ended.
 func (c *Conn) Close() error {
 	c.abandonQuestions()
-	return c.Conn.Close()
+	c.closing.Do(func() {
+		c.tap.closes(c)
+		go func() { // ends with the socket's Close; Tap.AwaitClosed waits for it
+			defer c.tap.isClosed(c)
+			c.closeErr = c.Conn.Close()
+		}()
+	})
+	patience := time.NewTimer(closePatience)
+	defer patience.Stop()
+	select {
+	case <-c.closed:
+		return c.closeErr
+	case <-patience.C:
+		go func() { _ = c.Conn.SetReadDeadline(time.Unix(1, 0)) }() // ends at once, unless the user's blocks
+		return nil
+	}
 }
 
 // Write sends one frame, and completes it if it asks for less than the session needs.

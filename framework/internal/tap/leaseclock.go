@@ -9,6 +9,9 @@ import "time"
 // write reports nothing by itself. If another server becomes the leader, it gives every session its
 // full T again.
 //
+// With observer masters, an observer reports its clients to a follower, and that follower to the
+// leader, each every half tick. So a report takes a whole tick there.
+//
 // A contact is a request to which the follower has replied. It counts from its sending, but only
 // once the reply is there: the request may have arrived late, together with later requests.
 //
@@ -16,7 +19,8 @@ import "time"
 // time when its request was sent. The leader knows every contact that was answered at least a
 // margin before t. The reason is that the report was sent ahead of the request on the same link. A
 // later leader became active only after t, because one of its voters acknowledged the transaction
-// to the earlier leader. The margin has to exceed half a tick of the servers.
+// to the earlier leader. The margin has to exceed half a tick of the servers, or a whole tick with
+// observer masters.
 //
 // The handshake of a new session is a committed transaction, so it is a proof. The reply to a
 // handshake that resumes a session comes from a leader's memory, and another leader may have

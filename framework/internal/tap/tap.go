@@ -3,7 +3,9 @@ package tap
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +45,7 @@ type Tap struct {
 	trees     map[string]struct{} // paths with a recursive watch on conn
 	arming    map[watchKey]int
 	following map[followKey]*Following // requests that have not been sent
+	closing   map[*Conn]struct{}       // whose sockets are being closed
 }
 
 // A watchKey identifies the reads that are to leave a watch.
@@ -62,6 +65,9 @@ type Config struct {
 	// ReadOnly asks for a session at a server that has lost its quorum. No reply of such a server
 	// is a proof.
 	ReadOnly bool
+	// OnHandshake is called without a lock when a handshake has been recorded: the deadline may be
+	// earlier than before. It must not block. It may be nil.
+	OnHandshake func()
 }
 
 // New returns a Tap for a session that does not exist yet.
@@ -72,6 +78,7 @@ func New(cfg Config) *Tap {
 		arming:    make(map[watchKey]int),
 		trees:     make(map[string]struct{}),
 		following: make(map[followKey]*Following),
+		closing:   make(map[*Conn]struct{}),
 	}
 }
 
@@ -232,9 +239,43 @@ func (t *Tap) CloseConn(cause error) {
 	}
 }
 
+// closes records that c's socket is being closed.
+func (t *Tap) closes(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closing[c] = struct{}{}
+}
+
+// isClosed records that c's socket is closed.
+func (t *Tap) isClosed(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.closing, c)
+	close(c.closed)
+}
+
+// AwaitClosed waits until the sockets that are being closed are closed.
+func (t *Tap) AwaitClosed() {
+	t.mu.Lock()
+	closing := slices.Collect(maps.Keys(t.closing))
+	t.mu.Unlock()
+	for _, c := range closing {
+		<-c.closed
+	}
+}
+
 // handshake records an answered handshake that was sent at sent. isNew says whether it asked for a
 // new session.
 func (t *Tap) handshake(sent time.Time, isNew bool, g greeting) error {
+	err := t.record(sent, isNew, g)
+	if t.config.OnHandshake != nil {
+		t.config.OnHandshake()
+	}
+	return err
+}
+
+// record is handshake without the notification.
+func (t *Tap) record(sent time.Time, isNew bool, g greeting) error {
 	id, timeout := g.id, g.timeout
 	t.mu.Lock()
 	defer t.mu.Unlock()

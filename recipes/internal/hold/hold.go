@@ -39,14 +39,15 @@ type Hold struct {
 	shares []*Share   // in the order of their joining; empty once the hold has ended
 	leased bool       // it has had a share
 	lost   chan struct{}
-	err    error // set once, before lost is closed
-	told   *loss // what clean has to do; nil before the loss, and after clean
+	err    error     // set once, before lost is closed
+	told   *lostHold // what clean has to do; nil before the loss, and after clean
 }
 
-// A loss is what is left to do for a hold that is lost and whose users know.
-type loss struct {
-	at   time.Time
-	ends bool // the hooks are still to be told
+// A lostHold is what is left to do for a hold that is lost and whose users know.
+type lostHold struct {
+	at    time.Time
+	ends  bool     // the hooks are still to be told
+	after []func() // of the shares
 }
 
 // New returns the hold with its first share. If the grant is over already, the hold is lost.
@@ -118,8 +119,8 @@ func (h *Hold) lose(cause error) {
 	h.clean()
 }
 
-// tell ends the shares and their contexts for the first cause. It is short, because a session that
-// ends tells all its holds, one after another. The rest is left to clean.
+// tell ends the shares and their contexts for the first cause. A session that ends calls it where
+// nothing may block: see package loss. The rest is left to clean.
 func (h *Hold) tell(cause error) {
 	h.mu.Lock()
 	if h.err != nil || len(h.shares) == 0 {
@@ -132,11 +133,21 @@ func (h *Hold) tell(cause error) {
 		close(h.lost)
 	}
 	shares := slices.Clone(h.shares)
-	told := &loss{time.Now(), h.Hooks.Ends()}
+	told := &lostHold{at: time.Now(), ends: h.Hooks.Ends()}
+	var pass []func(error)
+	for _, s := range shares {
+		if s.onLost != nil {
+			pass = append(pass, s.onLost)
+			told.after = append(told.after, s.afterLost)
+			s.onLost, s.afterLost = nil, nil
+		}
+	}
 	h.mu.Unlock()
+	for _, fn := range pass {
+		fn(err)
+	}
 	for _, s := range shares {
 		s.endContexts(err)
-		s.passLossOn(err)
 	}
 	h.mu.Lock()
 	h.told = told // now: a concurrent lose must not clean up before all know
@@ -158,6 +169,9 @@ func (h *Hold) clean() {
 	h.stopMonitors()
 	h.Grant.Discard()
 	h.Ended(h, err)
+	for _, after := range told.after {
+		after()
+	}
 }
 
 // discard ends a hold whose last share was dropped, in the background.

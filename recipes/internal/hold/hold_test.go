@@ -123,7 +123,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	ctx, cancel := second.Context(t.Context())
 	defer cancel()
 	var passedOn []error
-	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) })
+	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) }, func() {})
 	f.grant.onLost(errOver)
 	f.grant.onLost(errors.New("another cause"))
 	for _, s := range []*hold.Share{&f.first, &second} {
@@ -141,7 +141,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	}
 	late, cancelLate := second.Context(t.Context())
 	defer cancelLate()
-	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}) {
+	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
 		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
 	}
 	if err := second.Release(t.Context()); !errors.Is(err, errOver) {

@@ -13,9 +13,10 @@ type Share struct {
 	first bool  // it is the hold's first share
 
 	// guarded by hold.mu
-	released bool
-	contexts map[*shareContext]struct{} // nil before the first
-	onLost   func(error)
+	released  bool
+	contexts  map[*shareContext]struct{} // nil before the first
+	onLost    func(error)                // nil if there is none, as afterLost
+	afterLost func()
 }
 
 type shareContext struct{ cancel context.CancelCauseFunc }
@@ -53,26 +54,16 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers fn for the loss. It reports false if the hold is lost or the share is released
-// already. A share has one fn.
-func (s *Share) OnLost(fn func(error)) bool {
+// OnLost registers tell and after for the loss, as [Grant.OnLost] does. It reports false if the hold
+// is lost or the share is released already. A share has one of each.
+func (s *Share) OnLost(tell func(error), after func()) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
 	if s.errLocked() != nil {
 		return false
 	}
-	s.onLost = fn
+	s.onLost, s.afterLost = tell, after
 	return true
-}
-
-func (s *Share) passLossOn(err error) {
-	s.hold.mu.Lock()
-	fn := s.onLost
-	s.onLost = nil
-	s.hold.mu.Unlock()
-	if fn != nil {
-		fn(err)
-	}
 }
 
 // Context returns a context that is derived from parent and ends with the share. Its cause is the
@@ -146,7 +137,7 @@ func (s *Share) Drop() (last bool, err error) {
 		return false, ErrReleased
 	}
 	s.released = true
-	s.onLost = nil
+	s.onLost, s.afterLost = nil, nil
 	if i := slices.Index(h.shares, s); i >= 0 {
 		h.shares = slices.Delete(h.shares, i, i+1)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/loss"
 )
 
 // A Znode is a granted ephemeral znode, in a session that is bound to its deadline. Its owner
@@ -36,6 +37,5 @@ func (z *Znode) Err() error { return z.Session.Err() }
 
 // OnLost registers tell and after for the session's end.
 func (z *Znode) OnLost(tell func(error), after func()) {
-	z.Session.AfterLost(after) // first: the session may end in between
-	z.Session.OnLost(tell)
+	z.Session.OnLoss(loss.Functions{Lose: tell, After: after})
 }

@@ -30,6 +30,7 @@ type bug struct {
 	dialed   func(net.Conn) net.Conn
 	listener func(func(framework.StateChange)) func(framework.StateChange)
 	err      func(error) error
+	unlost   func(*lockRecord) bool // whether a lost lease is taken to be held
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
 
@@ -96,7 +97,7 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 
 // allBugs returns the bugs of locks and those of recipes, whose schedules have the recipe.
 func allBugs() []deliberate {
-	all := slices.Clone(bugs)
+	all := append(slices.Clone(bugs), surroundingBugs()...)
 	for _, x := range recipes() {
 		for _, b := range x.bugs {
 			all = append(all, deliberate{b.guarantee, b.what, b.says, func() bug {

@@ -12,6 +12,15 @@ import (
 // time, but that a timer of the same instant may come first.
 const promptly = time.Millisecond
 
+// soon is promptly, and the time for which a call waits for a log that blocks.
+func (w *world) soon() time.Duration {
+	const log = 20 * time.Millisecond
+	if w.plan.hostility != nil && w.plan.hostility.kind == "log" {
+		return promptly + log
+	}
+	return promptly
+}
+
 // expected are the errors that calls document, with what the summary calls them. Those
 // of a context come first: its cause may look like any other.
 var expected = []struct {
@@ -37,7 +46,7 @@ var expected = []struct {
 func (k *worker) checkResult(op string, c call, err error) {
 	w := k.w
 	w.tell(k.name, op+" has returned", err)
-	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {
+	if late := time.Since(c.ends); !c.ends.IsZero() && late > k.w.soon() && time.Since(c.began) > k.w.soon() {
 		w.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
 	}
 	w.judge(c.ctx, k.name, op, err)

@@ -25,11 +25,12 @@ const (
 // A client is a process that has one framework.Client at a time: when that was closed
 // it makes another.
 type client struct {
-	w     *world     // immutable
-	name  string     // immutable
-	plan  clientPlan // immutable
-	line  *line      // immutable
-	owner lock.Owner // immutable; shared by those workers that have none of their own
+	w      *world       // immutable
+	name   string       // immutable
+	plan   clientPlan   // immutable
+	line   *line        // immutable
+	around *surrounding // immutable; nil for most
+	owner  lock.Owner   // immutable; shared by those workers that have none of their own
 
 	mu      sync.Mutex // guards following; taken before or without world.mu
 	r       *rand.Rand
@@ -77,6 +78,9 @@ func (w *world) newClient(i int, p clientPlan) *client {
 	r := rand.New(rand.NewPCG(p.seed, 2))
 	c := &client{w: w, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
 	c.line = newLine(w, rand.New(rand.NewPCG(p.seed, 3)))
+	if x := w.plan.hostility; x != nil && x.client == i {
+		c.around = &surrounding{kind: x.kind, how: x.how, c: c}
+	}
 	return c
 }
 
@@ -97,12 +101,13 @@ func (c *client) current() *framework.Client {
 func (c *client) start() error {
 	rec := &record{client: c.name}
 	opts := []framework.Option{
-		framework.WithDialer(c.line.dial),
+		framework.WithDialer(c.dial),
 		framework.WithSessionTimeout(c.w.plan.timeout),
 		framework.WithMaxPacket(smallPacket, smallPacket),
-		framework.WithLogger(zap.New(&eavesdropper{LevelEnabler: zapcore.InfoLevel, w: c.w})),
+		framework.WithLogger(zap.New(c.logCore())),
 		framework.WithStateListener(c.listener(rec)),
 	}
+	opts = append(opts, c.around.options()...)
 	if c.plan.policy != nil {
 		opts = append(opts, framework.WithRetry(c.plan.policy))
 	}
@@ -122,6 +127,7 @@ func (c *client) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.f, c.record = f, rec
+	c.around.holds(f)
 	return nil
 }
 
@@ -202,6 +208,7 @@ func (c *client) asked(l *lock.Lease) {
 	heeds := c.r.IntN(2) == 0
 	c.mu.Unlock()
 	c.w.tell(c.name, "is asked to let go", l.Node())
+	c.around.act("revocation")
 	if !heeds {
 		return
 	}
@@ -227,6 +234,14 @@ func (w *world) inspectText(where, text string) {
 	if strings.Contains(text, secret) || strings.Contains(text, canary) {
 		w.violated(nothingHidden, "%s tells a secret: %s", where, text)
 	}
+}
+
+// logCore returns the sink of the client's log.
+func (c *client) logCore() zapcore.Core {
+	if c.around == nil {
+		return &eavesdropper{LevelEnabler: zapcore.InfoLevel, w: c.w}
+	}
+	return surroundingCore{&eavesdropper{LevelEnabler: zapcore.DebugLevel, w: c.w}, c.around}
 }
 
 // An eavesdropper is a log whose lines are looked through for secrets.

@@ -24,6 +24,9 @@ func (c *client) closeWatched(f *framework.Client) error {
 	err := f.Close()
 	soon.Stop()
 	w.checkClosing(f)
+	if took := w.now() - began; took > longestClose {
+		w.violated(boundedCalls, "Close of %s took %v", c.name, took)
+	}
 	w.mu.Lock()
 	undisturbed := !w.harmedLocked(c, began-w.aftermath())
 	w.mu.Unlock()

@@ -41,7 +41,11 @@ type lockRecord struct {
 // over reports whether the holder has given the lease up, or has been told that it is
 // lost. It needs w.mu.
 func (w *world) over(s *lockRecord) bool {
-	return s.record.left || w.released[s.lease] || closed(s.lease.Lost()) || closed(s.record.lease.Lost())
+	if s.record.left || w.released[s.lease] {
+		return true
+	}
+	lost := closed(s.lease.Lost()) || closed(s.record.lease.Lost())
+	return lost && (w.bug.unlost == nil || !w.bug.unlost(s))
 }
 
 func closed(ch <-chan struct{}) bool {

@@ -19,6 +19,7 @@ type plan struct {
 	clients   []clientPlan
 	faults    []plannedFault
 	recipes   []*recipe
+	hostility *hostility // nil for none
 }
 
 type clientPlan struct {

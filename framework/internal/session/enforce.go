@@ -1,0 +1,192 @@
+package session
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/usercall"
+)
+
+// The deadline's timer calls enforce, on a goroutine that does nothing else. From there to the end of
+// the last lease, there is no function of the user's, no log and no I/O. The mutexes on the way are
+// holdSet.mu, those of the tap and of the list of servers, and a hold's in package hold: none is held
+// over any of these. The session's loop does the rest, in finish.
+
+// A holdSet has the holds on a session, and ends them. Its mutex is held over nothing but its fields
+// and closing channels.
+type holdSet struct {
+	mu      sync.Mutex // guards following
+	members map[*Hold]struct{}
+	secured int         // holds that are secured
+	since   time.Time   // when the first of the present holds was taken
+	err     error       // why the session is over
+	atEnd   int         // holds that were lost with the session
+	timer   *time.Timer // calls Session.enforce; nil before the session's first handshake
+}
+
+// setTimer makes enforce look at the deadline, which has become earlier or is the first.
+func (s *Session) setTimer() {
+	s.holds.mu.Lock()
+	defer s.holds.mu.Unlock()
+	s.setTimerLocked()
+}
+
+// setTimerLocked is setTimer. It needs holds.mu.
+func (s *Session) setTimerLocked() {
+	due := s.deadlineLocked()
+	switch {
+	case s.holds.err != nil || due.IsZero():
+	case s.holds.timer == nil:
+		s.holds.timer = time.AfterFunc(time.Until(due), s.enforce)
+	default:
+		s.holds.timer.Reset(time.Until(due))
+	}
+}
+
+// enforce ends the session if its deadline has passed, and else looks again at the deadline, which a
+// proof has moved. The timer calls it.
+func (s *Session) enforce() {
+	if !s.expireIfDue() {
+		s.setTimer()
+	}
+}
+
+// expireIfDue ends the session if its deadline has passed, and reports whether it has ended.
+func (s *Session) expireIfDue() (over bool) {
+	s.holds.mu.Lock()
+	due := s.deadlineLocked()
+	over = s.holds.err != nil
+	expired := !over && !due.IsZero() && !time.Now().Before(due)
+	s.holds.mu.Unlock()
+	if expired {
+		_ = s.lose(zkerr.ErrSessionDeadline) // Run returns it
+	}
+	return over || expired
+}
+
+// deadlineLocked returns when the session has to be abandoned, or zero if it has not begun. That is
+// the certain deadline if a hold is secured by it, else the presumed deadline. If very many holds
+// are secured, it is earlier, so that all are notified by the deadline. While there is a
+// connection, the presumed deadline passes only if the process was stopped for long, or the wire is
+// stuck. It needs holds.mu.
+func (s *Session) deadlineLocked() time.Time {
+	if s.holds.secured > 0 {
+		return s.tap.Deadline().Add(-s.notifyTimeLocked())
+	}
+	return s.tap.Presumed()
+}
+
+// notifyTimeLocked returns how long it takes to notify all owners of secured holds, in whole
+// milliseconds, at most T/16. A hold is secured only if its deadline is further ahead. It needs
+// holds.mu.
+func (s *Session) notifyTimeLocked() time.Duration {
+	all := time.Duration(s.holds.secured) * notifyTime
+	return min(all.Truncate(time.Millisecond), s.Timeout()/earlyFraction)
+}
+
+// A lossList is what a session's holds have registered for their loss.
+type lossList struct {
+	recipes []*Hold // those with functions of [Hold.OnLoss]
+	users   []func(error)
+	after   []func() // of [Hold.AfterLost]
+	panics  []any    // of contexts of the user's, which the recipes end
+}
+
+// lose ends the session for the first given cause, and returns that cause. When it returns, all holds
+// are lost, and the leases of recipes that rest on them; finish does the rest. If another goroutine is
+// ending the session, lose does not wait for it. It does not block.
+func (s *Session) lose(cause error) error {
+	s.holds.mu.Lock()
+	if s.holds.err != nil {
+		defer s.holds.mu.Unlock()
+		return s.holds.err
+	}
+	s.holds.err, s.holds.atEnd = cause, len(s.holds.members)
+	if s.holds.timer != nil {
+		s.holds.timer.Stop()
+	}
+	for h := range s.holds.members {
+		s.lost.add(h)
+		h.loseLocked(cause)
+	}
+	clear(s.holds.members)
+	s.holds.secured = 0
+	s.holds.mu.Unlock()
+	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].lose(cause) })
+	calls.await()
+	s.lost.panics = calls.panicked()
+	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
+	s.tap.End(cause)
+	s.cancel(cause)
+	close(s.told)
+	return cause
+}
+
+func (l *lossList) add(h *Hold) {
+	if h.lose != nil {
+		l.recipes = append(l.recipes, h)
+	}
+	if h.onLost != nil {
+		l.users = append(l.users, h.onLost)
+	}
+	if h.afterLost != nil {
+		l.after = append(l.after, h.afterLost)
+	}
+}
+
+// finish is lose for the session's own goroutine. It also waits until the goroutine that ended the
+// session, which may be another one, has done that. Then it does what may take time.
+func (s *Session) finish(cause error) error {
+	cause = s.lose(cause)
+	<-s.told
+	for _, v := range s.lost.panics {
+		s.cfg.Log.Error("a context of the user's panicked when its lease was lost", zap.String("panic", fmt.Sprint(v)))
+	}
+	if !s.WasServing() {
+		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
+	}
+	event := watchreg.SessionEnded
+	if s.cfg.ReadOnly { // it is not the client's session
+		event = watchreg.Reconnected
+	}
+	s.watches.FireAll(event)
+	go s.notifyUsers(cause) // ends with the functions; AwaitUsers waits for it
+	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].after() })
+	calls.await()
+	return cause
+}
+
+// AwaitUsers waits until the user's functions of OnLost and AfterLost have returned, for usersGrace. It
+// is called when Run has returned.
+func (s *Session) AwaitUsers() {
+	grace := time.NewTimer(usersGrace)
+	defer grace.Stop()
+	select {
+	case <-s.notified:
+	case <-grace.C:
+		s.cfg.Log.Warn("a function of OnLost or AfterLost is still at work")
+	}
+}
+
+// usersGrace is how long the end of a session waits for the user's functions of OnLost and AfterLost.
+const usersGrace = 5 * time.Second
+
+// notifyUsers calls the functions of OnLost, and when they have returned, those of AfterLost, one after
+// another.
+func (s *Session) notifyUsers(cause error) {
+	defer close(s.notified)
+	calls := startCalls(len(s.lost.users), func(i int) {
+		usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { s.lost.users[i](cause) })
+	})
+	calls.await()
+	<-calls.done
+	for _, fn := range s.lost.after {
+		one := startCalls(1, func(int) { usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn) })
+		<-one.done
+	}
+}
