@@ -16,8 +16,9 @@ type Counter struct { // immutable
 	path     string
 }
 
-// New returns the counter at path, and sends nothing yet. Counters of one client on one path are the
-// same counter. If arguments are faulty, New returns all faults.
+// New returns the counter at path, and sends nothing yet. Counters that the same client (not another
+// view of it) has on one path with the same options combine their calls: see [Counter.Add]. If
+// arguments are faulty, New returns all faults.
 func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
@@ -34,8 +35,8 @@ func (n *Counter) Get(ctx context.Context) (int64, error) {
 }
 
 // Add adds delta and returns the result. The addition is applied once; if that is not known, the
-// error wraps [framework.ErrUnknownOutcome]. Calls of one client that run at the same time are
-// written together, and each gets its own result. If ctx ends first, the error wraps ctx's, and
+// error wraps [framework.ErrUnknownOutcome]. Calls that run at the same time, also of several Counters
+// of one client with the same path and options, are written together, and each gets its own result. If ctx ends first, the error wraps ctx's, and
 // ErrUnknownOutcome if a request may have been sent. Other errors: [ErrOverflow], [ErrCorrupt],
 // [ErrVersion] and the client's.
 func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {

@@ -25,6 +25,9 @@
 // one. A change that was made under that version is then applied to the new znode, and returns
 // ErrVersion. So don't delete a counter that is in use: set it.
 //
+// That [Counter.CompareAndSet] returns false is never taken from a version: the number was read during
+// the call, after a transaction that changes nothing.
+//
 // # Errors
 //
 // [ErrOverflow], [ErrCorrupt], [ErrVersion], and the client's errors, as package framework describes

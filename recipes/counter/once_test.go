@@ -150,7 +150,7 @@ func TestRequestsOfACounter(t *testing.T) {
 		if swapped, err := n.CompareAndSet(t.Context(), 9, 1); swapped || err != nil {
 			t.Errorf("compare and set: %v, %v", swapped, err)
 		}
-		expect("a compare and set that is refused", fault.Multi)
+		expect("a compare and set that is refused, after a transaction about no znode", fault.GetData)
 		mustBe(t, n, 4)
 		expect("a get", fault.GetData)
 	})

@@ -93,8 +93,9 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 
 // All returns the value, now and whenever it changes, the latest alone. With it, or in its place, it
 // returns an error of Decode, or [framework.ErrNoNode] while there is no znode. An outage ends
-// nothing: the latest value follows. The sequence ends with ctx, with the client, when the loop is
-// left, or after an error that no retry can fix, such as [framework.ErrNoAuth].
+// nothing: the latest value follows. An error that no retry can fix, such as [framework.ErrNoAuth], is
+// returned once; All tries again every five seconds, and goes on when the value can be read. The
+// sequence ends with ctx, with the client, or when the loop is left.
 func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for at, err := range v.register.All(cause.Inside(ctx)) {

@@ -63,7 +63,7 @@ func TestRequestsOfASemaphore(t *testing.T) {
 		if _, err := s.TryAcquire(t.Context(), 1); err == nil {
 			t.Error("TryAcquire: granted a permit that is held")
 		}
-		expect("a refused TryAcquire", fault.GetChildren)
+		expect("a refused TryAcquire", fault.GetChildren, fault.GetChildren)
 		done := acquireLater(t.Context(), s, 2)
 		awaitChildren(t, env.Client(t), path+"/leases", 5)
 		env.Quiesce()

@@ -3,9 +3,11 @@ package semaphore_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -32,6 +34,31 @@ func TestFewerPermitsTakeNothing(t *testing.T) {
 		mustRelease(t, held[1])
 		mustRelease(t, granted(t, done))
 	})
+}
+
+// TestNoGrantByAnOldNumber: the number becomes smaller after an attempt has read it, and before the
+// listing that would grant. Acquire waits and TryAcquire refuses: two holders of one permit otherwise.
+func TestNoGrantByAnOldNumber(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, way, path := env.Client(t), env.Route(t), pathOf(t)
+		at := semaphore.WithPermitsAt(path + "-number")
+		held := mustAcquire(t, newSemaphore(t, c, path, 2, at), 1)
+		awaitChildren(t, c, path+"/locks", 0)
+		s := newSemaphore(t, way.Client(t), path, 2, at)
+		delay := fault.Rule{Op: fault.GetChildren, Path: path + "/leases", Action: fault.DelayRequest, Delay: 300 * time.Millisecond}
+		listed := way.Rules().Add(delay)
+		done := acquireLater(t.Context(), s, 1)
+		<-listed.Hit()
+		setNumber(t, c, path+"-number", 1)
+		awaitChildren(t, c, path+"/leases", 2)
+		time.Sleep(time.Second) // no event says that nothing is granted
+		if len(done) > 0 {
+			t.Error("a second holder was granted the only permit")
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done))
+	}, zkenv.Only("a number is read in each the same way", zkenv.Embedded, zkenv.Standalone))
 }
 
 // TestMorePermitsWakeWhoWaits: CURATOR-75. A contender may wait for more permits than there are.
@@ -97,4 +124,24 @@ func TestTheNumberOfTheZnodeCounts(t *testing.T) {
 		}
 		mustRelease(t, held)
 	})
+}
+
+// TestTryAcquireAfterARelease: a release that another client has confirmed frees the permits for
+// TryAcquire at once, also if its server lags behind the one that confirmed the release.
+func TestTryAcquireAfterARelease(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members, path := env.Members(), pathOf(t)
+		first := newSemaphore(t, members[0].Client(t), path, 1)
+		second := newSemaphore(t, members[len(members)-1].Client(t), path, 1)
+		for round := range 50 {
+			mustRelease(t, mustAcquire(t, first, 1))
+			l, err := second.TryAcquire(t.Context(), 1)
+			if err != nil {
+				t.Fatalf("round %d: TryAcquire of a free permit: %v", round, err)
+			}
+			mustRelease(t, l)
+			first, second = second, first
+		}
+	}, zkenv.Only("a server has to lag", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"weak"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -30,16 +32,57 @@ type Combiner struct {
 
 // A key is what the calls that are combined have in common.
 type key struct {
-	path  string // in the ensemble
+	view  *framework.Client // because it can be bound to a session
+	path  string
 	int32 bool
+	acl   string
 }
 
-// Of returns the client's Combiner of the number at path, of 4 bytes if int32 is true and of 8
-// otherwise. The first call for a path and a width sets the ACL; nil is the client's.
+// Of returns the Combiner of the number at path, of 4 bytes if int32 is true and of 8 otherwise. The
+// ACL is that of a znode that the Combiner creates; nil is the client's. Callers with the same
+// arguments share a Combiner as long as one of them keeps it.
 func Of(c *framework.Client, path string, int32 bool, list []acl.Entry) *Combiner {
-	return c.Shared(key{c.AbsolutePath(path), int32}, func() any {
+	k := key{view: c, path: path, int32: int32}
+	for _, e := range list {
+		k.acl += fmt.Sprintf("%d %q %q ", e.Perms, e.Scheme, e.ID)
+	}
+	return sharedOf(c).combiner(k, func() *Combiner {
 		return &Combiner{register: register.Register{Client: c, Path: path, ACL: list}, width: widthOf(int32)}
-	}).(*Combiner)
+	})
+}
+
+// shared has the Combiners of a client that are in use.
+type shared struct {
+	mu  sync.Mutex // guards following
+	all map[key]weak.Pointer[Combiner]
+}
+
+type sharedKey struct{}
+
+func sharedOf(c *framework.Client) *shared {
+	return c.Shared(sharedKey{}, func() any { return &shared{all: make(map[key]weak.Pointer[Combiner])} }).(*shared)
+}
+
+func (s *shared) combiner(k key, create func() *Combiner) *Combiner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.all[k].Value(); found != nil {
+		return found
+	}
+	c := create()
+	ref := weak.Make(c)
+	s.all[k] = ref
+	runtime.AddCleanup(c, func(k key) { s.forget(k, ref) }, k)
+	return c
+}
+
+// forget removes a Combiner that nothing uses any more.
+func (s *shared) forget(k key, ref weak.Pointer[Combiner]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[k] == ref {
+		delete(s.all, k)
+	}
 }
 
 // Get returns the number that the client's server knows, 0 if there is no znode.
@@ -174,9 +217,9 @@ func (c *Combiner) finish(b *batch) *batch {
 }
 
 // apply makes the changes of the batch by one write, again and again until no other client came in
-// between. If no change writes, it confirms the number that they saw.
+// between. If no change writes, the number that they saw was read during the batch.
 func (c *Combiner) apply(b *batch) error {
-	for {
+	for latest := false; ; {
 		if c.known == nil {
 			at, err := c.register.Read(b.ctx)
 			if err != nil {
@@ -189,18 +232,25 @@ func (c *Combiner) apply(b *batch) error {
 			return err
 		}
 		after, writes := b.changed(v, c.width)
-		if !writes {
-			err = c.register.Confirm(b.ctx, *c.known)
-		} else {
+		switch {
+		case writes:
 			var now register.State
 			if now, err = c.register.Replace(b.ctx, *c.known, c.width.encode(after)); err == nil {
 				c.known = &now
 			}
+			if err != register.ErrStale { //nolint:errorlint // it is never wrapped
+				return err
+			}
+			c.known, latest = nil, false
+		case latest:
+			return nil
+		default:
+			at, err := c.register.ReadLatest(b.ctx)
+			if err != nil {
+				return err
+			}
+			c.known, latest = &at, true
 		}
-		if err != register.ErrStale { //nolint:errorlint // it is never wrapped
-			return err
-		}
-		c.known = nil
 	}
 }
 

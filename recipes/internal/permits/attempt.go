@@ -40,6 +40,10 @@ type numberWatch struct {
 	known   bool
 }
 
+// isKnown reports whether the number is the one of the latest reply: a server notifies of a change
+// before it replies from the new state.
+func (n *numberWatch) isKnown() bool { return n.known && (n.watch == nil || n.watch.Valid()) }
+
 func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt {
 	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1}
 	turns := p.turns()
@@ -116,6 +120,9 @@ func (a *attempt) take(ctx context.Context) error {
 		case err == nil && !a.admitted:
 			err = a.admit(ctx)
 			continue
+		case err == nil && len(names) <= a.number.permits && !a.number.isKnown(): // it has changed since
+			names, err = a.enter(ctx)
+			continue
 		case err == nil && len(names) <= a.number.permits:
 			a.countBreaks()
 			a.report(0)
@@ -137,7 +144,7 @@ func (a *attempt) countBreaks() {
 }
 
 // try makes one attempt without a wait. If a listing shows too few free permits, it does not enter
-// the queue.
+// the queue. A listing that refuses has everything that was committed before the call.
 func (a *attempt) try(ctx context.Context) error {
 	for {
 		err := a.tryOnce(ctx)
@@ -149,22 +156,27 @@ func (a *attempt) try(ctx context.Context) error {
 }
 
 func (a *attempt) tryOnce(ctx context.Context) error {
-	p := a.pool
-	names, _, err := p.Client.Children(ctx, LeasesDir(p.Path))
-	if err != nil && !errors.Is(err, framework.ErrNoNode) {
-		return err
+	free, err := a.looksFree(ctx)
+	if err == nil && !free { // the server may lag behind a release that is confirmed
+		if err = a.pool.Client.Ready(ctx); err == nil {
+			a.forgetNumber()
+			free, err = a.looksFree(ctx)
+		}
 	}
-	if err := a.watchNumber(ctx, p.Client); err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(names)+a.n > a.number.permits {
+	case !free:
 		return lease.ErrHeld
 	}
 	a.turn, err = a.queue.Try(ctx)
 	if err != nil {
 		return contender.HeldError(err)
 	}
-	names, err = a.enter(ctx)
+	names, err := a.enter(ctx)
+	for err == nil && !a.number.isKnown() {
+		names, err = a.enter(ctx)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -179,6 +191,16 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	}
 	a.countBreaks()
 	return a.turn.Session.Err()
+}
+
+// looksFree reports whether the client's server shows enough free permits.
+func (a *attempt) looksFree(ctx context.Context) (bool, error) {
+	names, _, err := a.pool.Client.Children(ctx, LeasesDir(a.pool.Path))
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return false, err
+	}
+	err = a.watchNumber(ctx, a.pool.Client)
+	return len(names)+a.n <= a.number.permits, err
 }
 
 // giveUp deletes the attempt's znodes, for which there are no permits, and returns ErrHeld. It waits

@@ -4,8 +4,10 @@
 //
 // The first contender of the queue creates its permits' znodes, and holds the permits when the
 // directory has no more children than there are permits. It then leaves the queue. Children of any
-// creator count, as for Curator. Three properties keep "at most n":
+// creator count, as for Curator. Four properties keep "at most n":
 //
+//   - A listing grants only by the number that was valid when the listing was answered: a watch on the
+//     number is valid then, because a server notifies of a change before it replies from a later state.
 //   - A listing that grants was read by the session that created the znodes, so it is no older than
 //     they are. Of two grants, the later listing shows the znodes of both.
 //   - All znodes of an attempt are created by one transaction, so no listing shows a part of them.

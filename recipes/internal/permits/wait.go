@@ -154,7 +154,7 @@ func (a *attempt) watchTurn(ctx context.Context) error {
 
 // watchNumber keeps the number of permits up to date, and a watch on it.
 func (a *attempt) watchNumber(ctx context.Context, c *framework.Client) (err error) {
-	if a.number.known && (a.number.watch == nil || a.number.watch.Valid()) {
+	if a.number.isKnown() {
 		return nil
 	}
 	a.forgetNumber()

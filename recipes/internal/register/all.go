@@ -4,17 +4,23 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// All returns the state, now and whenever it changes, the latest alone. An outage ends nothing. The
-// sequence ends with ctx, with the client, or when the loop is left. An error that no retry can fix
-// is the last element.
+// refusedPause is the time between two attempts to read a znode that may not be read: no server notifies
+// of a change of an ACL.
+const refusedPause = 5 * time.Second
+
+// All returns the state, now and whenever it changes, the latest alone. An error that no retry can fix
+// is returned once, until there is a state again or another error. The sequence ends with ctx, with the
+// client, or when the loop is left.
 func (r *Register) All(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		shown := int64(-1) // mzxid of what was shown, 0 for no znode
+		shown := int64(-1) // mzxid of what was shown, 0 for no znode, -1 for nothing or an error
+		failed := ""       // the error that was shown
 		for {
 			w, err := r.watch(ctx)
 			switch {
@@ -26,9 +32,16 @@ func (r *Register) All(ctx context.Context) iter.Seq2[State, error] {
 				}
 				continue
 			case err != nil:
-				yield(State{}, err)
-				return
+				if err.Error() != failed && !yield(State{}, err) {
+					return
+				}
+				shown, failed = -1, err.Error()
+				if !pause(ctx, r.Client, refusedPause) {
+					return
+				}
+				continue
 			}
+			failed = ""
 			st, exists := w.Stat()
 			if st.Mzxid != shown {
 				shown = st.Mzxid
@@ -61,5 +74,17 @@ func (r *Register) watch(ctx context.Context) (*framework.Watch, error) {
 			return w, nil
 		}
 		w.Close()
+	}
+}
+
+// pause waits for d, and reports false if ctx ends first or the client is closed.
+func pause(ctx context.Context, c *framework.Client, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return c.State() != framework.Closed
+	case <-ctx.Done():
+		return false
 	}
 }

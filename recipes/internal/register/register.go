@@ -102,27 +102,15 @@ func (r *Register) write(ctx context.Context, from State, data []byte) (st frame
 	return r.Client.Set(ctx, r.Path, data, from.version)
 }
 
-// Confirm returns nil if the register is still in the state, by a transaction that only checks. It
-// returns ErrStale if the register is not.
-func (r *Register) Confirm(ctx context.Context, in State) error {
-	version := in.version
-	if !in.Exists {
-		version = framework.AnyVersion
+// ReadLatest returns a state that the register had during the call: it has everything that was
+// committed before. It costs a transaction that changes nothing and a read. A check of the version
+// would cost less and prove less: a znode that was deleted and created again may have the same
+// version, and a server takes version −1 for any.
+func (r *Register) ReadLatest(ctx context.Context) (State, error) {
+	if err := r.Client.Ready(ctx); err != nil {
+		return State{}, err
 	}
-	_, err := r.Client.Txn(ctx, framework.OpCheck(r.Path, version))
-	switch {
-	case !in.Exists && errors.Is(err, framework.ErrNoNode):
-		return nil
-	case !in.Exists && err == nil:
-		return ErrStale
-	case errors.Is(err, framework.ErrUnknownOutcome): // nothing was to be applied
-		unanswered := fmt.Errorf("%w: the check was not answered", framework.ErrNotConnected)
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", ctx.Err(), unanswered)
-		}
-		return unanswered
-	}
-	return stale(err)
+	return r.Read(ctx)
 }
 
 // stale returns ErrStale for an error that says that another client has changed the register.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/register"
@@ -78,19 +77,13 @@ func TestAStateIsReplacedOnce(t *testing.T) {
 			if _, err := f.Replace(t.Context(), from, []byte("c")); err != register.ErrStale { //nolint:errorlint // it is never wrapped
 				t.Errorf("Replace of %s: %v, want ErrStale", name, err)
 			}
-			if err := f.Confirm(t.Context(), from); err != register.ErrStale { //nolint:errorlint // it is never wrapped
-				t.Errorf("Confirm of %s: %v, want ErrStale", name, err)
-			}
-		}
-		if err := f.Confirm(t.Context(), second); err != nil {
-			t.Errorf("Confirm: %v", err)
 		}
 		f.expect(t, "b")
 		if err := f.client.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Confirm(t.Context(), none); err != nil {
-			t.Errorf("Confirm of no znode: %v", err)
+		if at, err := f.ReadLatest(t.Context()); err != nil || at.Exists {
+			t.Errorf("ReadLatest of no znode: %+v, %v", at, err)
 		}
 		if _, err := f.Replace(t.Context(), second, []byte("c")); err != register.ErrStale { //nolint:errorlint // it is never wrapped
 			t.Errorf("Replace of a znode that is gone: %v, want ErrStale", err)
@@ -114,22 +107,6 @@ func TestAReplyThatIsLost(t *testing.T) {
 			t.Errorf("Update whose request was lost: %v", err)
 		}
 		f.expect(t, "b!")
-		f.server.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
-		if err := f.Confirm(t.Context(), f.read(t)); err != nil {
-			t.Errorf("Confirm whose reply was lost: %v, want another check", err)
-		}
-		held := f.server.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
-		late, end := context.WithTimeout(t.Context(), time.Second)
-		defer end()
-		if err := f.Confirm(late, f.read(t)); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Confirm whose context ended before the reply: %v; a check applies nothing", err)
-		}
-		held.Release()
-		never, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := f.Confirm(never, f.read(t)); !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Confirm with a context that has ended: %v; a check applies nothing", err)
-		}
 	})
 }
 
@@ -164,12 +141,9 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 			if err := f.server.SetVersion(path, c.at); err != nil {
 				t.Fatal(err)
 			}
-			at := f.replace(t, f.read(t), fmt.Sprint(c.at))
+			f.replace(t, f.read(t), fmt.Sprint(c.at))
 			if _, st, err := f.client.Get(t.Context(), path); err != nil || st.Version != c.want {
 				t.Errorf("version %d after a change at %d, %v; want %d", st.Version, c.at, err, c.want)
-			}
-			if err := f.Confirm(t.Context(), at); err != nil {
-				t.Errorf("Confirm of the state after a change at %d: %v", c.at, err)
 			}
 		}
 		if err := f.server.SetVersion(path, -1); err != nil {
