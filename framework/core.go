@@ -60,6 +60,7 @@ type coreState struct {
 	lastFault error            // why there is no connection
 	refusedBy error            // the cause of the latest AuthFailed
 	outage    outage           // the attempts to connect since the client was Connected
+	lines     lines
 	servers   serverList
 	refusing  bool // Close has begun: no new goroutines
 }
@@ -107,6 +108,7 @@ func (c *core) transitionIf(next func() (State, *session.Session, bool), cause e
 	close(c.changed)
 	c.changed = make(chan struct{})
 	c.listeners.Notify(change) // under mu, so that listeners see the order of the states
+	left, due := c.lines.change(to, change.At)
 	c.mu.Unlock()
 	c.meters.Do(func() {
 		c.telemetry.Changed(c.ctx, change.To.key())
@@ -114,14 +116,21 @@ func (c *core) transitionIf(next func() (State, *session.Session, bool), cause e
 			c.telemetry.Expired(c.ctx, change.Cause)
 		}
 	})
-	c.logChange(change, s.HeldAtEnd())
+	if due {
+		c.logChange(change, s.HeldAtEnd(), left)
+	}
 	return true
 }
 
-func (c *core) logChange(change StateChange, held int) {
+// logChange logs the change. held is how many holds the session had, and left how many breaks of the
+// connection were not logged before this one.
+func (c *core) logChange(change StateChange, held, left int) {
 	fields := []zap.Field{
 		zap.String(zktel.AttrConnectionState, change.To.key()),
 		zap.String(zktel.AttrSessionID, otelzk.SessionKey(change.Session)),
+	}
+	if left > 0 {
+		fields = append(fields, zap.Int(fieldLeftOut, left))
 	}
 	if change.Cause != nil {
 		fields = append(fields, zap.String(zktel.AttrErrorType, ErrorType(change.Cause)), zap.Error(change.Cause))

@@ -10,51 +10,107 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// Bounds of the pause between two log lines about failed attempts to connect. The pause doubles
-// with each line, so that a long outage does not fill the log.
+// Bounds of the pause between two log lines about the same thing. The pause doubles with each line, so
+// that neither a long outage nor a server that drops each connection fills the log.
 const (
-	firstOutagePause = 10 * time.Second
-	maxOutagePause   = 5 * time.Minute
+	firstRepeatPause = 10 * time.Second
+	maxRepeatPause   = 5 * time.Minute
 )
 
-// Fields of the log line about failed attempts to connect.
+// Fields of the log lines about connections.
 const (
 	fieldAttempts = "zookeeper.client.connection.attempts"
 	fieldOutage   = "zookeeper.client.connection.outage"
+	fieldLeftOut  = "zookeeper.client.lines_left_out"
 )
+
+// brokenOften is how many breaks of the connection are logged before they are paced. A user who pulls a
+// cable sees each.
+const brokenOften = 5
+
+// repeats paces the log lines about a thing that repeats: the first ones are written, then one at
+// growing intervals. If nothing happens for the longest interval, that begins again. The zero value has
+// had no line.
+type repeats struct {
+	count int       // occurrences
+	at    time.Time // of the latest
+	logAt time.Time // an occurrence after this is logged
+	pause time.Duration
+	left  int // occurrences since the last line
+}
+
+// due notes an occurrence, and reports whether to log it, and how many were left out before it. The
+// first ones are always logged.
+func (r *repeats) due(now time.Time, first int) (left int, ok bool) {
+	if now.Sub(r.at) > maxRepeatPause {
+		r.count = 0
+	}
+	r.at = now
+	switch r.count++; {
+	case r.count <= first:
+		r.pause = firstRepeatPause
+	case now.Before(r.logAt):
+		r.left++
+		return 0, false
+	default:
+		r.pause = min(2*r.pause, maxRepeatPause)
+	}
+	left, r.left = r.left, 0
+	r.logAt = now.Add(r.pause)
+	return left, true
+}
+
+// lines paces the log lines about a client's connections. It is guarded by core.mu.
+type lines struct {
+	breaks   repeats // of "connection state changed" to Suspended
+	failures repeats // of "cannot connect"
+	shown    bool    // the latest line tells of a connection, so the next one need not be logged
+}
+
+// change reports whether to log the change to the state, and how many lines were left out before it. A
+// connection that breaks again and again is paced. Its return is logged if the break was, and all other
+// changes are.
+func (l *lines) change(to State, now time.Time) (left int, ok bool) {
+	switch to {
+	case Suspended:
+		left, ok = l.breaks.due(now, brokenOften)
+		l.shown = l.shown && !ok
+		return left, ok
+	case Connected:
+		if l.breaks.left == 0 {
+			l.failures = repeats{} // the next outage's first failure is logged
+		}
+		ok, l.shown = !l.shown, true
+		return 0, ok
+	}
+	l.shown = false
+	return 0, true
+}
+
+// failure reports whether to log a failed attempt to connect.
+func (l *lines) failure(now time.Time) bool {
+	_, ok := l.failures.due(now, 1)
+	l.shown = l.shown && !ok
+	return ok
+}
 
 // An outage is what a client knows of its attempts to connect since it was last Connected. The zero
 // value has no failure.
 type outage struct {
 	since    time.Time // the first failure; zero if there is none
 	attempts int       // attempts that failed
-	logAt    time.Time // the next failure after this is logged
-	pause    time.Duration
 }
 
-// fails counts a failure and reports whether to log it: the first is logged, then one at growing
-// intervals.
-func (o *outage) fails(now time.Time) bool {
-	o.attempts++
-	switch {
-	case o.since.IsZero():
-		o.since, o.pause = now, firstOutagePause
-	case now.Before(o.logAt):
-		return false
-	default:
-		o.pause = min(2*o.pause, maxOutagePause)
-	}
-	o.logAt = now.Add(o.pause)
-	return true
-}
-
-// failed keeps err as the reason why there is no connection, and logs it if fails says so. server
-// is the address of the attempt, as "host:port".
+// failed keeps err as the reason why there is no connection, and logs it unless such lines repeat too
+// often. server is the address of the attempt, as "host:port".
 func (c *core) failed(server string, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	c.lastFault = err
-	due := c.outage.fails(now)
+	if c.outage.attempts++; c.outage.attempts == 1 {
+		c.outage.since = now
+	}
+	due := c.lines.failure(now)
 	attempts, since := c.outage.attempts, c.outage.since
 	c.mu.Unlock()
 	if !due {

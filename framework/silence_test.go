@@ -90,6 +90,74 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 	})
 }
 
+// A server drops each connection soon after the handshake. Its log lines come at growing intervals, and
+// say how many breaks they leave out.
+func TestAConnectionThatBreaksAgainAndAgainFillsNoLog(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		c, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		breaks := 0
+		c.OnState(func(change framework.StateChange) {
+			if change.To == framework.Suspended {
+				breaks++
+			}
+		})
+		for range 6000 { // some ten minutes
+			sleep(100 * time.Millisecond)
+			proxy.Cut()
+		}
+		sleep(10 * time.Minute)
+		proxy.Cut() // after a quiet time
+		sleep(time.Second)
+		said := 0
+		lines := logs.FilterMessage("connection state changed").All()
+		for _, line := range lines {
+			fields := line.ContextMap()
+			if left, ok := fields["zookeeper.client.lines_left_out"].(int64); ok {
+				said += int(left)
+			}
+			if fields["zookeeper.client.connection.state"] == "suspended" {
+				said++
+			}
+		}
+		if breaks < 1000 || len(lines) > 40 {
+			t.Errorf("%d lines about %d breaks, want at most 40 about more than 1000", len(lines), breaks)
+		}
+		if said < breaks*2/3 {
+			t.Errorf("the lines tell of %d breaks, of %d", said, breaks)
+		}
+		if last := lines[len(lines)-1].ContextMap()["zookeeper.client.connection.state"]; last != "connected" {
+			t.Errorf("the last line says %v", last)
+		}
+		before := lines[len(lines)-2]
+		if before.ContextMap()["zookeeper.client.connection.state"] != "suspended" {
+			t.Errorf("the break after a quiet time is not logged: %v", before)
+		}
+	})
+}
+
+// The servers bound the session timeout. A client that gets another one than it asked for says so, once.
+func TestAnotherSessionTimeoutIsLogged(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[time.Duration]int{5 * time.Minute: 1, 10 * time.Second: 0} {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			core, logs := observer.New(zap.InfoLevel)
+			_, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)), framework.WithSessionTimeout(asked))
+			sleep(time.Second)
+			proxy.Cut()
+			sleep(time.Second)
+			lines := logs.FilterMessage("the server granted another session timeout than asked for").All()
+			if len(lines) != want {
+				t.Fatalf("asked for %v: %d lines, want %d", asked, len(lines), want)
+			}
+			if want > 0 && (lines[0].Level != zap.WarnLevel || lines[0].ContextMap()["session_timeout_asked"] != asked) {
+				t.Errorf("the line is %v %v", lines[0].Level, lines[0].ContextMap())
+			}
+		})
+	}
+}
+
 func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -104,7 +104,7 @@ func (s *Session) follow() error {
 func (s *Session) linkedUp() error {
 	s.setUp(time.Now())
 	if !s.cfg.ReadOnly {
-		s.checkMargin()
+		s.checkTimeout()
 		return nil
 	}
 	if !s.tap.ReadOnly() {
@@ -135,14 +135,22 @@ func (s *Session) down(fault error) error {
 	return nil
 }
 
-// checkMargin logs, once a session, that the configured lease margin is not used.
-func (s *Session) checkMargin() {
-	timeout := s.Timeout()
-	used, configured := s.cfg.Margin(timeout), s.cfg.Wanted
-	if configured == 0 || used == configured || s.marginTold {
+// checkTimeout logs, once a session, that the server has granted another session timeout than the one
+// asked for, and that the configured lease margin is not used.
+func (s *Session) checkTimeout() {
+	if s.timeoutChecked {
 		return
 	}
-	s.marginTold = true
+	s.timeoutChecked = true
+	timeout := s.Timeout()
+	if asked := s.cfg.Timeout.Truncate(time.Millisecond); timeout != asked {
+		s.cfg.Log.Warn("the server granted another session timeout than asked for",
+			zap.Duration("session_timeout", timeout), zap.Duration("session_timeout_asked", asked))
+	}
+	used, configured := s.cfg.Margin(timeout), s.cfg.Wanted
+	if configured == 0 || used == configured {
+		return
+	}
 	s.cfg.Log.Error("lease margin is more than half the session timeout that the server granted",
 		zap.Duration("lease_margin", configured), zap.Duration("lease_margin_used", used),
 		zap.Duration("session_timeout", timeout))

@@ -27,7 +27,7 @@ type Session struct {
 	lost     lossList      // set by lose; read once told is closed
 	holds    holdSet
 
-	marginTold bool // only for Run: it has logged that the lease margin does not fit
+	timeoutChecked bool // only for Run
 
 	mu sync.Mutex // guards following; never held across a request or a callback
 	connState
