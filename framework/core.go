@@ -30,7 +30,6 @@ type core struct {
 	credentials credentials
 	telemetry   *otelzk.Telemetry
 	meters      usercall.Queue // for metrics of the client's own goroutines
-	zxid        atomic.Int64   // the highest transaction id of all replies
 	breaks      atomic.Int64   // transitions to any state but Connected
 	life
 

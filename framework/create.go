@@ -16,8 +16,9 @@ import (
 // Create is retried by the client's policy until ctx ends; a request that was never sent is always
 // sent again. If the reply to an attempt was lost, Create looks for the znode if it is [Protected].
 // If it is only [Sequential], Create returns [ErrUnknownOutcome], because a second znode could
-// result. Otherwise it tries again: an [ErrNodeExists] may then be the effect of the first attempt,
-// and wraps [ErrUnknownOutcome] too, unless [Idempotent] resolves it.
+// result. Otherwise Create repeats the request only if the first attempt certainly had no effect: no
+// child of the parent was created or deleted since. If not, the error wraps ErrUnknownOutcome. It
+// also wraps [ErrNodeExists] if there is a znode, unless [Idempotent] resolves it.
 //
 // If ctx ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
 // Other errors: [ErrNodeExists], [ErrNoNode] for a missing parent ([WithParents] creates it),

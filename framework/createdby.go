@@ -1,12 +1,10 @@
 package framework
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // CreatedBy makes Delete delete only the znode that the transaction czxid created ([Stat] has it),
@@ -29,25 +27,41 @@ const (
 // check is called before each attempt. It returns an error if the attempt could delete another znode
 // than the meant one.
 func (x deletion) check(ctx context.Context, s *session.Session, d *doubt) error {
-	if x.czxid == 0 {
-		return d.settle(ctx, s, x.path)
+	switch meant := cmp.Or(x.czxid, d.czxid); {
+	case meant != 0:
+		return x.stands(ctx, s, meant, d)
+	case d.chooses && !d.earlier:
+		return x.choose(ctx, s, d)
 	}
-	stands, err := x.stands(ctx, s)
-	if err == nil && !stands {
-		err = ErrNoNode
-	}
-	return err
+	return d.settle(ctx, s, x.path, nil)
 }
 
-// stands reports whether the meant znode still exists. It reads after a sync, because the server
-// may lag behind the server of an earlier attempt.
-func (x deletion) stands(ctx context.Context, s *session.Session) (bool, error) {
-	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(x.path) }); err != nil {
-		return false, err
+// choose makes d mean the znode that exists now. So a deletion that is to outlive sessions can tell
+// that znode from a later one, whatever happens.
+func (x deletion) choose(ctx context.Context, s *session.Session, d *doubt) error {
+	found, err := readStat(ctx, s, x.path)
+	switch {
+	case err != nil:
+		return unwritten(ctx, err)
+	case !found.Exists:
+		return ErrNoNode
 	}
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(x.path) })
-	if errors.Is(err, ErrNoNode) {
-		return false, nil
+	d.czxid = found.Stat.Czxid
+	return nil
+}
+
+// stands returns nil if the znode with the czxid still exists at the path.
+func (x deletion) stands(ctx context.Context, s *session.Session, czxid int64, d *doubt) error {
+	found, err := readSynced(ctx, s, x.path)
+	switch {
+	case err != nil && !d.earlier:
+		return unwritten(ctx, err)
+	case err != nil:
+		return err
+	case found.Exists && found.Stat.Czxid == czxid:
+		return nil
+	case d.earlier:
+		return maybeEarlier(ErrNoNode)
 	}
-	return found.Exists && found.Stat.Czxid == x.czxid, err
+	return ErrNoNode
 }

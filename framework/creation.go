@@ -48,13 +48,21 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 			cr.store(st)
 			return path, err
 		}
-		cr.doubt = doubt{} // the znode in the way is not this call's
+	} else if !cr.has(withSequential) {
+		path, err := cr.settleEarlier(ctx, s)
+		if err != nil || path != "" {
+			return path, err
+		}
 	}
 	var parent *session.Pending[string]
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
 		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
-			return cr.settle(ctx, s, err)
+			path, err := cr.settle(ctx, s, err)
+			if errors.Is(err, ErrNoNode) {
+				continue // another client has just deleted it
+			}
+			return path, err
 		}
 		if errors.Is(err, errNoEpoch) {
 			if err := cr.makeEpoch(ctx, s); err != nil {
@@ -63,7 +71,7 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 			continue
 		}
 		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
-			return path, cr.doubt.about(err, ErrNodeExists)
+			return path, cr.doubt.note(err)
 		}
 		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
 			return "", err
@@ -97,7 +105,7 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 		cr.store(made.stat)
 		return made.path, nil
 	}
-	err = cr.readStat(ctx, s, made.path)
+	err = cr.readCreated(ctx, s, made.path)
 	if err != nil && cr.guard != nil {
 		cr.guard.doubt(s.ID(), p.Done()) // it exists, and the next attempt is to find it
 	}
@@ -117,8 +125,8 @@ func (cr *creation) request(f *tap.Following, w *zkconn.Conn) (made createdNode,
 	return made, err
 }
 
-// readStat reads the Stat if the reply had none that could be read.
-func (cr *creation) readStat(ctx context.Context, s *session.Session, path string) error {
+// readCreated reads the Stat if the reply had none that could be read.
+func (cr *creation) readCreated(ctx context.Context, s *session.Session, path string) error {
 	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
 	cr.store(statOf(found.Stat))
 	return err
@@ -127,6 +135,55 @@ func (cr *creation) readStat(ctx context.Context, s *session.Session, path strin
 func (cr *creation) store(st Stat) {
 	if cr.stat != nil {
 		*cr.stat = st
+	}
+}
+
+// settleEarlier is called before each attempt at a create of a given name. It returns no error if the
+// attempt is the first, or if the earlier attempt certainly had no effect. With Idempotent it returns
+// the path of a znode that is as this Create would have made it.
+func (cr *creation) settleEarlier(ctx context.Context, s *session.Session) (string, error) {
+	d := &cr.doubt
+	if !d.earlier {
+		return "", d.begin(ctx, s)
+	}
+	found, err := d.look(ctx, s, cr.path)
+	switch {
+	case errors.Is(err, errOtherSession) || errors.Is(err, errZxidFell) || err == nil && found.Exists:
+		if err == nil {
+			err = maybeEarlier(ErrNodeExists)
+		}
+		if !cr.has(withIdempotent) {
+			return "", err
+		}
+		path, settled := cr.settle(ctx, s, err)
+		if errors.Is(settled, ErrNoNode) {
+			return "", err
+		}
+		return path, settled
+	case err != nil:
+		return "", err
+	}
+	if err := cr.neverExisted(ctx, s); err != nil {
+		return "", err
+	}
+	d.earlier = false
+	return "", d.begin(ctx, s)
+}
+
+// neverExisted returns nil if the znode, which does not exist, was not there since before the
+// earlier attempt either. A parent's Pzxid shows the latest creation and deletion of a child. If there
+// is no parent, the Pzxid of the nearest znode above shows that there was none.
+func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error {
+	for dir, _ := SplitPath(cr.path); ; dir, _ = SplitPath(dir) {
+		found, err := readStat(ctx, s, dir)
+		switch {
+		case err != nil:
+			return refused(err)
+		case found.Exists && found.Stat.Pzxid > cr.doubt.before:
+			return errDeletedSince
+		case found.Exists || dir == "/":
+			return nil
+		}
 	}
 }
 
@@ -139,7 +196,7 @@ func (cr *creation) settle(ctx context.Context, s *session.Session, exists error
 	}
 	owned := !cr.has(withEphemeral) && found.Stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.Stat.EphemeralOwner == s.ID()
 	if !owned || found.Stat.Version != 0 || !bytes.Equal(found.Data, cr.data) {
-		return "", cr.doubt.about(exists, ErrNodeExists)
+		return "", exists
 	}
 	cr.store(statOf(found.Stat))
 	return cr.path, nil

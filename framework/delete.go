@@ -11,13 +11,13 @@ import (
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
-// attempt was lost and the next attempt finds no znode, Delete returns nil. If the next attempt
-// finds a znode that may have been created since, Delete keeps it and returns [ErrUnknownOutcome].
-// With [CreatedBy] Delete can tell the znodes apart.
+// attempt was lost, Delete repeats the deletion only if the same znode still exists: then the first
+// attempt had no effect. Otherwise the error wraps [ErrUnknownOutcome]. It also wraps [ErrNoNode] if
+// there is no znode, because this call or another client deleted it. A znode that may have been
+// created since is kept; with [CreatedBy] Delete can tell the znodes apart.
 //
 // Errors: [ErrNoNode] (not with [Idempotent]), [ErrNotEmpty], [ErrBadVersion] (with [AtVersion]),
-// [ErrNoAuth], and the errors of every operation. If an earlier attempt's reply was lost,
-// ErrBadVersion comes with [ErrUnknownOutcome].
+// [ErrNoAuth], and the errors of every operation.
 //
 // With [Guaranteed] the client continues in the background. It does so if Delete could not find out
 // that the znode is gone, or was not allowed to delete it. There, too, the client keeps a znode
@@ -42,16 +42,16 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 // deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
 // also if a function of the user panics.
 func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
-	var doubt doubt
+	d := doubt{chooses: cfg.guaranteed && x.session == 0}
 	err = ErrUnknownOutcome // until there is a reply
 	defer func() {
 		if cfg.guaranteed && x.unfinished(err) {
-			err = errors.Join(err, c.deletes.add(x, doubt))
+			err = errors.Join(err, c.deletes.add(x, d))
 		} else {
 			x.over.tell(err == nil || errors.Is(err, ErrNoNode))
 		}
 	}()
-	return c.delete(ctx, x, byPolicy, &doubt, cfg.tolerated()...)
+	return c.delete(ctx, x, byPolicy, &d, cfg.tolerated()...)
 }
 
 // Discard deletes the znode in the background, as [Client.Delete] with [Guaranteed] and the options
@@ -68,7 +68,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 		return
 	}
 	x := cfg.deletion(c.session, full)
-	if err := c.core.deletes.add(x, doubt{}); err != nil {
+	if err := c.core.deletes.add(x, doubt{chooses: x.session == 0}); err != nil {
 		c.core.deletes.logGivenUp(x, err)
 	}
 }
@@ -96,7 +96,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		switch {
 		case errors.Is(err, errCreatedSince):
 			continue
-		case stood && errors.Is(err, ErrNoNode):
+		case errors.Is(err, ErrNoNode) && (stood || errors.Is(err, ErrUnknownOutcome)):
 			return nil
 		case !errors.Is(err, ErrNotEmpty):
 			return err
@@ -130,20 +130,20 @@ func (c *Client) deletable(path string) (string, error) {
 func (c *core) delete(ctx context.Context, x deletion, n attempts, d *doubt, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: n == oneAttempt}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
-		if x.atEpoch {
-			return struct{}{}, x.deleteAtEpoch(ctx, s, d)
-		}
-		err := x.check(ctx, s, d)
-		if err == nil {
-			err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
-			err = d.about(err, ErrBadVersion)
-		}
-		if d.earlier && errors.Is(err, ErrNoNode) {
-			err = nil
-		}
-		return struct{}{}, err
+		return struct{}{}, d.note(x.attempt(ctx, s, d))
 	})
 	return err
+}
+
+// attempt makes one attempt at a deletion.
+func (x deletion) attempt(ctx context.Context, s *session.Session, d *doubt) error {
+	if x.atEpoch {
+		return x.deleteAtEpoch(ctx, s, d)
+	}
+	if err := x.check(ctx, s, d); err != nil {
+		return err
+	}
+	return session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
 }
 
 // unfinished reports whether the deletion that failed with err may still be done. If the znode ends

@@ -118,9 +118,7 @@ func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
 		mustCreate(t, other, path, "second")
 		proxy.Heal()
 		if waits {
-			if err := <-deleted; err != nil {
-				t.Errorf("Delete: %v, want nil: the znode that was meant is gone", err)
-			}
+			wantErr(t, "Delete of a znode that is gone", <-deleted, framework.ErrNoNode, framework.ErrUnknownOutcome)
 		}
 		cancel()
 		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })

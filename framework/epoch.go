@@ -129,23 +129,21 @@ func culpritOf(err error) (int, error) {
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
 func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doubt) error {
 	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
+	if d.earlier { // a client that does not set the epoch may have created another znode
+		if err := x.stands(ctx, s, x.czxid, d); err != nil {
+			return err
+		}
+	}
 	for {
 		err := e.delete(ctx, s, x.path)
-		if d.earlier && errors.Is(err, ErrNoNode) {
-			return nil
-		}
 		if !errors.Is(err, errEpochMoved) {
-			return d.about(err)
+			return err
 		}
 		if err := e.read(ctx, s); err != nil {
 			return err
 		}
-		if stands, err := x.stands(ctx, s); err != nil {
+		if err := x.stands(ctx, s, x.czxid, d); err != nil {
 			return err
-		} else if !stands && d.earlier {
-			return nil
-		} else if !stands {
-			return ErrNoNode
 		}
 	}
 }

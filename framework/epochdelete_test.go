@@ -103,7 +103,7 @@ func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
 					c, operator := virtual(t, srv), virtual(t, srv)
 					version, st := mustCreateAtEpoch(t, c, "/found/one")
 					change(t, srv, operator)
-					opts := []framework.DeleteOption{framework.AtEpoch(version), framework.CreatedBy(st.Czxid)}
+					opts := []framework.DeleteOption{framework.AtEpoch(version), framework.CreatedBy(st.Czxid), framework.Idempotent()}
 					if discard {
 						c.Discard("/found/one", opts...)
 						zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })

@@ -3,7 +3,6 @@ package framework
 import (
 	"context"
 	"net"
-	"sync/atomic"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -22,7 +21,6 @@ func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session,
 		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Margin:         c.cfg.margin,
-		Zxid:           &c.zxid,
 		Trees:          &c.trees,
 		Unsupported:    &c.unsupported,
 	}
@@ -31,7 +29,6 @@ func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session,
 	}
 	if readsOnly {
 		cfg.ReadOnly, cfg.Client, cfg.Trees = true, readOnlyClient{sessionClient{c}}, nil
-		cfg.Zxid = new(atomic.Int64) // such a server may know transactions that were never committed
 	}
 	return session.New(c.ctx, cfg)
 }

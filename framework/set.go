@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -19,10 +20,11 @@ const AnyVersion int32 = -1
 // Set replaces the znode's data and returns the new Stat. The znode's version must equal the given
 // version; [AnyVersion] matches every version.
 //
-// Set is retried by the client's policy until ctx ends. If the reply to an attempt was lost and the
-// next attempt finds another version, the first attempt may have caused it. The error then wraps
-// both [ErrBadVersion] and [ErrUnknownOutcome], unless [Idempotent] resolves it. If a reply was
-// lost and the znode may have been created since, Set does not write and returns ErrUnknownOutcome.
+// Set is retried by the client's policy until ctx ends. If the reply to an attempt was lost, Set
+// repeats the write only if the first attempt certainly had no effect: the znode is as it was
+// before. Otherwise the error wraps [ErrUnknownOutcome], because the write may have been applied, and
+// another client may have written since. It also wraps [ErrBadVersion] or [ErrNoNode] if that is what
+// Set found. [Idempotent] resolves it if the znode holds the data.
 //
 // Other errors: [ErrNoNode], [ErrNoAuth], [ErrTooLarge], and the errors of every operation. If ctx
 // ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
@@ -32,7 +34,7 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 		opt.applySet(&cfg)
 	}
 	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
-	if cfg.idempotent && errors.Is(err, ErrBadVersion) {
+	if cfg.idempotent && (errors.Is(err, ErrBadVersion) || errors.Is(err, zkerr.ErrEarlierAttempt)) {
 		st, err = c.settleSet(ctx, path, data, version, err)
 	}
 	return st, callError(ctx, "set", path, err)
@@ -41,8 +43,11 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated ...error) (Stat, error) {
 	packed := c.core.cfg.pack(data)
 	return c.write(ctx, change{
-		op: "set", path: path, version: version, size: setSize + len(packed), tolerates: tolerated,
-		ask: func(w *zkconn.Conn, full string) (proto.Stat, error) { return w.Set(full, packed, version) },
+		op: "set", path: path, version: version, size: setSize + len(packed), repeat: repeatable, tolerates: tolerated,
+		ask: func(w *zkconn.Conn, full string, version int32) (proto.Stat, error) {
+			return w.Set(full, packed, version)
+		},
+		versionOf: func(st proto.Stat) int32 { return st.Version },
 	})
 }
 
@@ -52,7 +57,7 @@ func (c *Client) settleSet(ctx context.Context, path string, data []byte, versio
 	switch {
 	case readErr != nil:
 		return Stat{}, errors.Join(err, opError("get", path, readErr))
-	case st.Version == version+1 && bytes.Equal(got, data):
+	case (version == AnyVersion || st.Version == version+1) && bytes.Equal(got, data):
 		return st, nil
 	}
 	return Stat{}, err
@@ -60,25 +65,35 @@ func (c *Client) settleSet(ctx context.Context, path string, data []byte, versio
 
 // SetACL replaces the znode's ACL. The ACL's version (Stat.Aversion) must equal the given version;
 // [AnyVersion] matches every version. SetACL is retried as [Client.Set] is, with the same errors,
-// and [ErrInvalidACL].
+// and [ErrInvalidACL]. With AnyVersion it is not repeated after a lost reply, because a Stat does not
+// show when the ACL was set.
 func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, version int32) (Stat, error) {
 	if err := validateACL("ACL", acl); err != nil {
 		return Stat{}, opError("set ACL of", path, err)
 	}
+	repeat := repeatable
+	if version == AnyVersion {
+		repeat = once
+	}
 	st, err := c.write(ctx, change{
-		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl),
-		ask: func(w *zkconn.Conn, full string) (proto.Stat, error) { return w.SetACL(full, wireACL(acl), version) },
+		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl), repeat: repeat,
+		ask: func(w *zkconn.Conn, full string, version int32) (proto.Stat, error) {
+			return w.SetACL(full, wireACL(acl), version)
+		},
+		versionOf: func(st proto.Stat) int32 { return st.Aversion },
 	})
 	return st, callError(ctx, "set ACL of", path, err)
 }
 
-// A change is a write that depends on a version, so it can be repeated.
+// A change is a write to a znode that depends on a version.
 type change struct {
 	op, path  string
 	version   int32
-	size      int     // size of the request without its path, in bytes
-	tolerates []error // see request
-	ask       func(w *zkconn.Conn, full string) (proto.Stat, error)
+	size      int           // size of the request without its path, in bytes
+	repeat    repeatability // see request
+	tolerates []error       // see request
+	ask       func(w *zkconn.Conn, full string, version int32) (proto.Stat, error)
+	versionOf func(st proto.Stat) int32 // which version of a Stat it depends on
 }
 
 func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
@@ -86,24 +101,47 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	if err := errors.Join(ValidatePath(ch.path), c.core.checkSize(ch.size+len(full))); err != nil {
 		return Stat{}, err
 	}
-	var doubt doubt
-	return do(ctx, c.core, request{op: ch.op, path: full, session: c.session, repeat: repeatable, tolerates: ch.tolerates}, func(ctx context.Context, s *session.Session) (Stat, error) {
-		if err := doubt.settle(ctx, s, full); err != nil {
-			return Stat{}, err
-		}
-		st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full) })
-		if err != nil {
-			return Stat{}, doubt.about(err, ErrBadVersion)
-		}
-		return statOf(st), nil
+	var d doubt
+	rq := request{op: ch.op, path: full, session: c.session, repeat: ch.repeat, tolerates: ch.tolerates}
+	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (Stat, error) {
+		st, err := ch.attempt(ctx, s, full, &d)
+		return st, d.note(err)
 	})
+}
+
+// attempt makes one attempt. A repetition is conditional, whatever version was given: it writes only
+// the znode that did not show an earlier attempt.
+func (ch *change) attempt(ctx context.Context, s *session.Session, full string, d *doubt) (Stat, error) {
+	version := ch.version
+	err := d.settle(ctx, s, full, func(st proto.Stat) error {
+		switch present := ch.versionOf(st); {
+		case ch.version == AnyVersion && st.Mzxid > d.before:
+			return errWrittenSince
+		case ch.version == AnyVersion:
+			version = present
+		case ch.version != present:
+			return maybeEarlier(ErrBadVersion)
+		}
+		return nil
+	})
+	if err != nil {
+		return Stat{}, err
+	}
+	st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full, version) })
+	if version != ch.version && errors.Is(err, ErrBadVersion) {
+		err = errWrittenSince
+	}
+	if err != nil {
+		return Stat{}, err
+	}
+	return statOf(st), nil
 }
 
 // CreateOrSet replaces the znode's data, whatever its version, or creates the znode if there is
 // none, and returns the new Stat. It takes the options of Create that keep the name and the number
 // of znodes: not [Sequential], [Protected] or [Idempotent]. It is retried, and fails, as
-// [Client.Set] and [Client.Create] are. If other clients keep deleting and creating the znode, it
-// continues until ctx ends.
+// [Client.Set] and [Client.Create] are; an error that wraps [ErrUnknownOutcome] ends it. If other
+// clients keep deleting and creating the znode, it continues until ctx ends.
 func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (Stat, error) {
 	var cfg createConfig
 	for _, opt := range opts {
@@ -114,11 +152,11 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 	}
 	for {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)
-		if !errors.Is(err, ErrNoNode) {
+		if !errors.Is(err, ErrNoNode) || errors.Is(err, ErrUnknownOutcome) {
 			return st, callError(ctx, "set", path, err)
 		}
 		_, err = c.create(ctx, path, data, append(slices.Clip(opts), StatTo(&st)))
-		if !errors.Is(err, ErrNodeExists) {
+		if !errors.Is(err, ErrNodeExists) || errors.Is(err, ErrUnknownOutcome) {
 			return st, callError(ctx, "create", path, err)
 		}
 	}

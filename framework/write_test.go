@@ -54,9 +54,7 @@ func TestIdempotentOperations_after_a_lost_reply(t *testing.T) {
 	_, err = c.Set(t.Context(), "/a", []byte("other"), 1, framework.Idempotent())
 	wantErr(t, "idempotent set of other data", err, framework.ErrBadVersion)
 	drop(fault.Delete)
-	if err := c.Delete(t.Context(), "/a"); err != nil {
-		t.Errorf("plain delete whose reply was lost: %v", err)
-	}
+	wantErr(t, "plain delete", c.Delete(t.Context(), "/a"), framework.ErrNoNode, framework.ErrUnknownOutcome)
 	wantErr(t, "plain delete of an absent znode", c.Delete(t.Context(), "/a"), framework.ErrNoNode)
 	if err := c.Delete(t.Context(), "/a", framework.Idempotent()); err != nil {
 		t.Errorf("idempotent delete of an absent znode: %v", err)

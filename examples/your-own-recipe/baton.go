@@ -89,7 +89,7 @@ func (c *Carried) Fence() int64 { return c.czxid }
 // Return gives the baton back. If ctx ends before the znode is gone, the client goes on to delete it.
 func (c *Carried) Return(ctx context.Context) error {
 	defer c.hold.Release()
-	return c.client.Delete(ctx, c.path, framework.CreatedBy(c.czxid), framework.Guaranteed())
+	return c.client.Delete(ctx, c.path, framework.CreatedBy(c.czxid), framework.Guaranteed(), framework.Idempotent())
 }
 
 // Drop gives the baton back in the background.

@@ -62,6 +62,6 @@ func request(ctx context.Context, c *framework.Client, path string) error {
 	if ok && st.EphemeralOwner == 0 {
 		return errors.New("it is no contender's znode, since it is not ephemeral")
 	}
-	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion) // even if a lagging server showed no data
+	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion, framework.Idempotent()) // even if a lagging server showed no data
 	return err
 }

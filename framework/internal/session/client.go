@@ -7,7 +7,6 @@ package session
 import (
 	"context"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -74,7 +73,6 @@ type Config struct {
 	Wanted time.Duration
 
 	// Shared by the sessions of one client.
-	Zxid        *atomic.Int64   // the highest transaction id of all replies
 	Trees       *watchreg.Trees // nil for none
 	Unsupported *Unsupported
 }

@@ -22,7 +22,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		holds:    holdSet{members: make(map[*Hold]struct{})},
 	}
 	s.tap = tap.New(tap.Config{
-		MarginFor: cfg.Margin, Zxid: cfg.Zxid, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
+		MarginFor: cfg.Margin, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
 		OnHandshake: s.setTimer,
 	})
 	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })

@@ -79,8 +79,8 @@ func (s *Session) Secret() (id int64, password []byte) {
 	return id, password
 }
 
-// Zxid returns the highest transaction id of all replies.
-func (s *Session) Zxid() int64 { return s.cfg.Zxid.Load() }
+// Zxid returns the transaction id of the latest reply; 0 before the first.
+func (s *Session) Zxid() int64 { return s.tap.Zxid() }
 
 // Deadline returns the moment until which the session is certainly valid.
 func (s *Session) Deadline() time.Time { return s.tap.Deadline() }

@@ -95,7 +95,6 @@ func withSession(t *testing.T, fn func(t *testing.T, srv *zkserver.Server, c *cl
 			MaxRequest:     1 << 20,
 			MaxReply:       1 << 20,
 			Margin:         func(timeout time.Duration) time.Duration { return timeout / 5 },
-			Zxid:           new(atomic.Int64),
 			Unsupported:    new(session.Unsupported),
 		})
 		if err != nil {

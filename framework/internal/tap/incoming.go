@@ -35,15 +35,18 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	return rq.question == nil, err
 }
 
-// saw records the transaction id of a reply. An event has no valid id up to ZooKeeper 3.8.
+// saw records the transaction id of a reply. An event has no valid id up to ZooKeeper 3.8, and a
+// request that the server sheds has none. The latest counts, not the highest: one wrong id must not
+// hide all later ones.
 func (t *Tap) saw(rp reply) {
-	for {
-		highest := t.config.Zxid.Load()
-		if rp.xid == proto.XidEvent || rp.zxid <= highest || t.config.Zxid.CompareAndSwap(highest, rp.zxid) {
-			return
-		}
+	if rp.xid != proto.XidEvent && rp.zxid > 0 {
+		t.zxid.Store(rp.zxid)
 	}
 }
+
+// Zxid returns the transaction id of the latest reply in the session: what its server had applied by
+// then. It is 0 before the first reply.
+func (t *Tap) Zxid() int64 { return t.zxid.Load() }
 
 // requestOf returns the request to which the reply with the head belongs. If there is none, the
 // request's opcode is 0.

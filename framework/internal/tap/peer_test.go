@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +43,6 @@ func newTap() *tap.Tap { return newTapWith(margin) }
 func newTapWith(margin time.Duration) *tap.Tap {
 	return tap.New(tap.Config{
 		MarginFor: func(time.Duration) time.Duration { return margin },
-		Zxid:      new(atomic.Int64),
 		MaxReply:  maxReply,
 	})
 }

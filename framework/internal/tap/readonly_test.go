@@ -43,7 +43,6 @@ func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 	t.Helper()
 	p := &peer{t: t, tap: tap.New(tap.Config{
 		MarginFor: func(time.Duration) time.Duration { return margin },
-		Zxid:      new(atomic.Int64),
 		MaxReply:  maxReply,
 		ReadOnly:  tt.asked,
 	})}

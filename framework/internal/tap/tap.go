@@ -31,6 +31,7 @@ type Tap struct {
 	born   time.Time // immutable
 
 	certain atomic.Int64 // the deadline, since born; written under mu
+	zxid    atomic.Int64 // see Zxid
 
 	mu        sync.Mutex // guards following; never held across I/O or a callback
 	id        int64
@@ -58,8 +59,6 @@ type watchKey struct {
 type Config struct {
 	// MarginFor returns the safety margin of the lease clock for a negotiated session timeout.
 	MarginFor func(timeout time.Duration) time.Duration
-	// Zxid is the highest transaction id of all replies. The taps of a client share it.
-	Zxid *atomic.Int64
 	// MaxReply is the length in bytes of the longest reply that the wire client reads.
 	MaxReply int
 	// ReadOnly asks for a session at a server that has lost its quorum. No reply of such a server

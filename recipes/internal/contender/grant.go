@@ -33,9 +33,12 @@ func (g *Grant) Discard() {
 	g.Session.Release()
 }
 
-// DeletionError returns the release's error for the result of the deletion.
+// DeletionError returns the release's error for the result of the deletion. If the znode is gone and a
+// reply was lost, the release itself deleted it.
 func DeletionError(path string, err error) error {
 	switch {
+	case errors.Is(err, framework.ErrNoNode) && errors.Is(err, framework.ErrUnknownOutcome):
+		return nil
 	case errors.Is(err, framework.ErrNoNode):
 		return &lease.LostError{Path: path, Cause: lease.ErrNodeDeleted}
 	case errors.Is(err, framework.ErrSessionEnded), errors.Is(err, framework.ErrClosed):

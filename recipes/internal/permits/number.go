@@ -45,7 +45,9 @@ func (n Number) watch(
 			opts = append(opts, framework.WithACL(acl...))
 		}
 		initial := binary.BigEndian.AppendUint32(nil, uint32(n.Fixed))
-		if _, err := c.Create(ctx, n.At, initial, opts...); err != nil && !errors.Is(err, framework.ErrNodeExists) {
+		_, err = c.Create(ctx, n.At, initial, opts...)
+		unsure := errors.Is(err, framework.ErrNodeExists) || errors.Is(err, framework.ErrUnknownOutcome)
+		if err != nil && !unsure || ctx.Err() != nil { // if it is unsure, the next read tells
 			return 0, nil, err
 		}
 	}

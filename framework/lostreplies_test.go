@@ -1,0 +1,571 @@
+package framework_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// The table of this file has every writing call, with every lost request or reply, and everything
+// that another client may do before the client has a connection again. Whatever happened, the call
+// has to tell the truth:
+//
+//   - nil: the write was applied, once;
+//   - an error that wraps ErrUnknownOutcome: it was applied at most once;
+//   - any other error: it was not applied.
+
+// A tableWrite is a writing call of the table, on a znode in dir.
+type tableWrite struct {
+	name   string
+	op     fault.Op // of the request that is lost
+	exists bool     // the znode exists when the call begins
+	do     func(ctx context.Context, c *framework.Client, in tableRow) error
+
+	again     bool // the call may be applied again once the effect is undone: the documented exception
+	found     bool // Idempotent: nil also if another client had the effect
+	uncertain bool // after a lost request, too, the outcome is unknown
+	checks    bool // it changes nothing
+}
+
+// A tableRow is what a call of the table finds.
+type tableRow struct {
+	dir, path string
+	st        framework.Stat // of the znode, if it exists
+	epoch     int32          // of the znode, if it exists
+}
+
+// tableWrites returns the writing calls: Create with every valid combination of options, the others
+// with all that changes a repetition.
+func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
+	t.Helper()
+	writes := tableCreates(c)
+	for _, idempotent := range []bool{false, true} {
+		suffix := ""
+		var set []framework.SetOption
+		var remove []framework.DeleteOption
+		if idempotent {
+			suffix, set, remove = "+Idempotent", append(set, framework.Idempotent()), append(remove, framework.Idempotent())
+		}
+		for name, version := range map[string]int32{"any": framework.AnyVersion, "0": 0} {
+			writes = append(writes, tableWrite{
+				name: "Set " + name + suffix, op: fault.SetData, exists: true, found: idempotent,
+				do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+					_, err := c.Set(ctx, in.path, []byte("ours"), version, set...)
+					return err
+				},
+			})
+			for _, guaranteed := range []bool{false, true} {
+				label, opts := "Delete "+name+suffix, append(remove[:len(remove):len(remove)], framework.AtVersion(version))
+				if guaranteed {
+					label, opts = label+"+Guaranteed", append(opts, framework.Guaranteed())
+				}
+				writes = append(writes, tableWrite{
+					name: label, op: fault.Delete, exists: true, found: idempotent,
+					do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+						return c.Delete(ctx, in.path, opts...)
+					},
+				}, tableWrite{
+					name: label + "+CreatedBy", op: fault.Delete, exists: true, found: idempotent,
+					do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+						return c.Delete(ctx, in.path, append(opts, framework.CreatedBy(in.st.Czxid))...)
+					},
+				})
+			}
+		}
+		writes = append(writes, tableWrite{
+			name: "Delete at epoch" + suffix, op: fault.Multi, exists: true, found: idempotent,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				return c.Delete(ctx, in.path, append(remove, framework.AtEpoch(in.epoch), framework.CreatedBy(in.st.Czxid))...)
+			},
+		})
+	}
+	for name, version := range map[string]int32{"any": framework.AnyVersion, "0": 0} {
+		writes = append(writes, tableWrite{
+			name: "SetACL " + name, op: fault.SetACL, exists: true, uncertain: version == framework.AnyVersion,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.SetACL(ctx, in.path, tableACL(), version)
+				return err
+			},
+		})
+	}
+	return append(append(writes, tableTxns()...),
+		tableWrite{
+			name: "DeleteTree", op: fault.Delete, exists: true, again: true, found: true,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error { return c.DeleteTree(ctx, in.path) },
+		},
+		tableWrite{
+			name: "CreateOrSet of a znode", op: fault.SetData, exists: true,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.CreateOrSet(ctx, in.path, []byte("ours"))
+				return err
+			},
+		},
+		tableWrite{
+			name: "CreateOrSet of none", op: fault.Create,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.CreateOrSet(ctx, in.path, []byte("ours"))
+				return err
+			},
+		},
+		tableWrite{
+			name: "CreateAll", op: fault.Multi, again: true,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.CreateAll(ctx,
+					framework.OpCreate(in.path, []byte("ours"), framework.Ephemeral(), framework.Protected()),
+					framework.OpCreate(in.path+"-", []byte("ours"), framework.Ephemeral(), framework.Protected(), framework.Sequential()))
+				return err
+			},
+		},
+	)
+}
+
+// tableACL differs from the ACL of new znodes, and allows all the same.
+func tableACL() []acl.Entry {
+	return []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}, {Perms: acl.Read, Scheme: "ip", ID: "127.0.0.1"}}
+}
+
+// tableCreates returns Create with every combination of options that is valid.
+func tableCreates(c *framework.Client) []tableWrite {
+	options := []struct {
+		name string
+		opt  framework.CreateOption
+	}{
+		{"Ephemeral", framework.Ephemeral()},
+		{"Sequential", framework.Sequential()},
+		{"Container", framework.Container()},
+		{"TTL", framework.TTL(time.Hour)},
+		{"Protected", framework.Protected()},
+		{"KnownByData", framework.KnownByData()},
+		{"Idempotent", framework.Idempotent()},
+		{"WithParents", framework.WithParents()},
+		{"WithEpoch", framework.WithEpoch(new(int32))},
+	}
+	var writes []tableWrite
+	for set := range 1 << len(options) {
+		var opts []framework.CreateOption
+		var names []string
+		has := make(map[string]bool)
+		for i, o := range options {
+			if set&(1<<i) != 0 {
+				opts, names, has[o.name] = append(opts, o.opt), append(names, o.name), true
+			}
+		}
+		if c.CheckCreate("/x", nil, opts...) != nil {
+			continue
+		}
+		w := tableWrite{
+			name: "Create " + strings.Join(names, "+"), op: fault.Create,
+			again: has["Protected"] || has["KnownByData"], found: has["Idempotent"],
+			uncertain: has["Sequential"] && !has["Protected"],
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.Create(ctx, in.path, []byte("ours"), opts...)
+				return err
+			},
+		}
+		if has["WithEpoch"] {
+			w.op = fault.Multi
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}
+
+func tableTxns() []tableWrite {
+	var writes []tableWrite
+	for name, tt := range map[string]struct {
+		exists, checks bool
+		ops            func(in tableRow) []framework.TxnOp
+	}{
+		"check": {true, true, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpCheck(in.path, -1)} }},
+		"set":   {true, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpSet(in.path, nil, -1)} }},
+		"check set 0": {true, false, func(in tableRow) []framework.TxnOp {
+			return []framework.TxnOp{framework.OpCheck(in.path, 0), framework.OpSet(in.path, nil, 0)}
+		}},
+		"delete": {true, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpDelete(in.path, -1)} }},
+		"create": {false, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpCreate(in.path, nil)} }},
+		"create sequential": {false, false, func(in tableRow) []framework.TxnOp {
+			return []framework.TxnOp{framework.OpCreate(in.path, nil, framework.Ephemeral(), framework.Sequential())}
+		}},
+		"at epoch set": {true, false, func(in tableRow) []framework.TxnOp {
+			return []framework.TxnOp{framework.OpAtEpoch(in.path, in.epoch), framework.OpSet(in.path, nil, -1)}
+		}},
+	} {
+		writes = append(writes, tableWrite{
+			name: "Txn " + name, op: fault.Multi, exists: tt.exists, checks: tt.checks, uncertain: !tt.checks, found: tt.checks,
+			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
+				_, err := c.Txn(ctx, tt.ops(in)...)
+				return err
+			},
+		})
+	}
+	return writes
+}
+
+// tableOthers returns what another client may do while the client has no connection. It acts on the
+// znodes that the call is about: the given one, or those that the call created in its directory.
+func tableOthers() map[string]func(t testing.TB, c *framework.Client, in tableRow, w tableWrite) {
+	remove := func(t testing.TB, c *framework.Client, in tableRow) {
+		for _, path := range tableZnodes(t, c, in) {
+			if err := c.Delete(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNoNode) {
+				t.Error(err)
+			}
+		}
+	}
+	return map[string]func(t testing.TB, c *framework.Client, in tableRow, w tableWrite){
+		"nothing": func(testing.TB, *framework.Client, tableRow, tableWrite) {},
+		"same": func(t testing.TB, c *framework.Client, in tableRow, w tableWrite) {
+			if err := w.do(t.Context(), c, in); err != nil && !errors.As(err, new(*framework.OpError)) {
+				t.Error(err) // refused: the client was first
+			}
+		},
+		"write": func(t testing.TB, c *framework.Client, in tableRow, _ tableWrite) {
+			for _, path := range tableZnodes(t, c, in) {
+				must.Get(c.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion))(t)
+			}
+		},
+		"delete": func(t testing.TB, c *framework.Client, in tableRow, _ tableWrite) { remove(t, c, in) },
+		"delete and create": func(t testing.TB, c *framework.Client, in tableRow, _ tableWrite) {
+			remove(t, c, in)
+			must.Get(c.Create(t.Context(), in.path, []byte("theirs")))(t)
+		},
+		"create elsewhere": func(t testing.TB, c *framework.Client, in tableRow, _ tableWrite) {
+			must.Get(c.Create(t.Context(), in.dir+"/elsewhere-", nil, framework.Sequential()))(t)
+		},
+	}
+}
+
+// tableZnodes returns the znodes in the row's directory that the call is about.
+func tableZnodes(t testing.TB, c *framework.Client, in tableRow) []string {
+	t.Helper()
+	var paths []string
+	for _, name := range children(t, c, in.dir) {
+		if path := framework.JoinPath(in.dir, name); path != framework.EpochOf(in.path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// A tableServer is a server of the table.
+type tableServer struct {
+	dial     framework.Dialer // to the server itself
+	observer *framework.Client
+	other    *framework.Client
+	wait     func()         // until the client has done what it can without a connection
+	expire   func(id int64) // ends a session; nil if the server cannot
+}
+
+// A tableCount counts the effects that a client had.
+type tableCount struct {
+	mu     sync.Mutex
+	server map[int32]proto.Opcode // the requests under way, by xid
+	paths  map[int32]string
+	of     func(path string) bool
+	op     fault.Op
+	n      int
+}
+
+// conn returns conn, with its requests and replies counted.
+func (tc *tableCount) conn(conn net.Conn) net.Conn {
+	return &countedConn{Conn: conn, count: tc}
+}
+
+// A countedConn is the proxy's connection to the server: it sees replies that are lost later.
+type countedConn struct {
+	net.Conn
+	count   *tableCount
+	out, in bytes.Buffer
+	sent    int // frames
+	got     int
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	c.out.Write(p)
+	for frame := nextFrame(&c.out); frame != nil; frame = nextFrame(&c.out) {
+		if c.sent++; c.sent > 1 {
+			c.count.request(frame)
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.in.Write(p[:n])
+	for frame := nextFrame(&c.in); frame != nil; frame = nextFrame(&c.in) {
+		if c.got++; c.got > 1 {
+			c.count.reply(frame)
+		}
+	}
+	return n, err
+}
+
+// nextFrame takes a whole frame from b, and returns nil if there is none yet.
+func nextFrame(b *bytes.Buffer) []byte {
+	if b.Len() < 4 {
+		return nil
+	}
+	n := int(binary.BigEndian.Uint32(b.Bytes()))
+	if b.Len() < 4+n {
+		return nil
+	}
+	b.Next(4)
+	return bytes.Clone(b.Next(n))
+}
+
+func (tc *tableCount) request(frame []byte) {
+	d := proto.NewDecoder(frame)
+	xid, opcode := d.Int32(), proto.Opcode(d.Int32())
+	path := ""
+	if opcode != proto.OpMulti {
+		path = d.Path()
+	}
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	tc.server[xid], tc.paths[xid] = opcode, path
+}
+
+func (tc *tableCount) reply(frame []byte) {
+	d := proto.NewDecoder(frame)
+	xid := d.Int32()
+	d.Int64()
+	code := d.Int32()
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	opcode, path := tc.server[xid], tc.paths[xid]
+	delete(tc.server, xid)
+	if opcode == proto.OpMulti { // a failed one begins with an error
+		first, _, _ := d.OpHead()
+		code |= int32(min(first, 0))
+	}
+	if xid > 0 && code == 0 && tc.changes(opcode) && tc.of(path) {
+		tc.n++
+	}
+}
+
+// changes reports whether a request with the opcode is of the kind that is counted.
+func (tc *tableCount) changes(opcode proto.Opcode) bool {
+	switch opcode {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		return tc.op == fault.Create
+	case proto.OpSetData:
+		return tc.op == fault.SetData || tc.op == fault.Create // CreateOrSet
+	case proto.OpSetACL:
+		return tc.op == fault.SetACL
+	case proto.OpDelete:
+		return tc.op == fault.Delete
+	case proto.OpMulti:
+		return tc.op == fault.Multi
+	}
+	return false
+}
+
+func (tc *tableCount) applied() int {
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	return tc.n
+}
+
+// A tableCase is one call of the table.
+type tableCase struct {
+	write  tableWrite
+	loss   fault.Action
+	others string
+	fresh  bool // the call is the first request of its session
+	ends   bool // the session ends before the client has a connection again
+}
+
+func (tt tableCase) String() string {
+	name := fmt.Sprintf("%s/%v/%s", tt.write.name, tt.loss, tt.others)
+	if tt.fresh {
+		name += "/fresh"
+	}
+	if tt.ends {
+		name += "/session ends"
+	}
+	return name
+}
+
+// run makes the call and returns how it ended, and how often it was applied.
+func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...framework.Option) (err error, applied int) {
+	in := tableRow{dir: dir, path: dir + "/znode"}
+	must.Get(srv.observer.Create(t.Context(), dir, nil, framework.WithParents()))(t)
+	if tt.write.exists {
+		in.epoch, in.st = mustCreateAtEpoch(t, srv.observer, in.path)
+	} else {
+		must.Get(srv.observer.Create(t.Context(), framework.EpochOf(in.path), nil))(t)
+	}
+	count := &tableCount{
+		op: tt.write.op, server: make(map[int32]proto.Opcode), paths: make(map[int32]string),
+		of: func(path string) bool { return path == "" || strings.HasPrefix(path, dir+"/") },
+	}
+	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
+		conn, err := srv.dial(ctx, "tcp", srv.addr())
+		if err != nil {
+			return nil, err
+		}
+		return count.conn(conn), nil
+	})
+	defer func() { must.OK(t, proxy.Close()) }()
+	g := new(gate)
+	c := must.Get(framework.NewClient(srv.addr(), append([]framework.Option{
+		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(g.around(proxy.Dial)),
+	}, opts...)...))(t)
+	defer func() { _ = c.Close() }() // what is pending is not of interest
+	must.OK(t, c.AwaitConnected(t.Context()))
+	if !tt.fresh {
+		must.Get2(c.Exists(t.Context(), "/"))(t)
+	}
+	lost := proxy.Rules().Add(fault.Rule{Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
+	g.shut()
+	done := make(chan error, 1)
+	go func() { done <- tt.write.do(t.Context(), c, in) }()
+	await(t, lost.Hit(), "the loss")
+	srv.wait()
+	if tt.ends {
+		srv.expire(c.Session().ID)
+	}
+	tableOthers()[tt.others](t, srv.other, in, tt.write)
+	g.open()
+	err = <-done
+	zktest.Eventually(t, patience, "what is done in the background is done", func() bool { return c.PendingDeletes() == 0 })
+	return err, count.applied()
+}
+
+func (srv tableServer) addr() string { return "table.test:2181" }
+
+// check returns what is wrong with the outcome of a call, or "".
+func (tt tableCase) check(err error, applied int) string {
+	w := tt.write
+	unknown := errors.Is(err, framework.ErrUnknownOutcome)
+	again := w.again && (tt.others != "nothing" && tt.others != "create elsewhere" || tt.ends)
+	switch {
+	case w.checks:
+		if unknown {
+			return "a transaction of checks has no outcome that could be unknown"
+		}
+	case applied > 1 && !again:
+		return fmt.Sprintf("applied %d times", applied)
+	case err == nil && applied == 0 && !w.found:
+		return "nil although it was not applied"
+	case err != nil && !unknown && applied > 0 && !again:
+		return "applied, and the error does not say so"
+	case err != nil && !unknown && applied > 0 && again && !errors.Is(err, framework.ErrNodeExists):
+		return "applied, and the error does not say so"
+	case unknown && framework.Retryable(err) && !w.uncertain:
+		return "an outcome that stays unknown must not be retryable"
+	}
+	if tt.loss == fault.CutBefore && tt.others == "nothing" && !tt.ends && !w.uncertain && (err != nil || applied != 1 && !w.checks) {
+		return "not applied although nothing was in the way"
+	}
+	if w.found && tt.loss == fault.DropReply && tt.others == "nothing" && !tt.ends && err != nil {
+		return "an effect that is there was not found"
+	}
+	return ""
+}
+
+// tableCases returns all the cases for the writes.
+func tableCases(writes []tableWrite, ends bool) []tableCase {
+	var cases []tableCase
+	slices.SortFunc(writes, func(a, b tableWrite) int { return strings.Compare(a.name, b.name) })
+	for _, w := range writes {
+		for _, loss := range []fault.Action{fault.CutBefore, fault.DropReply} {
+			for _, others := range slices.Sorted(maps.Keys(tableOthers())) {
+				for _, fresh := range []bool{false, true} {
+					cases = append(cases, tableCase{w, loss, others, fresh, false})
+				}
+				if ends {
+					cases = append(cases, tableCase{w, loss, others, false, true})
+				}
+			}
+		}
+	}
+	return cases
+}
+
+// runTable runs the cases and reports the size of the table.
+func runTable(t *testing.T, srv tableServer, root string, cases []tableCase, opts ...framework.Option) {
+	t.Helper()
+	answers := make(map[string]int)
+	for i, tt := range cases {
+		err, applied := tt.run(t, srv, fmt.Sprintf("%s/%d", root, i), opts...)
+		if fault := tt.check(err, applied); fault != "" {
+			t.Errorf("%v: %s: %v (applied %d times)", tt, fault, err, applied)
+		}
+		switch {
+		case err == nil:
+			answers["nil"]++
+		case errors.Is(err, framework.ErrUnknownOutcome):
+			answers["unknown"]++
+		default:
+			answers["refused"]++
+		}
+	}
+	t.Logf("%d cases: %v", len(cases), answers)
+}
+
+// TestLostReplies is the table on a server in this process, in virtual time.
+func TestLostReplies(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		table := tableServer{
+			dial: srv.Dial, observer: c, other: virtual(t, srv), wait: synctest.Wait,
+			expire: func(id int64) { must.OK(t, srv.Expire(id)) },
+		}
+		runTable(t, table, "/table", tableCases(tableWrites(t, c), true))
+	})
+}
+
+// With compression, calls that compare data compare what they have sent.
+func TestLostReplies_with_compression(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		writes := slices.DeleteFunc(tableWrites(t, c), func(w tableWrite) bool {
+			return !strings.Contains(w.name, "Idempotent") && !strings.Contains(w.name, "KnownByData")
+		})
+		table := tableServer{dial: srv.Dial, observer: c, other: virtual(t, srv, framework.WithCompression()), wait: synctest.Wait}
+		runTable(t, table, "/table", tableCases(writes, false), framework.WithCompression())
+	})
+}
+
+// TestLostReplies_of_a_real_server takes another quarter of the table each time.
+func TestLostReplies_of_a_real_server(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	c := connect(t, server.Addr())
+	table := tableServer{
+		dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.Addr())
+		},
+		observer: c, other: connect(t, server.Addr()), wait: func() {},
+	}
+	var share []tableCase
+	offset := rand.IntN(4)
+	for i, tt := range tableCases(tableWrites(t, c), false) {
+		if i%4 == offset {
+			share = append(share, tt)
+		}
+	}
+	t.Logf("quarter %d", offset)
+	runTable(t, table, fresh(t), share)
+}
