@@ -129,7 +129,7 @@ func (d *deletes) finish(x deletion, err error) {
 	if x.protected != nil {
 		x.protected.settled()
 	}
-	x.over.tell(err == nil || errors.Is(err, ErrNoNode))
+	x.over.tellLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
 	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
 		d.logGivenUp(x, err)
 	}
@@ -162,7 +162,7 @@ func (d *deletes) close() error {
 	d.mu.Unlock()
 	var faults []error
 	for _, x := range left {
-		x.over.tell(false)
+		x.over.tellLater(d.core.log, false)
 		if x.session == 0 {
 			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", x.path))
 		}

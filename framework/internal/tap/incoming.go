@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -17,8 +18,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	case proto.XidEvent:
 		return checkEvent(rp.body)
 	case proto.XidPing:
-		c.pong(rp.code)
-		return true, nil
+		return true, c.pong(rp.code)
 	}
 	rq := c.requestOf(frame)
 	switch {
@@ -65,16 +65,31 @@ func (c *Conn) indexLocked(xid int32) int {
 	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
 }
 
-func (c *Conn) pong(code proto.Code) {
+// pong records the reply to a ping. It returns an error if the server has left out a reply.
+func (c *Conn) pong(code proto.Code) error {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	if code == proto.CodeAuthRequired {
 		c.refusal = ErrCredential
 	}
-	if len(c.pings) > 0 {
-		c.tap.clock.answered(c.pings[0], true, false)
-		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
+	if len(c.pings) == 0 {
+		return nil
 	}
+	sent := c.pings[0]
+	c.tap.clock.answered(sent, true, false)
+	c.pings = c.pings[:copy(c.pings, c.pings[1:])]
+	return c.leftOutLocked(sent)
+}
+
+// leftOutLocked returns an error if the server has not replied to a request that is older than a ping
+// to which it has replied. A server replies in order, so it will never reply. The session timeout is
+// more time than any server needs, should one reply out of order. Without this, each such request
+// would keep a goroutine for as long as the server answers pings.
+func (c *Conn) leftOutLocked(ping time.Time) error {
+	if len(c.inflight) == 0 || !c.inflight[0].sent.Before(ping) || time.Since(c.inflight[0].sent) < c.tap.timeout {
+		return nil
+	}
+	return fmt.Errorf("%w: no reply to a request for %v, and one to a later ping", ErrProtocol, c.tap.timeout)
 }
 
 // replied records the reply to a request in flight, and notifies its waiter.
