@@ -132,7 +132,8 @@ func AtVersion(version int32) DeleteOption {
 // Guaranteed makes the client continue in the background. It does so if Delete could not find out
 // that the znode is gone, for lack of a connection or because ctx ended. The client repeats the
 // deletion until the znode is gone, its session has ended ([Client.InSession]), or the client is
-// closed. Delete still returns the error. In a view of one session the client also repeats a
+// closed. Delete still returns the error. The znode is the one that the deletion finds first: in a
+// view of any session the client reads it before. In a view of one session the client also repeats a
 // deletion that failed with [ErrNoAuth], and logs that once.
 func Guaranteed() DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.guaranteed = true })
@@ -143,7 +144,8 @@ func Guaranteed() DeleteOption {
 //
 //   - Create, if the znode exists with the same data, unchanged since its creation, and, if it is
 //     [Ephemeral], in the client's session;
-//   - Set, if the data is the same and its version is one more than the given version;
+//   - Set, if the data is the same and its version is one more than the given version, or the given
+//     version is [AnyVersion] and a reply was lost;
 //   - Delete, if there is no znode.
 //
 // It does not report which client had the effect. If two clients set one version to the same data,

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // DefaultPort is the port of a server that the connect string names without one.
@@ -46,7 +48,7 @@ func parseServersAndChroot(s string) (parsed connectString, faults []error) {
 		}
 		if strings.Contains(chroot, ",") {
 			faults = append(faults, fmt.Errorf("framework: connect string: chroot %q: must not contain a comma: "+
-				"it is the same for all servers, and follows the last", shortened(chroot)))
+				"it is the same for all servers, and follows the last", errtype.Shortened(chroot)))
 		}
 		parsed.chroot = chroot
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // maxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
@@ -164,7 +165,7 @@ func (d *deletes) close() error {
 	for _, x := range left {
 		x.over.tellLater(d.core.log, false)
 		if x.session == 0 {
-			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", x.path))
+			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", errtype.Path(x.path)))
 		}
 	}
 	return opError("close", "", errors.Join(faults...))

@@ -3,7 +3,6 @@ package framework
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
@@ -92,22 +91,7 @@ func (e *OpError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("framework: %s: %v", e.Op, e.Err)
 	}
-	return fmt.Sprintf("framework: %s %s: %v", e.Op, shortened(e.Path), e.Err)
-}
-
-// maxShownPath is how much of a path an error shows, in bytes.
-const maxShownPath = 256
-
-// shortened returns the path as errors show it; it cuts between two characters.
-func shortened(path string) string {
-	if len(path) <= maxShownPath {
-		return path
-	}
-	end := maxShownPath
-	for end > maxShownPath-utf8.UTFMax && !utf8.RuneStart(path[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", path[:end], len(path))
+	return fmt.Sprintf("framework: %s %s: %v", e.Op, errtype.Path(e.Path), e.Err)
 }
 
 // Unwrap returns the reason.

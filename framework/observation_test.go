@@ -48,7 +48,7 @@ func TestSpan_reports_the_last_attempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *zkenv.Env) {
 		tr, way := newTraces(), w.Route(t)
 		c := way.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
-		way.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DropReply, Times: fault.Forever})
+		way.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever})
 		ctx := tr.caller(t)
 		_, err := c.Set(ctx, "/", nil, framework.AnyVersion)
 		wantErr(t, "set", err, framework.ErrUnknownOutcome)

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // ErrInvalidPath is returned for a path that ZooKeeper would refuse. The error that wraps it names
@@ -23,7 +24,7 @@ func ValidatePath(path string) error {
 	if fault == "" {
 		return nil
 	}
-	return fmt.Errorf("%w %q: %s", ErrInvalidPath, shortened(path), fault)
+	return fmt.Errorf("%w %q: %s", ErrInvalidPath, errtype.Shortened(path), fault)
 }
 
 func pathFault(path string) string {

@@ -111,6 +111,7 @@ func TestWatchToTakesOneRoundTrip(t *testing.T) {
 	dir := fresh(t) + "-watch"
 	mustCreate(t, c, dir, "")
 	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
+	proxy.ResetRequests()
 	created := make(chan error, 1)
 	var watch *framework.Watch
 	var st framework.Stat

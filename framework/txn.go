@@ -56,7 +56,7 @@ type TxnError struct {
 
 // Error returns "operation index (op path): reason".
 func (e *TxnError) Error() string {
-	return fmt.Sprintf("operation %d (%s %s): %v", e.Index, e.Op, shortened(e.Path), e.Err)
+	return fmt.Sprintf("operation %d (%s %s): %v", e.Index, e.Op, errtype.Path(e.Path), e.Err)
 }
 
 // Unwrap returns the reason.

@@ -46,5 +46,5 @@ func opError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("lock: %s %s: %w", op, path, err)
+	return fmt.Errorf("lock: %s %s: %w", op, errtype.Path(path), err)
 }

@@ -10,8 +10,13 @@ import (
 )
 
 // Call runs one request on the session's wire and waits for it until ctx ends. The client can't
-// withdraw the request itself: it runs to its end, at the latest when the wire ends.
+// withdraw the request itself: it runs to its end, at the latest when the wire ends. If ctx has ended
+// before, nothing is sent, and the error is ctx's.
 func Call[T any](ctx context.Context, s *Session, request func(*zkconn.Conn) (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var zero T
+		return zero, err
+	}
 	return Begin(s, request).Wait(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // A Recipe is the name of a package, which begins the text of its errors.
@@ -17,7 +18,7 @@ func (r Recipe) Error(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %s %s: %w", string(r), op, path, err)
+	return fmt.Errorf("%s: %s %s: %w", string(r), op, errtype.Path(path), err)
 }
 
 // CallError is Error for an exported function that was called with ctx: it joins the cause of ctx's
