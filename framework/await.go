@@ -54,8 +54,8 @@ func (c *core) awaitLink(ctx context.Context, s *session.Session) error {
 func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 	var timeout <-chan time.Time
 	for {
-		if timeout == nil && ctx.Err() != nil { // else the select also has the reason
-			return ctx.Err()
+		if timeout == nil && ctx.Err() != nil {
+			return c.endedBefore(ctx)
 		}
 		c.mu.Lock()
 		ok, err := ready()
@@ -93,6 +93,16 @@ func (c *core) refusal() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return cmp.Or(c.refusedBy, error(ErrAuthFailed))
+}
+
+// endedBefore returns the error of a call whose context had ended when the call began. It says why
+// there is no connection if there is none.
+func (c *core) endedBefore(ctx context.Context) error {
+	switch c.presentState() {
+	case Connecting, Suspended, Lost:
+		return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
+	}
+	return ctx.Err()
 }
 
 // notConnected returns ErrNotConnected with the last fault. That fault is of the network, so it

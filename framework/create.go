@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -85,7 +86,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	}
 	if cr.epoch != nil {
 		if IsEpoch(cr.path) {
-			return nil, fmt.Errorf("path %q: an epoch has no epoch", shortened(path))
+			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
 		}
 		cr.guard.epoch = &epoch{path: EpochOf(cr.path)}
 	}

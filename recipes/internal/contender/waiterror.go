@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -18,11 +19,21 @@ func WaitError(
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	ended := ctx.Err()
-	if state := c.State(); state != framework.Connected {
-		ended = fmt.Errorf("%w: %w (%v)", ended, framework.ErrNotConnected, state)
+	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: whyEnded(ctx, c)}
+}
+
+// whyEnded returns the error of ctx, which has ended, and why the client has no connection if it has
+// none: the server's address is part of that.
+func whyEnded(ctx context.Context, c *framework.Client) error {
+	state := c.State()
+	if state == framework.Connected {
+		return ctx.Err()
 	}
-	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: ended}
+	var why *framework.OpError
+	if err := c.AwaitConnected(cause.Inside(ctx)); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
+		return why.Err
+	}
+	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)
 }
 
 // HeldError returns [lease.ErrHeld] for a queue's refusal, with the errors joined to it.

@@ -47,7 +47,7 @@ func (n Number) watch(
 		initial := binary.BigEndian.AppendUint32(nil, uint32(n.Fixed))
 		_, err = c.Create(ctx, n.At, initial, opts...)
 		unsure := errors.Is(err, framework.ErrNodeExists) || errors.Is(err, framework.ErrUnknownOutcome)
-		if err != nil && !unsure || ctx.Err() != nil { // if it is unsure, the next read tells
+		if err != nil && (!unsure || ctx.Err() != nil) { // if it is unsure, the next read tells
 			return 0, nil, err
 		}
 	}
