@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
