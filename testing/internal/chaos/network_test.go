@@ -32,10 +32,13 @@ const (
 // votes is how many members vote. One more is an observer.
 const votes = 3
 
+// hasObserverMaster reports whether the observer learns from a follower, if it can.
+func hasObserverMaster(seed uint64) bool { return seed%2 == 1 }
+
 // newEnsemble starts the ensemble, and tells how its members reach each other. Where
 // there are no network namespaces it makes do with forwarders, but not on a
-// build server that has the privileges: there it fails. In namespaces, the observer learns from a follower
-// if the seed is odd.
+// build server that has the privileges: there it fails. Only in namespaces may the observer learn from a
+// follower.
 func newEnsemble(t testing.TB, seed uint64) (e *zktest.Ensemble, network string, namespaces bool) {
 	t.Helper()
 	opts := []zktest.Option{
@@ -52,7 +55,7 @@ func newEnsemble(t testing.TB, seed uint64) (e *zktest.Ensemble, network string,
 		t.Fatalf("%s=%q: must be namespaces, forwarders or nothing", networkVariable, demand)
 	}
 	switch privileged := os.Geteuid() == 0; {
-	case err == nil && seed%2 == 1:
+	case err == nil && hasObserverMaster(seed):
 		opts = append(opts, zktest.WithNamespaces(), zktest.WithObserverMasters())
 		return zktest.RunEnsemble(t, votes, opts...), byNamespaces + "; the observer learns from a follower", true
 	case err == nil:
