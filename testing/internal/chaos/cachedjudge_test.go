@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -150,7 +149,7 @@ func (t *tree) stayed(path string, since, wall int64) bool {
 
 func TestJudgeCaches(t *testing.T) {
 	t.Parallel()
-	made := must.Get(grow([]txn{
+	made := grow([]txn{
 		{zxid: 1, wall: 10, kind: txnCreate, path: "/r"},
 		{zxid: 2, wall: 20, kind: txnCreate, path: "/r/a", data: 1},
 		{zxid: 3, wall: 30, kind: txnCreate, path: "/r/b", data: 1},
@@ -158,7 +157,7 @@ func TestJudgeCaches(t *testing.T) {
 		{zxid: 4, wall: 40, kind: txnSet, path: "/r/b", data: 2},
 		{zxid: 5, wall: 50, kind: txnDelete, path: "/r/a"},
 		{zxid: 6, wall: 60, kind: txnCreate, path: "/r/a", data: 3},
-	}))(t)
+	})
 	r, a2, b3 := shown{"/r", 1, 1, 0}, shown{"/r/a", 2, 2, 1}, shown{"/r/b", 3, 3, 1}
 	a4, b4, a6 := shown{"/r/a", 2, 4, 2}, shown{"/r/b", 3, 4, 2}, shown{"/r/a", 6, 6, 3}
 	event := func(kind cache.EventKind, z shown, wall int64) report {

@@ -11,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/internal/history"
 )
@@ -218,7 +217,7 @@ func TestMiscounted(t *testing.T) {
 			}
 			txns = append(txns, txn{zxid: int64(i + 1), wall: int64(i + 1), session: 7, kind: kind, path: counterPath, number: n})
 		}
-		o := &oracle{must.Get(grow(txns))(t), map[int64]string{7: "w"}}
+		o := &oracle{grow(txns), map[int64]string{7: "w"}}
 		if faults := o.miscounted(c.additions, c.unknown); len(faults) != c.faults {
 			t.Errorf("%s: %q, want %d faults", name, faults, c.faults)
 		}

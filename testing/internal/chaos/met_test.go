@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/internal/history"
@@ -289,7 +288,7 @@ func TestBadMeetings(t *testing.T) {
 		},
 	} {
 		slices.SortFunc(c.znodes, func(a, b txn) int { return cmp.Compare(a.zxid, b.zxid) })
-		o := &oracle{must.Get(grow(c.znodes))(t), clients}
+		o := &oracle{grow(c.znodes), clients}
 		if faults := o.badMeetings(c.reports); len(faults) != c.faults {
 			t.Errorf("%s: %q, want %d faults", name, faults, c.faults)
 		}

@@ -39,6 +39,7 @@ type run struct {
 	errs    []error // what went wrong with the run itself, or with a worker
 	// How many operations the ensemble has committed, and how many transactions it has discarded.
 	logged, discarded int
+	contradictions    []string       // of the logs
 	judged            map[string]int // what the oracle has compared with the logs
 }
 

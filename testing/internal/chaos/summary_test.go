@@ -26,8 +26,10 @@ type summary struct {
 	judged     map[string]int // what the oracle has compared with the transaction logs
 	logged     int            // operations in the logs
 	discarded  int            // transactions that were not committed
-	violations []string
-	took       time.Duration // by porcupine
+	// What the logs contradict themselves in, which is no fault of a client.
+	contradictions []string
+	violations     []string
+	took           time.Duration // by porcupine
 }
 
 // A tally is what one model's locks have done.
@@ -48,7 +50,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	}
 	r.mu.Lock()
 	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
-	s.judged, s.logged, s.discarded = r.judged, r.logged, r.discarded
+	s.judged, s.logged, s.discarded, s.contradictions = r.judged, r.logged, r.discarded, r.contradictions
 	for _, err := range r.errs {
 		s.violations = append(s.violations, err.Error())
 	}
@@ -217,6 +219,9 @@ func (s summary) String() string {
 		fmt.Fprintf(&b, "  %6d  times a worker %s\n", s.counts[what], what)
 	}
 	fmt.Fprintf(&b, "transaction logs: %d operations committed, %d transactions discarded\n", s.logged, s.discarded)
+	for _, what := range s.contradictions {
+		fmt.Fprintf(&b, "  *** THE SERVERS LOST WHAT THEY HAD COMMITTED: %s\n", what)
+	}
 	for _, what := range slices.Sorted(maps.Keys(s.judged)) {
 		fmt.Fprintf(&b, "  %6d  %s\n", s.judged[what], what)
 	}

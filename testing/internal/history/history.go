@@ -67,7 +67,7 @@ func Assemble(records []Record) (*History, error) {
 func (h *History) add(r Record) error {
 	switch r.Kind {
 	case Granted:
-		t := &LeaseRecord{Grant: r, Alive: r.Return}
+		t := &LeaseRecord{Grant: r, Alive: cmp.Or(r.Alive, r.Return)}
 		h.Leases, h.byLease[r.Lease] = append(h.Leases, t), t
 		return nil
 	case Counted:

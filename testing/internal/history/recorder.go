@@ -73,10 +73,13 @@ func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Conte
 	}
 	h := &Hold{recorder: r, lease: lease, over: make(chan struct{}), reported: granted}
 	h.alive = granted
+	if lease.Err() != nil {
+		h.alive = call // it was lost before acquire returned, which may have taken long
+	}
 	h.record = Record{
 		Kind: Granted, Client: r.client, Lease: fmt.Sprintf("%s#%d", r.client, r.leases.Add(1)),
 		Model: e.Model.Name, Group: e.Group, Owner: e.Owner, Session: session, Shared: e.Shared,
-		Locks: e.locksOf(lease), Call: call, Return: granted, Note: e.Note,
+		Locks: e.locksOf(lease), Call: call, Return: granted, Alive: h.alive, Note: e.Note,
 	}
 	r.emit(h.record)
 	go h.watchLoop()
