@@ -154,6 +154,9 @@ func (c *Client) Session() Session {
 	return Session{ID: s.ID(), Timeout: s.Timeout(), Deadline: s.Deadline()}
 }
 
+// ConnectTimeout returns what [WithConnectTimeout] has set, or its default.
+func (c *Client) ConnectTimeout() time.Duration { return c.core.cfg.connectTimeout }
+
 // Namespace returns a view of the client whose paths all lie below "/"+ns of this view. The views
 // share the session: closing either view closes both. ns may have several elements. If ns is
 // invalid, the error says why.

@@ -32,7 +32,8 @@ func WithSessionTimeout(timeout time.Duration) Option {
 // WithConnectTimeout bounds one attempt to connect to one server: name resolution, TCP, TLS and
 // ZooKeeper's handshake. While a session can still be kept, an attempt gets at most a quarter of
 // the session timeout. The connect timeout also bounds how long an operation waits for a connection
-// before that counts as an attempt ([ErrNotConnected]). It must be positive. The default is
+// before that counts as an attempt ([ErrNotConnected]), and how long an attempt at a lock takes that
+// does not wait for another holder (TryLock). It must be positive. The default is
 // [DefaultConnectTimeout].
 func WithConnectTimeout(timeout time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.connectTimeout = timeout })

@@ -42,27 +42,43 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	}
 	ctx, seen := q.tel.Begin(cause.Inside(ctx))
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
-		for {
-			switch {
-			case err != nil:
-				return nil, err
-			case admitted.lease != nil:
-				seen.Join()
-				return admitted.lease, nil
-			case admitted.outcome == nil:
-				admitted.entry.observe(seen)
-				return q.attempt(ctx, admitted.entry, try)
-			case try && !admitted.trying:
-				q.leave(admitted.entry)
-				return nil, ErrHeld
-			}
-			if err := wait(ctx, admitted.outcome); err != nil {
-				q.leave(admitted.entry)
-				return nil, contender.WaitError(ctx, q.queue.Client, q.path, -1, nil, err)
-			}
-			admitted, err = q.admit(ctx, q.key(c), admitted.entry, try)
+		switch {
+		case err != nil:
+			return nil, err
+		case try:
+			return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
+				return q.contend(ctx, q.key(c), admitted, seen, true)
+			})
 		}
+		return q.contend(ctx, q.key(c), admitted, seen, false)
 	})
+}
+
+// contend is the rest of acquire for a call that was admitted.
+func (q *queueLock) contend(
+	ctx context.Context, key ownerKey, admitted admission, seen *telemetry.Acquire, try bool,
+) (*Lease, error) {
+	for {
+		switch {
+		case admitted.lease != nil:
+			seen.Join()
+			return admitted.lease, nil
+		case admitted.outcome == nil:
+			admitted.entry.observe(seen)
+			return q.attempt(ctx, admitted.entry, try)
+		case try && !admitted.trying:
+			q.leave(admitted.entry)
+			return nil, ErrHeld
+		}
+		if err := wait(ctx, admitted.outcome); err != nil {
+			q.leave(admitted.entry)
+			return nil, contender.WaitError(ctx, q.queue.Client, q.path, -1, nil, err)
+		}
+		var err error
+		if admitted, err = q.admit(ctx, key, admitted.entry, try); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // attempt drives e's attempt. [waitqueue.Attempt.Run] enters the queue, waits until no contender is

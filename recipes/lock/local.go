@@ -92,7 +92,7 @@ func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock returns a lease, or [ErrHeld] if another call of this Local or another contender holds
-// the mutex or waits for it. ctx bounds its requests.
+// the mutex or waits for it. ctx and the connect timeout bound its requests: see [Locker].
 func (l *Local) TryLock(ctx context.Context) (*Lease, error) {
 	l.mu.Lock()
 	busy := l.busy

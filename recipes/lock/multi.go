@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -66,7 +67,8 @@ func (m *Multi) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock makes one attempt at all members and returns their common lease. If another owner holds a
 // member or waits for it, TryLock returns [ErrHeld] with that member's name, and releases the
-// others. It never waits for another holder; ctx bounds its requests.
+// others. It never waits for another holder. ctx bounds its requests, and so does the longest connect
+// timeout of the members' clients: see [Locker].
 func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
 	return l, cause.Join(ctx, err)
@@ -78,7 +80,26 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return m.lock(cause.Inside(ctx), nil, a)
 	}
 	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.lock(seen.Around(ctx), seen, a) })
+	return contender.Observed(ctx, seen, func() (*Lease, error) {
+		slowest := m.slowest()
+		if !try || slowest == nil {
+			return m.lock(seen.Around(ctx), seen, a)
+		}
+		return contender.Try(ctx, slowest, func(ctx context.Context) (*Lease, error) {
+			return m.lock(seen.Around(ctx), seen, a)
+		})
+	})
+}
+
+// slowest returns the client of a member with the longest connect timeout; nil if all members are of
+// other packages.
+func (m *Multi) slowest() (slowest *framework.Client) {
+	for _, member := range m.members {
+		if c := member.client; c != nil && (slowest == nil || c.ConnectTimeout() > slowest.ConnectTimeout()) {
+			slowest = c
+		}
+	}
+	return slowest
 }
 
 func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A member is one of a [Multi]'s locks.
 type member struct {
 	lock      Locker
-	name      string     // for errors and logs
-	path      string     // in the ensemble
-	rank      int        // of its kind, among locks of one path
-	position  int        // among those that were given
-	owners    *owners    // of its client; nil for a foreign lock
+	name      string // for errors and logs
+	path      string // in the ensemble
+	rank      int    // of its kind, among locks of one path
+	position  int    // among those that were given
+	client    *framework.Client
+	owners    *owners    // of the client; nil for a foreign lock, as client is
 	queueLock *queueLock // nil if it can't be locked together with others
 	tel       telemetry.Lock
 }
@@ -55,9 +57,10 @@ func membersOf(l Locker) ([]member, error) {
 	case *SemaphoreMutex:
 		p := &l.pool
 		m.name, m.path, m.rank = p.Path, p.Client.AbsolutePath(p.Path), rankSemaphoreMutex
-		m.owners, m.tel = ownersOf(p.Client), p.Telemetry
+		m.client, m.owners, m.tel = p.Client, ownersOf(p.Client), p.Telemetry
 	case *UnfairMutex:
-		m.name, m.path, m.rank, m.owners, m.tel = l.path, l.full, rankUnfairMutex, ownersOf(l.client), l.tel
+		m.name, m.path, m.rank = l.path, l.full, rankUnfairMutex
+		m.client, m.owners, m.tel = l.client, ownersOf(l.client), l.tel
 	case pather:
 		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
 	default:
@@ -67,7 +70,8 @@ func membersOf(l Locker) ([]member, error) {
 }
 
 func (m *member) of(q *queueLock, name string, rank int) {
-	m.name, m.path, m.rank, m.owners, m.queueLock, m.tel = name, q.full, rank, q.owners, q, q.tel
+	m.name, m.path, m.rank = name, q.full, rank
+	m.client, m.owners, m.queueLock, m.tel = q.queue.Client, q.owners, q, q.tel
 }
 
 // same reports whether both are one lock.

@@ -55,8 +55,8 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] if another owner holds the mutex or
-// waits for it. It never waits for another holder; ctx bounds its requests. If a listing shows
-// another contender, it writes nothing.
+// waits for it. It never waits for another holder; ctx and the connect timeout bound its requests:
+// see [Locker]. If a listing shows another contender, it writes nothing.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.queueLock.acquire(ctx, callerOf(ctx), true)
 	return l, callError(ctx, "try lock", m.queueLock.path, err)

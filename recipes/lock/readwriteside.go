@@ -34,8 +34,8 @@ func (s *Side) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock makes one attempt and returns a lease. It returns [ErrHeld] if it would have to wait for
 // another owner, even for one that only waits, and [ErrUpgrade] as Lock does. It never waits for
-// another holder; ctx bounds its requests. If a listing shows a predecessor, and still does after a
-// sync, it creates nothing.
+// another holder; ctx and the connect timeout bound its requests: see [Locker]. If a listing shows a
+// predecessor, and still does after a sync, it creates nothing.
 func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := s.queueLock.acquire(ctx, callerOf(ctx), true)
 	return l, s.callError(ctx, "try lock", err)

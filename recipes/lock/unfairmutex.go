@@ -79,8 +79,9 @@ func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock returns a lease. It returns [ErrHeld] if another owner holds the lock, or if another call
 // of the same client holds it or is about to try. It takes one round trip, or none in the latter
-// case. A missing parent, a missing epoch or a lost reply costs more. ctx bounds its requests; if
-// ctx ends first, the same holds as for [UnfairMutex.Lock].
+// case. A missing parent, a missing epoch or a lost reply costs more. ctx
+// and the connect timeout bound its requests: see [Locker]. If ctx ends first, the same holds as for
+// [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
 	return l, callError(ctx, "try lock", m.path, err)
@@ -110,7 +111,12 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return nil, ctx.Err()
 	}
 	ctx, seen := m.tel.Begin(cause.Inside(ctx))
-	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.contend(ctx, seen, try) })
+	return contender.Observed(ctx, seen, func() (*Lease, error) {
+		if !try {
+			return m.contend(ctx, seen, false)
+		}
+		return contender.Try(ctx, m.client, func(ctx context.Context) (*Lease, error) { return m.contend(ctx, seen, true) })
+	})
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {

@@ -56,7 +56,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 
 // TryAcquire makes one attempt and returns one lease of n permits, or [lease.ErrHeld] if fewer are
 // free or another contender waits. A contender that was granted its permits a moment ago may still
-// count as one that waits. It never waits for another contender; ctx bounds its requests. n and the
+// count as one that waits. It never waits for another contender; ctx bounds its requests. If no server
+// answers within the client's connect timeout, the error wraps [framework.ErrNotConnected]. n and the
 // other errors are those of [Semaphore.Acquire].
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {

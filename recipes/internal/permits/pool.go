@@ -56,7 +56,9 @@ func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 func (p *Pool) Acquire(
 	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
-	return p.acquire(ctx, n, data, (*attempt).run)
+	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
+		return p.acquire(ctx, n, data(seen), seen, (*attempt).run)
+	})
 }
 
 // TryAcquire makes one attempt without a wait for another contender: it returns [lease.ErrHeld] if
@@ -64,33 +66,41 @@ func (p *Pool) Acquire(
 func (p *Pool) TryAcquire(
 	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
-	return p.acquire(ctx, n, data, (*attempt).try)
+	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
+		return contender.Try(ctx, p.Client, func(ctx context.Context) (*lease.Lease, error) {
+			return p.acquire(ctx, n, data(seen), seen, (*attempt).try)
+		})
+	})
 }
 
-func (p *Pool) acquire(
-	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
-	get func(*attempt, context.Context) error,
+// observed calls get, and reports it as an acquire.
+func (p *Pool) observed(
+	ctx context.Context, get func(context.Context, *telemetry.Acquire) (*lease.Lease, error),
 ) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	ctx, seen := p.Telemetry.Begin(cause.Inside(ctx))
-	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
-		a := p.newAttempt(n, data(seen), seen)
-		granted := false
-		defer func() {
-			if !granted { // also if a user's function panicked
-				a.withdraw()
-			}
-		}()
-		err := get(a, ctx)
-		if err == nil && ctx.Err() != nil {
-			err = ctx.Err() // both at once: after the end of ctx there is no lease
+	return contender.Observed(ctx, seen, func() (*lease.Lease, error) { return get(ctx, seen) })
+}
+
+func (p *Pool) acquire(
+	ctx context.Context, n int, data []byte, seen *telemetry.Acquire, get func(*attempt, context.Context) error,
+) (*lease.Lease, error) {
+	a := p.newAttempt(n, data, seen)
+	granted := false
+	defer func() {
+		if !granted { // also if a user's function panicked
+			a.withdraw()
 		}
-		if err != nil {
-			return nil, err
-		}
-		granted = true
-		return a.lease(ctx), nil
-	})
+	}()
+	err := get(a, ctx)
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err() // both at once: after the end of ctx there is no lease
+	}
+	if err != nil {
+		return nil, err
+	}
+	granted = true
+	return a.lease(ctx), nil
 }
