@@ -19,14 +19,14 @@ const again = time.Second
 // stop then. When lead returns nil, Run resigns and is a candidate again, behind all others, a second
 // after lead was called at the earliest. Outages do not end Run. It returns
 //
-//   - an error of lead that is not the end of its context, as it is, joined with the error of the
-//     resignation;
+//   - an error of lead that is not the end of its context, as it is. A [*lease.LostError] is joined if
+//     the term was lost before lead returned, and a server's refusal of the resignation;
 //   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is
 //     closed;
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
-// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 10 s, and
-// not without a connection. After that its deletion goes on in the background. If lead has not returned ten seconds after its
+// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 250 ms.
+// After that its deletion continues in the background. If lead has not returned ten seconds after its
 // context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
 // reaches the caller. Run panics if lead is nil. The term's Fence is its number.
 func (e *Election) Run(

@@ -285,6 +285,38 @@ func TestRunStepsBehindAllOthers(t *testing.T) {
 	})
 }
 
+// A term that lead has ended in time is not lost, and neither Run nor its caller waits for an outage
+// to end.
+func TestRunReportsTheWork(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong")
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		for _, frozen := range []bool{false, true} {
+			way := w.Route(t)
+			c := way.Client(t, framework.WithSessionTimeout(sessionAtStake))
+			var returned time.Time
+			err := newElection(t, c, pathOf(t)).Run(t.Context(), func(context.Context, *lease.Lease) error {
+				if frozen {
+					w.Members()[0].Freeze(t)
+				} else {
+					way.Refuse()
+					way.Cut()
+				}
+				returned = time.Now()
+				return wrong
+			})
+			if err != wrong { //nolint:errorlint // identity is the promise
+				t.Errorf("Run: %v, want lead's error itself", err)
+			}
+			if late := time.Since(returned); late > time.Second {
+				t.Errorf("Run returned %v after lead", late)
+			}
+			way.Heal()
+			w.Members()[0].Thaw(t)
+		}
+	}, zkenv.Breakable(), zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
 // time.Minute in virtual time costs nothing; see TestRunWaitsBetweenCampaignsThatFail.
 const outage = time.Minute
 

@@ -18,7 +18,9 @@ type Locker interface {
 	Lock(ctx context.Context) (*Lease, error)
 
 	// TryLock makes one attempt and never waits for another holder: it returns ErrHeld if there is
-	// one. ctx bounds its requests.
+	// one. ctx bounds its requests. So does the client's connect timeout (5 s by default, see
+	// [framework.WithConnectTimeout]): if no server answers within it, the error wraps
+	// [framework.ErrNotConnected].
 	TryLock(ctx context.Context) (*Lease, error)
 }
 
@@ -47,7 +49,7 @@ func WaitAtMost(d time.Duration) DoOption {
 }
 
 // WithoutWaiting makes one attempt, as TryLock does: Do returns [ErrHeld] if another owner holds the
-// lock.
+// lock, and an error that wraps [framework.ErrNotConnected] if no server answers in time.
 func WithoutWaiting() DoOption {
 	return doOptionFunc(func(cfg *doConfig) { cfg.try = true })
 }
@@ -58,9 +60,15 @@ func WithoutWaiting() DoOption {
 // [Lease.Guard]; if fn releases it, Do returns [ErrReleased].
 //
 // If Do can't acquire the lock before ctx ends, it does not call fn, and returns l.Lock's error.
-// Otherwise it returns fn's error, joined with the error of the release. If the lock was lost
-// before fn returned, so that fn may have run together with the next holder, a LostError is joined
-// too.
+// Otherwise Do returns what became of the work: fn's error itself, whatever happens to the lock after
+// fn has returned. A LostError is joined if the lock was lost before fn returned, so that fn may have
+// run together with the next holder. That includes a loss that the release finds, because another
+// client has deleted the znode or ended the session. ErrReleased or a server's refusal of the release
+// is joined, too.
+//
+// Do ends when fn has returned, which has to obey its context. It waits for the release, for 250 ms
+// at most and also after the end of ctx. After that the client continues the release in the
+// background, until the znode is gone or its session has ended. That is no error.
 func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
 ) error {

@@ -24,8 +24,7 @@ func (g *unfairGrant) Guards() []framework.TxnOp {
 // Release deletes the znode.
 func (g *unfairGrant) Release(ctx context.Context) error {
 	err := g.Client.Delete(ctx, g.Path, append(g.which(), framework.Guaranteed())...)
-	g.Session.Release()
-	return opError("release", g.Path, contender.DeletionError(g.Path, err))
+	return opError("release", g.Path, contender.ReleaseError(g.Path, g.Session, err))
 }
 
 // Discard deletes the znode in the background.

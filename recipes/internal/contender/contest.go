@@ -62,10 +62,10 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 }
 
 // Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. If fn
-// returns while the lease is held, the next acquire begins the pause after that call at the earliest. If an acquire or a release fails for
-// a condition that passes, it calls warn and goes on. It calls warn, too, if fn has not returned ten
-// seconds after its context has ended. If fn returns an error that is not the end
-// of its context, Repeat returns it as failed, joined with the release's error. Otherwise it returns
+// returns while the lease is held, the next acquire begins the pause after that call at the earliest.
+// If an acquire or a release fails for a condition that passes, it calls warn and goes on. It calls
+// warn, too, if fn has not returned ten seconds after its context has ended. If fn returns an error
+// that is not the end of its context, Repeat returns it as failed, as Work does. Otherwise it returns
 // as err why it can't go on.
 func (c *Contest) Repeat(
 	ctx context.Context, pause time.Duration, warn func(message string, err error),
@@ -79,7 +79,7 @@ func (c *Contest) Repeat(
 		case err == nil:
 			waits.Reset()
 			began := time.Now()
-			if err := c.once(ctx, l, warn, fn); err != nil {
+			if err := once(ctx, l, warn, fn); err != nil {
 				return err, nil
 			}
 			wait = max(0, pause-time.Since(began))
@@ -100,13 +100,12 @@ func (c *Contest) Repeat(
 }
 
 // once calls fn and releases the lease. It returns an error if fn failed.
-func (c *Contest) once(
+func once(
 	ctx context.Context, l *lease.Lease, warn func(message string, err error),
 	fn func(ctx context.Context, l *lease.Lease) error,
 ) error {
 	var failed error
-	leaving := func() (context.Context, context.CancelFunc) { return Leaving(ctx, c.Queue.Client, releaseGrace) }
-	err := work(ctx, l, leaving, func(ctx context.Context, l *lease.Lease) error {
+	err := Work(ctx, l, func(ctx context.Context, l *lease.Lease) error {
 		defer warnIfSlow(ctx, warn)()
 		failed = unlessEnded(ctx, fn(ctx, l))
 		return failed
@@ -115,7 +114,7 @@ func (c *Contest) once(
 	case failed != nil:
 		return err
 	case err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrReleased):
-		warn("the release is not confirmed: it goes on in the background", err)
+		warn("the release was refused: it is repeated in the background", err)
 	}
 	return nil
 }

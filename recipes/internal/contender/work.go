@@ -9,33 +9,28 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// releaseGrace is how long Work waits for the deletion of the znode after fn has returned. After
-// that the deletion continues in the background.
-const releaseGrace = 10 * time.Second
+// ReleaseWait is how long Work waits for the deletion of the znode after fn has returned. A quorum
+// that works commits it within milliseconds, and within a tenth of a second across regions. After
+// that the deletion continues in the background: the result of fn is known, and its caller should
+// not wait for an outage to end.
+const ReleaseWait = 250 * time.Millisecond
 
 // Work calls fn with the lease and a context that ends with it, and releases the lease, also if fn
-// panics. It returns fn's error, joined with the error of the release. A loss that fn's error wraps
-// is not joined again.
+// panics. It returns fn's error. Other errors are joined to it: the end of the lease if that came
+// before fn returned, and a server's refusal of the release. A loss that fn's error wraps is not
+// joined again. A release that is only late is no error.
 func Work(
 	ctx context.Context, l *lease.Lease, fn func(ctx context.Context, l *lease.Lease) error,
-) error {
-	return work(ctx, l, func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
-	}, fn)
-}
-
-// work is Work with the context of the release.
-func work(
-	ctx context.Context, l *lease.Lease, releasing func() (context.Context, context.CancelFunc),
-	fn func(ctx context.Context, l *lease.Lease) error,
 ) (err error) {
 	held, cancel := l.Context(ctx)
 	defer func() { // also when fn panics
+		ended := l.Err() // now: what happens later does not change what fn has done
 		cancel()
-		releasing, done := releasing()
-		defer done()
-		if released := l.Release(releasing); !errors.Is(err, released) { // fn may return the loss itself
-			err = errors.Join(err, released)
+		if released := release(ctx, l); ended == nil {
+			ended = released
+		}
+		if ended != nil && !errors.Is(err, ended) { // fn may return the loss itself
+			err = errors.Join(err, ended)
 		}
 	}()
 	return fn(held, l)
@@ -51,4 +46,20 @@ func Leaving(ctx context.Context, c *framework.Client, grace time.Duration) (con
 		}
 	})
 	return leaving, func() { remove(); cancel() }
+}
+
+// release releases the lease. It returns nil if that continues in the background.
+func release(ctx context.Context, l *lease.Lease) error {
+	releasing, done := context.WithTimeout(context.WithoutCancel(ctx), ReleaseWait)
+	defer done()
+	err := l.Release(releasing)
+	if errors.Is(err, lease.ErrLost) || !isLate(err) {
+		return err
+	}
+	return nil
+}
+
+// isLate reports whether a release failed with err because no server has answered in time.
+func isLate(err error) bool {
+	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -31,6 +32,7 @@ type bug struct {
 	listener func(func(framework.StateChange)) func(framework.StateChange)
 	err      func(error) error
 	unlost   func(*lockRecord) bool // whether a lost lease is taken to be held
+	do       func(context.Context, lock.Locker, work) error // in place of lock.Do
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*world)
 
@@ -44,6 +46,40 @@ type bug struct {
 	instances func(stale bool, list []instance) []instance             // what a client takes for a list
 	end       func()
 	plan      func(*plan) // what else each schedule has
+}
+
+// work is what runs under a lock.
+type work = func(context.Context, *lock.Lease) error
+
+// hopeful is a Do that returns fn's error alone, whatever became of the lock.
+func hopeful(ctx context.Context, l lock.Locker, fn work) error {
+	called := false
+	var worked error
+	err := lock.Do(ctx, l, func(ctx context.Context, l *lock.Lease) error {
+		called, worked = true, fn(ctx, l)
+		return worked
+	})
+	if called {
+		return worked
+	}
+	return err
+}
+
+// patient is a Do that waits for the release and reports what became of the lease meanwhile.
+func patient(ctx context.Context, l lock.Locker, fn work) error {
+	lease, err := l.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }()
+	held, cancel := lease.Context(ctx)
+	defer cancel()
+	err = fn(held, lease)
+	select {
+	case <-lease.Lost():
+	case <-time.After(2 * time.Minute):
+	}
+	return errors.Join(err, lease.Err())
 }
 
 // A wrapped locker asks another one its own way.

@@ -40,6 +40,8 @@ var bugs = []deliberate{
 		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
 	}},
 	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func() bug { return bug{locker: slow} }},
+	{boundedCalls, "Do waits for the end of its lease", "after fn", func() bug { return bug{do: patient} }},
+	{honestAnswers, "Do does not report a loss", "was lost before fn returned", func() bug { return bug{do: hopeful} }},
 	{liveness, "a waiter is never woken", "all was well", func() bug { return bug{locker: deaf} }},
 	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
 	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely} }},

@@ -21,6 +21,9 @@ func (w *world) soon() time.Duration {
 	return promptly
 }
 
+// releaseWait is how long Do and Run wait for a release, as they document.
+const releaseWait = 250 * time.Millisecond
+
 // expected are the errors that calls document, with what the summary calls them. Those
 // of a context come first: its cause may look like any other.
 var expected = []struct {

@@ -21,6 +21,7 @@ const (
 	grantOrder     guarantee = "order"
 	monotonicFence guarantee = "monotonic fence"
 	boundedCalls   guarantee = "bounded calls"
+	honestAnswers  guarantee = "honest answers"
 	liveness       guarantee = "liveness"
 	honestStates   guarantee = "honest states"
 	nothingHidden  guarantee = "nothing hidden"
@@ -29,7 +30,7 @@ const (
 func guarantees() []guarantee {
 	return []guarantee{
 		exclusion, lossFirst, noGhost, ownSession, grantOrder,
-		monotonicFence, boundedCalls, liveness, honestStates, nothingHidden,
+		monotonicFence, boundedCalls, honestAnswers, liveness, honestStates, nothingHidden,
 	}
 }
 

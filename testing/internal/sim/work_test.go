@@ -46,6 +46,8 @@ func (k *worker) doLocked(h *handle) {
 	span := upTo(k.r, k.w.plan.timeout)
 	panics := k.r.IntN(8) == 0
 	called := false
+	var returned time.Time // of fn
+	var ended error        // of the lease, when fn returned
 	k.waits(h, h.kind() == "read")
 	defer k.waitEnded()
 	defer func() {
@@ -53,7 +55,11 @@ func (k *worker) doLocked(h *handle) {
 			panic(v)
 		}
 	}()
-	err := lock.Do(c.ctx, spy{h.locker, func(l *lock.Lease) {
+	do := k.w.bug.do
+	if do == nil {
+		do = func(ctx context.Context, l lock.Locker, fn work) error { return lock.Do(ctx, l, fn) }
+	}
+	err := do(c.ctx, spy{h.locker, func(l *lock.Lease) {
 		k.held = append(k.held, k.w.enter(k, k.f, h, l))
 		k.waitEnded()
 	}}, func(ctx context.Context, _ *lock.Lease) error {
@@ -67,6 +73,7 @@ func (k *worker) doLocked(h *handle) {
 		k.held = k.held[:len(k.held)-1]
 		k.w.leave(t, k.name)
 		t.cancel()
+		returned, ended = time.Now(), t.lease.Err()
 		if panics {
 			panic(canary)
 		}
@@ -77,6 +84,24 @@ func (k *worker) doLocked(h *handle) {
 		return
 	}
 	k.w.inspect(err)
+	k.checkAnswer(h, err, ended, time.Since(returned))
+}
+
+// checkAnswer is the validator of "honest answers": Do says what happened to fn, which returned nil,
+// and nothing that happened after it. ended is the lease's error when fn returned.
+func (k *worker) checkAnswer(h *handle, err, ended error, late time.Duration) {
+	w := k.w
+	foundGone := slices.ContainsFunc([]error{lock.ErrNodeDeleted, framework.ErrSessionExpired, framework.ErrSessionReplaced},
+		func(cause error) bool { return errors.Is(err, cause) })
+	switch {
+	case w.ctx.Err() != nil: // the end of the run
+	case late > releaseWait+w.soon():
+		w.violated(boundedCalls, "Do of %s returned %v after fn", h.name, late)
+	case errors.Is(ended, lock.ErrLost) && !errors.Is(err, lock.ErrLost):
+		w.violated(honestAnswers, "Do of %s returned %v, although the lease was lost before fn returned", h.name, err)
+	case ended == nil && errors.Is(err, lock.ErrLost) && !foundGone:
+		w.violated(honestAnswers, "Do of %s returned %v, although the lease was valid when fn returned", h.name, err)
+	}
 }
 
 // A spy tells of the lease that Do gets.
