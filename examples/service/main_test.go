@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +33,7 @@ func TestAnswers(t *testing.T) {
 				var answers [2]chan int
 				var sessions [2]int64
 				for i := range answers {
-					client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+					client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(15*time.Second))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -44,10 +46,14 @@ func TestAnswers(t *testing.T) {
 					go func() { answers[i] <- post(t.Context(), newHandler(client)) }()
 					synctest.Wait() // the first one has the lock
 				}
+				began := time.Now()
 				<-time.After(time.Second)
 				c.happens(server, sessions[0])
 				if first, second := <-answers[0], <-answers[1]; first != c.first || second != c.second {
 					t.Errorf("answered %d and %d, want %d and %d", first, second, c.first, c.second)
+				}
+				if took := time.Since(began); took > 6*time.Second {
+					t.Errorf("answered after %v; the work takes 5 s", took)
 				}
 				server.Accept()
 			})
@@ -66,6 +72,35 @@ func TestOnARealServer(t *testing.T) {
 	defer client.Close()
 	if got := post(t.Context(), newHandler(client)); got != http.StatusOK {
 		t.Errorf("answered %d, want 200", got)
+	}
+}
+
+// TestAllServersKilled kills ZooKeeper's process while a report is written.
+func TestAllServersKilled(t *testing.T) {
+	t.Parallel()
+	server := zktest.Run(t)
+	client, err := framework.NewClient(server.Addr(), framework.WithSessionTimeout(15*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	service := httptest.NewServer(newHandler(client))
+	defer service.Close()
+	killed := make(chan error, 1)
+	time.AfterFunc(2*time.Second, func() { killed <- server.Kill() })
+	answer, err := http.Post(service.URL+"/report", "", nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "written") || err != nil {
+		t.Errorf("answered %d %q, %v; want 200 and the report", answer.StatusCode, body, err)
+	}
+	if err := <-killed; err != nil {
+		t.Error(err)
 	}
 }
 

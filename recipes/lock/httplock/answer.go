@@ -2,6 +2,7 @@ package httplock
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/http"
 )
@@ -9,7 +10,8 @@ import (
 // An answer records whether the function has begun its answer.
 type answer struct {
 	http.ResponseWriter
-	begun bool
+	begun    bool // a part of it may have been sent
+	hijacked bool // the connection is the function's
 }
 
 // WriteHeader implements [http.ResponseWriter]. An informational answer is not the beginning.
@@ -29,14 +31,16 @@ func (a *answer) Flush() { _ = a.FlushError() }
 
 // FlushError sends what was written, and the header.
 func (a *answer) FlushError() error {
-	a.begun = true
-	return http.NewResponseController(a.ResponseWriter).Flush()
+	err := http.NewResponseController(a.ResponseWriter).Flush()
+	a.begun = a.begun || !errors.Is(err, http.ErrNotSupported)
+	return err
 }
 
 // Hijack implements [http.Hijacker].
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	a.begun = true
-	return http.NewResponseController(a.ResponseWriter).Hijack()
+	conn, buffered, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	a.hijacked = a.hijacked || err == nil
+	return conn, buffered, err
 }
 
 // Unwrap returns the wrapped writer, for [http.ResponseController].

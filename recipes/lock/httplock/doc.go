@@ -9,8 +9,13 @@
 // # Answers
 //
 //	409 Conflict               another owner holds the lock
-//	503 Service Unavailable    ZooKeeper can't be reached, or the client is closed
+//	503 Service Unavailable    ZooKeeper can't be reached, the client is closed, or the request's
+//	                           context ended before the lock was held
 //	500 Internal Server Error  the lock was lost during the request; any other error
+//
+// An answer says what the function has done, and nothing that happened after it has returned. There
+// is no 200 for a function that was not called. If the lock is lost after the function has returned,
+// or if an outage delays the release, the function's own answer is sent.
 //
 // [Status] is that table, for services that write their answers by themselves.
 package httplock

@@ -14,15 +14,25 @@ import (
 // written nothing.
 type Func func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error
 
-// New returns a handler that acquires the request's lock, calls serve, and releases the lock before
-// the answer ends. locker returns the lock of a request; it may be called concurrently. Use [Same]
-// if all requests have one lock.
+// ErrRequestEnded is the error of a request whose context ended before its function was called: the
+// client is gone, a timeout of the server's has passed, or the server shuts down.
+var ErrRequestEnded = errors.New("httplock: the request ended before it had the lock")
+
+// New returns a handler that acquires the request's lock, calls serve, and releases the lock. locker
+// returns the lock of a request; it may be called concurrently. Use [Same] if all requests have one
+// lock.
 //
 // If serve can't or should not be called, or returns an error, and serve has written nothing, the
 // handler answers as [WithRefusal] says: by default 409, 503 or 500. It does so, too, if the lock was
-// lost while serve ran. If serve had begun its answer, the handler aborts the connection
+// lost before serve returned. If serve had begun its answer, the handler aborts the connection
 // ([http.ErrAbortHandler]), so that a client can't take the answer for a success. An error of
-// locker is answered the same way. If the client is gone, there is no answer.
+// locker is answered the same way. A connection that serve has hijacked is serve's own: the handler
+// neither answers nor closes it.
+//
+// All this also holds if the request's context has ended. The handler can't know whether the client
+// is gone or waits, because a timeout or a shutdown of the server ends the context, too. If serve
+// returns nil, its answer is sent, whatever becomes of the lock after that. A release that is not
+// confirmed within 250 ms continues in the background, at the latest until the client is closed.
 //
 // New panics if locker or serve is nil. Its error names every faulty option.
 func New(locker func(*http.Request) (lock.Locker, error), serve Func, opts ...Option) (http.Handler, error) {
@@ -52,7 +62,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w}
 	err := h.locked(answer, r)
 	switch {
-	case err == nil || r.Context().Err() != nil:
+	case err == nil || answer.hijacked:
 	case answer.begun:
 		panic(http.ErrAbortHandler)
 	default:
@@ -60,24 +70,26 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// locked serves r under its lock. An error of the release is no error of the request: the lock is
-// not held any more, and the client deletes the znode in the background.
+// locked serves r under its lock. A server's refusal of the release is no error of the request: the
+// work is done, and the client repeats the deletion and logs the refusal.
 func (h *handler) locked(w http.ResponseWriter, r *http.Request) error {
-	l, err := h.locker(r)
-	if err != nil {
-		return err
-	}
 	called := false
 	var served error
-	err = lock.Do(owned(r), l, func(ctx context.Context, lease *lock.Lease) error {
-		called = true
-		served = h.serve(w, r.WithContext(ctx), lease)
-		return nil
-	}, h.waiting())
-	if called && !errors.Is(err, lock.ErrLost) {
+	l, err := h.locker(r)
+	if err == nil {
+		err = lock.Do(owned(r), l, func(ctx context.Context, lease *lock.Lease) error {
+			called = true
+			served = h.serve(w, r.WithContext(ctx), lease)
+			return served
+		}, h.waiting())
+	}
+	switch ended := r.Context().Err(); {
+	case !called && ended != nil && errors.Is(err, ended):
+		return fmt.Errorf("%w: %w", ErrRequestEnded, err)
+	case called && !errors.Is(err, lock.ErrLost):
 		return served
 	}
-	return errors.Join(served, err)
+	return err
 }
 
 func (h *handler) waiting() lock.DoOption {

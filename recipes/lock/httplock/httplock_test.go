@@ -257,15 +257,21 @@ func TestAPanicReleases(t *testing.T) {
 	})
 }
 
-func TestAClientThatIsGone(t *testing.T) {
+// A handler can't know whether the client is gone: a timeout of the server's ends the context, too.
+func TestARequestThatHasEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
 		s.hold(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		h := s.handler(t, done, httplock.WithRefusal(func(http.ResponseWriter, *http.Request, error) {
-			t.Error("a client that is gone was answered")
+		h := s.handler(t, done, httplock.WithRefusal(func(w http.ResponseWriter, _ *http.Request, err error) {
+			if !errors.Is(err, httplock.ErrRequestEnded) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want ErrRequestEnded and the context's", err)
+			}
+			w.WriteHeader(httplock.Status(err))
 		}))
-		request(ctx, h)
+		if got := request(ctx, h); got.Code != http.StatusServiceUnavailable {
+			t.Errorf("status %d, want 503", got.Code)
+		}
 	})
 }
 
@@ -294,6 +300,7 @@ func TestStatus(t *testing.T) {
 		"a wait that ended":   {&lock.WaitError{Err: context.DeadlineExceeded}, 409},
 		"an outage":           {away, 503},
 		"the session's end":   {framework.ErrSessionExpired, 503},
+		"the request's end":   {errors.Join(httplock.ErrRequestEnded, &lock.WaitError{Err: context.Canceled}), 503},
 		"lost":                {&lock.LostError{Cause: framework.ErrSessionExpired}, 500},
 		"lost, then busy":     {errors.Join(lock.ErrHeld, &lock.LostError{Cause: framework.ErrClosed}), 500},
 		"a refused operation": {framework.ErrNoAuth, 500},

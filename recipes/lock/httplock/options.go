@@ -34,7 +34,8 @@ func WithWait(d time.Duration) Option {
 	})
 }
 
-// WithoutWaiting refuses a request at once if another owner holds the lock.
+// WithoutWaiting refuses a request at once if another owner holds the lock. If no server answers, it
+// refuses the request after the client's connect timeout: see framework.WithConnectTimeout.
 func WithoutWaiting() Option { return optionFunc(func(cfg *config) { cfg.wait = 0 }) }
 
 // WithRefusal sets the function that answers a request which failed: because it did not acquire the

@@ -13,6 +13,7 @@ import (
 //   - 500 if the lock was lost, whatever else went wrong: the work may have been interrupted, or
 //     may have run together with the next holder's;
 //   - 503 if ZooKeeper can't be reached, also if that began during the wait, or the client is closed;
+//   - 503, too, if the request's context ended before the lock was held: [ErrRequestEnded];
 //   - 409 if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError];
 //   - 500 for any other error.
 func Status(err error) int {
@@ -31,8 +32,9 @@ func Status(err error) int {
 }
 
 // isUnavailable reports whether a later request may succeed without a change of this service: because
-// ZooKeeper can't be reached, or the client is at its end.
+// ZooKeeper can't be reached, or the client or the request is at its end.
 func isUnavailable(err error) bool {
 	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrReadOnly) ||
-		errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrClosed)
+		errors.Is(err, framework.ErrSessionEnded) || errors.Is(err, framework.ErrClosed) ||
+		errors.Is(err, ErrRequestEnded)
 }
