@@ -9,6 +9,9 @@
 //	Unavailable  ZooKeeper can't be reached, or the client is closed
 //	Internal     the lock was lost during the call
 //
+// The peer sees no text of such an error, and none of another error of docent's: it names hosts,
+// processes and paths.
+//
 // [UnaryClientInterceptor] makes calls while the client holds a lock, ends them when the lock is lost,
 // and sends the lock's fence. The server reads it with [FenceFromContext].
 package grpclock

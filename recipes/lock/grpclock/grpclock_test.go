@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,11 +73,21 @@ type leak struct {
 }
 
 // serve runs the method on a gRPC server, and returns a client of it and the leaks it reports.
-func serve(t *testing.T, check func(ctx context.Context) error, opts ...grpc.DialOption) (healthpb.HealthClient, <-chan leak) {
+func serve(
+	t *testing.T, check func(ctx context.Context) error, outer ...grpc.UnaryServerInterceptor,
+) (healthpb.HealthClient, <-chan leak) {
+	t.Helper()
+	return serveTo(t, check, nil, outer...)
+}
+
+// serveTo is serve for a client with options.
+func serveTo(
+	t *testing.T, check func(ctx context.Context) error, opts []grpc.DialOption, outer ...grpc.UnaryServerInterceptor,
+) (healthpb.HealthClient, <-chan leak) {
 	t.Helper()
 	leaks := make(chan leak, 8)
 	report := func(_ context.Context, method string, paths []string) { leaks <- leak{method, paths} }
-	s := grpc.NewServer(grpc.UnaryInterceptor(grpclock.UnaryServerInterceptor(report)),
+	s := grpc.NewServer(grpc.ChainUnaryInterceptor(append(outer, grpclock.UnaryServerInterceptor(report))...),
 		grpc.StreamInterceptor(grpclock.StreamServerInterceptor(report)))
 	healthpb.RegisterHealthServer(s, &service{check: check})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,7 +211,7 @@ func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 	c := newClient(t, server)
 	m := newMutex(t, c)
 	fences := make(chan int64, 2)
-	client, _ := serve(t, func(ctx context.Context) error {
+	client, _ := serveTo(t, func(ctx context.Context) error {
 		fence, ok := grpclock.FenceFromContext(ctx)
 		if !ok {
 			fence = -1
@@ -208,8 +221,8 @@ func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 			<-ctx.Done() // until the lock is lost
 		}
 		return nil
-	}, grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(
-		func(string, any) (lock.Locker, error) { return m, nil }, lock.WaitAtMost(time.Second))))
+	}, []grpc.DialOption{grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(
+		func(string, any) (lock.Locker, error) { return m, nil }, lock.WaitAtMost(time.Second)))})
 	if err := call(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -238,14 +251,94 @@ func TestClient_without_a_lock(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
 	for _, want := range []error{nil, boom} {
-		client, _ := serve(t, func(ctx context.Context) error {
+		client, _ := serveTo(t, func(ctx context.Context) error {
 			if _, ok := grpclock.FenceFromContext(ctx); ok {
 				t.Error("a fence was sent")
 			}
 			return nil
-		}, grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(func(string, any) (lock.Locker, error) { return nil, want })))
+		}, []grpc.DialOption{grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(
+			func(string, any) (lock.Locker, error) { return nil, want }))})
 		if err := call(t.Context(), client); !errors.Is(err, want) {
 			t.Errorf("call: %v, want %v", err, want)
 		}
 	}
+}
+
+// TestServer_shows_no_host_and_no_path has calls fail with what a lock returns. The holder's znode has
+// its host and pid, and the lock's path may have a customer's name. The peer must see none of them.
+func TestServer_shows_no_host_and_no_path(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	c := newClient(t, server)
+	m, rw := newMutex(t, c), newReadWrite(t, c)
+	held, err := newMutex(t, newClient(t, server)).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	outer := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		return handler(ctx, req)
+	}
+	for name, tc := range map[string]struct {
+		check func(ctx context.Context) error
+		want  codes.Code
+	}{
+		"an outer timeout ends the wait": {func(ctx context.Context) error {
+			_, err := m.Lock(ctx)
+			return err
+		}, codes.DeadlineExceeded},
+		"an outer timeout ends the wait of Do": {func(ctx context.Context) error {
+			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil })
+		}, codes.DeadlineExceeded},
+		"a timeout of the handler ends the wait": {func(ctx context.Context) error {
+			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(10*time.Millisecond))
+		}, codes.Aborted},
+		"a wrapped error": {func(ctx context.Context) error {
+			_, err := m.Lock(ctx)
+			return fmt.Errorf("order: %w", err)
+		}, codes.DeadlineExceeded},
+		"a try": {func(ctx context.Context) error {
+			_, err := m.TryLock(ctx)
+			return err
+		}, codes.Aborted},
+		"not the owner": {m.Unlock, codes.Unknown},
+		"an upgrade": {func(ctx context.Context) error {
+			l, err := rw.Read().Lock(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = l.Release(ctx) }()
+			_, err = rw.Write().Lock(ctx)
+			return err
+		}, codes.Unknown},
+		"an operation": {func(ctx context.Context) error {
+			_, _, err := c.Get(ctx, "/calls/customer")
+			return err
+		}, codes.Unknown},
+	} {
+		client, _ := serve(t, tc.check, outer)
+		err := call(t.Context(), client)
+		if got := status.Code(err); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+		for _, secret := range []string{"/calls", "on " + host, strconv.Itoa(os.Getpid())} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: the peer sees %q in %q", name, secret, err)
+			}
+		}
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func newReadWrite(t *testing.T, c *framework.Client) *lock.RWMutex {
+	t.Helper()
+	rw, err := lock.NewRWMutex(c, "/calls/both")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rw
 }

@@ -53,8 +53,9 @@ func isUnavailable(err error) bool {
 	return false
 }
 
-// statusError returns err with its code. The text names no host and no path. An error that has a
-// status, and is none of a lock, stays as it is.
+// statusError returns err with its code. The text of an error of docent's, or of a context, names
+// hosts, processes and paths, which are not for the peer: it is replaced by the error's type. Errors
+// of other code, and errors that have a status of their own and are none of a lock, stay as they are.
 func statusError(ctx context.Context, err error) error {
 	code := Code(ctx, err)
 	if _, ok := status.FromError(err); ok && code == status.Code(err) {
@@ -67,6 +68,20 @@ func statusError(ctx context.Context, err error) error {
 		return status.Error(code, "the lock service is unavailable")
 	case codes.Aborted:
 		return status.Error(code, "the lock is held")
+	case codes.Unknown:
+		code = status.FromContextError(err).Code() // as a server does with an error without a status
 	}
-	return err
+	kind := framework.ErrorType(err)
+	switch {
+	case kind == otherType:
+		return err
+	case code == codes.Canceled:
+		return status.Error(code, context.Canceled.Error())
+	case code == codes.DeadlineExceeded:
+		return status.Error(code, context.DeadlineExceeded.Error())
+	}
+	return status.Error(code, "zookeeper: "+kind)
 }
+
+// otherType is the type of an error of other code: see [framework.ErrorType].
+const otherType = "_OTHER"
