@@ -74,7 +74,7 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 		"an answer in time secures":         {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, time.Minute, late, false, nil},
 		"a context that ends first is told": {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, late / 2, late / 2, false, context.DeadlineExceeded},
 		"one that had ended asks nobody":    {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, 0, 0, false, context.DeadlineExceeded},
-		"a cut costs another request":       {fault.Rule{Action: fault.CutBefore}, time.Minute, 2 * time.Second / 8, true, nil},
+		"a cut costs another request":       {fault.Rule{Action: fault.CutBefore}, time.Minute, framework.DefaultLeaseMargin / 8, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -116,7 +116,7 @@ func TestSecureAsksAtAPace(t *testing.T) {
 		if left := time.Until(h.Deadline()); left <= 0 {
 			t.Errorf("secured with %v left", left)
 		}
-		const pause = 2 * time.Second / 8
+		const pause = framework.DefaultLeaseMargin / 8
 		took, asked := time.Since(start), shed.Hits()
 		if most := int(busy/pause) + int(busy/grace) + 2; asked < 3 || asked > most || took < busy || took > busy+2*pause {
 			t.Errorf("%d heartbeats were refused in %v, want some, and at most %d", asked, took, most)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -86,6 +87,11 @@ func observedLife(t *testing.T, w *zkenv.Env) output {
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
 		framework.Suspended, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 	c.OnState(func(framework.StateChange) { panic("a listener's") })
+	for range 30 { // so often that not each break is logged
+		way.Cut()
+		sleep(time.Second)
+		must.OK(t, c.AwaitConnected(t.Context()))
+	}
 	w.Quiesce()
 	return output{tr, ms.collect(t), logs.All()}
 }
