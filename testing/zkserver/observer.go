@@ -9,6 +9,7 @@ type Transaction struct {
 	Began    int64 // the session that it begins, 0 for none
 	Ended    int64 // the session that it ends, 0 for none
 	ByClient bool  // that session's client has asked for its end
+	By       int64 // the session of the client that has asked for it; 0 for the server
 }
 
 // A Change is one step of a [Transaction].
@@ -44,6 +45,9 @@ func (s *Server) observe(m *commit) {
 		return
 	}
 	x := Transaction{Zxid: m.txn.zxid, Ended: m.ended, ByClient: m.ended != 0 && m.origin != nil}
+	if m.origin != nil && m.origin.session != nil {
+		x.By = m.origin.session.id
+	}
 	if m.opened != nil {
 		x.Began = m.opened.id
 	}

@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/node"
 )
 
 // A bug is something that is broken on purpose, from outside: nothing of it is in what
@@ -40,7 +40,8 @@ type bug struct {
 	adder     func(*client, *framework.Client, *counter.Counter) adder // how a client counts
 	value     func(*counter.Value[int64]) value                        // how it replaces the value
 	gate      func(*barrier.Barrier) gate                              // what clients wait at
-	meeter    func(*barrier.Double) meeter                             // what members meet by
+	meeter    func(*framework.Client, *barrier.Double) meeter          // what members meet by
+	close     func(*framework.Client, *node.Node) closer               // how a client closes a Node
 	meets     func(c *client, members int) (string, int)               // where a client meets how many members
 	dividedAt func(*client) string                                     // where a client divides keys
 	instances func(stale bool, list []instance) []instance             // what a client takes for a list
@@ -161,7 +162,7 @@ func (p *plan) insist(name string, interval, span time.Duration) {
 	for at := interval / 2; at < p.horizon; at += interval {
 		p.faults = append(p.faults, plannedFault{kind: faultKinds()[i], at: at, span: span, seed: uint64(at)})
 	}
-	slices.SortStableFunc(p.faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
+	p.sortFaults()
 }
 
 // reports returns whether a validator of the guarantee has reported what contains the text.

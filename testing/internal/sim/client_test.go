@@ -101,7 +101,7 @@ func (c *client) current() *framework.Client {
 func (c *client) start() error {
 	rec := &record{client: c.name}
 	opts := []framework.Option{
-		framework.WithDialer(c.dial),
+		framework.WithDialer(c.dialer(rec)),
 		framework.WithSessionTimeout(c.w.plan.timeout),
 		framework.WithMaxPacket(smallPacket, smallPacket),
 		framework.WithLogger(zap.New(c.logCore())),

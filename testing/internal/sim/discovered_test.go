@@ -29,12 +29,12 @@ type instance = discovery.Instance[string]
 
 func discovered() *recipe {
 	return &recipe{
-		name: "discovery", oneIn: 15, live: (*world).discover, bugs: discoveryBugs(),
+		name: "discovery", oneIn: 15, plan: (*plan).takePaths, live: (*world).discover, bugs: discoveryBugs(),
 		guarantees: []guarantee{registeredOnly, lastGoodList},
-		met: []string{
+		met: append(comeAgain("discovery"),
 			"discovery lists", "discovery stale lists", "discovery changes", "discovery reads", "discovery updates",
 			"discovery at the end",
-		},
+		),
 	}
 }
 

@@ -20,7 +20,7 @@ const electionKind = "election"
 
 func election() *recipe {
 	return &recipe{
-		name: electionKind, plan: (*plan).elect, met: []string{"grants election", "terms of Run"},
+		name: electionKind, plan: (*plan).elect, met: append(comeAgain(electionKind), "grants election", "terms of Run"),
 		lockers: map[string]lockerOf{electionKind: campaigns},
 	}
 }

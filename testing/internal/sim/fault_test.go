@@ -26,7 +26,7 @@ type faultKind struct {
 	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
 }
 
-// newFates draws the faults of a schedule, in the order of their beginning.
+// newFates draws the faults of a schedule.
 func newFates(r *rand.Rand, p *plan) []plannedFault {
 	var lots []*faultKind
 	for _, kind := range faultKinds() {
@@ -46,8 +46,12 @@ func newFates(r *rand.Rand, p *plan) []plannedFault {
 		}
 		faults[i] = plannedFault{kind: lots[r.IntN(len(lots))], at: upTo(r, p.horizon), span: span, seed: r.Uint64()}
 	}
-	slices.SortStableFunc(faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
 	return faults
+}
+
+// sortFaults puts the faults into the order of their beginning.
+func (p *plan) sortFaults() {
+	slices.SortStableFunc(p.faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })
 }
 
 // injectFaults has everything go wrong that is planned, and ends all of it at the horizon.

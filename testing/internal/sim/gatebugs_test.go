@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"context"
+	"crypto/rand"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -26,10 +28,13 @@ func barrierBugs() []deliberate {
 		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func() bug {
 			return bug{gate: func(b *barrier.Barrier) gate { return closedGate{b} }}
 		}},
-		{allEnter, "a client takes the double barrier to have one member", "1 members at most", meets(meetingPath)},
+		{allEnter, "a client takes the double barrier to have one member", "of 1 clients at most", meets(meetingPath)},
+		{allEnter, "a client has two members in a double barrier", "of 1 clients at most, of 2, with 2 znodes", func() bug {
+			return bug{meeter: func(f *framework.Client, d *barrier.Double) meeter { return double{d, f} }}
+		}},
 		{allEnter, "a client enters at another path", "no ready was created since", meets(meetingPath + "-other")},
 		{allLeave, "a member does not wait for the others to leave", "has left, and", func() bug {
-			return bug{meeter: func(d *barrier.Double) meeter { return hasty{d} }}
+			return bug{meeter: func(_ *framework.Client, d *barrier.Double) meeter { return hasty{d} }}
 		}},
 	}
 }
@@ -51,3 +56,16 @@ func (closedGate) Wait(ctx context.Context) error {
 type hasty struct{ *barrier.Double }
 
 func (hasty) Leave(ctx context.Context, l *lease.Lease) error { return l.Release(ctx) }
+
+// A double member has a znode that it has left behind, as if from a call that was withdrawn.
+type double struct {
+	*barrier.Double
+	f *framework.Client
+}
+
+func (d double) Enter(ctx context.Context) (*lease.Lease, error) {
+	former := framework.JoinPath(meetingPath, rand.Text())
+	_, _ = d.f.Create(ctx, former, nil, framework.Ephemeral())
+	defer d.f.Discard(former)
+	return d.Double.Enter(ctx)
+}

@@ -20,10 +20,10 @@ func gated() *recipe {
 	return &recipe{
 		name: "barrier", oneIn: 15, plan: (*plan).meet, live: (*world).gate, bugs: barrierBugs(),
 		guarantees: []guarantee{setHolds, removedPasses, allEnter, allLeave},
-		met: []string{
+		met: append(comeAgain(meetingKind),
 			"barrier passed", "barrier held", "barrier at the end", "own barrier held", "Enter: ok", "Leave: ok", "Leave: lost",
-			"members left by release", "meetings", "meetings at the end",
-		},
+			"members left by release", "members that withdrew", "meetings", "meetings at the end",
+		),
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -68,21 +68,23 @@ func (k *gating) waitLast(c *client) {
 }
 
 // checkReady is the validator of "all enter together" for the creation of ready: since the earliest
-// member has entered, all were members at some moment. It needs world.mu.
+// member has entered, there was a znode of each of as many clients as have to enter, at one moment. It
+// needs world.mu.
 func (m *meeting) checkReady(w *world) {
 	w.counts["meetings"]++
-	earliest := int64(0)
-	if len(m.members) > 0 {
-		earliest = slices.Min(slices.Collect(maps.Values(m.members)))
+	earliest := int64(math.MaxInt64)
+	for _, member := range m.members {
+		earliest = min(earliest, member.czxid)
 	}
-	most := 0
+	var most memberCount
 	for _, c := range m.counts {
-		if c.zxid >= earliest {
-			most = max(most, c.members)
+		if c.zxid >= earliest && c.clients >= most.clients {
+			most = c
 		}
 	}
-	if len(m.members) == 0 || most < len(w.clients) {
-		w.violatedLocked(allEnter, "ready was created when there had been %d members at most, of %d", most, len(w.clients))
+	if most.clients < len(w.clients) {
+		w.violatedLocked(allEnter, "ready was created when there had been members of %d clients at most, of %d, with %d znodes",
+			most.clients, len(w.clients), most.znodes)
 	}
 }
 
@@ -112,9 +114,9 @@ func (k *gating) inside(l *lease.Lease) []nodeKey {
 	defer k.w.mu.Unlock()
 	ready := k.readyAfter(l)
 	var in []nodeKey
-	for path, czxid := range k.meeting.members {
-		if czxid < ready {
-			in = append(in, nodeKey{path, czxid})
+	for path, member := range k.meeting.members {
+		if member.czxid < ready {
+			in = append(in, nodeKey{path, member.czxid})
 		}
 	}
 	return in
@@ -125,7 +127,7 @@ func (k *gating) checkLeft(c *client, inside []nodeKey) {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
 	for _, member := range inside {
-		if k.meeting.members[member.path] == member.czxid {
+		if k.meeting.members[member.path].czxid == member.czxid {
 			k.w.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
 		}
 	}

@@ -31,7 +31,9 @@ type keeping struct {
 
 func kept() *recipe {
 	return &recipe{
-		name: "kept", live: (*world).keep, met: []string{"kept Made", "kept Away", "kept Taken", "kept at the end"},
+		name: "kept", plan: (*plan).takePaths, live: (*world).keep, bugs: keptBugs(),
+		met: append(comeAgain("node"), "kept Made", "kept Away", "kept Taken", "kept at the end",
+			"fault "+takes, "kept closed while another has the path"),
 	}
 }
 
@@ -70,7 +72,7 @@ func (k *keeping) live(c *client, r *rand.Rand) {
 		if k.ended(upTo(r, 3*k.w.plan.timeout)) {
 			k.check(f, n, path)
 		}
-		k.close(n, upTo(r, k.w.plan.timeout))
+		k.close(f, n, upTo(r, k.w.plan.timeout))
 		remove()
 	}
 }
@@ -142,11 +144,16 @@ func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
 }
 
 // close is the validator of "bounded calls" for Close. Its leftovers are noticed at the end.
-func (k *keeping) close(n *node.Node, limit time.Duration) {
+func (k *keeping) close(f *framework.Client, n *node.Node, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(k.w.ctx, limit)
 	defer cancel()
 	began := time.Now()
-	err := n.Close(ctx)
+	k.w.mu.Lock()
+	if k.w.taken[n.Path()] {
+		k.w.counts["kept closed while another has the path"]++
+	}
+	k.w.mu.Unlock()
+	err := k.closerOf(f, n).Close(ctx)
 	k.w.inspect(err)
 	if late := time.Since(began) - limit; late > promptly && k.w.ctx.Err() == nil {
 		k.w.violated(boundedCalls, "Close of a Node returned %v after its context had ended: %v", late, err)

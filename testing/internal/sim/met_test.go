@@ -30,15 +30,25 @@ type meeting struct {
 	quiet sync.WaitGroup // until no client enters before the end
 
 	// guarded by world.mu
-	members map[string]int64 // the czxid of each znode
+	members map[string]znode // by path
 	counts  []memberCount    // after each change
 	readies []int64          // the transactions that created ready
 }
 
-// A memberCount is how many members there were after a transaction.
+// A memberCount is how many znodes of members there were after a transaction, and of how many clients.
+// A client that was closed and its successor are two.
 type memberCount struct {
-	zxid    int64
-	members int
+	zxid            int64
+	znodes, clients int
+}
+
+// count returns how many members there are. It needs world.mu.
+func (m *meeting) count(w *world, zxid int64) memberCount {
+	clients := make(map[*record]bool)
+	for _, member := range m.members {
+		clients[w.whose[member.owner]] = true
+	}
+	return memberCount{zxid, len(m.members), len(clients)}
 }
 
 // observe records a change. It needs world.mu.
@@ -48,7 +58,7 @@ func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
 		return
 	}
 	if m.members == nil {
-		m.members = make(map[string]int64)
+		m.members = make(map[string]znode)
 	}
 	switch {
 	case name == "ready" && c.Kind == zkserver.Created:
@@ -58,11 +68,11 @@ func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
 	case name == "ready":
 		return
 	case c.Kind == zkserver.Created:
-		m.members[c.Path] = zxid
+		m.members[c.Path] = znode{c.Owner, zxid}
 	default:
 		delete(m.members, c.Path)
 	}
-	m.counts = append(m.counts, memberCount{zxid, len(m.members)})
+	m.counts = append(m.counts, m.count(w, zxid))
 }
 
 // A meeter is what members meet by.
@@ -86,22 +96,43 @@ func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
 		panic(err) // the arguments are ours
 	}
 	if k.w.bug.meeter != nil {
-		return f, k.w.bug.meeter(d)
+		return f, k.w.bug.meeter(f, d)
 	}
 	return f, d
 }
 
-// meetAgain enters and leaves again and again, and once more at the end.
+// meetAgain enters and leaves again and again, and once more at the end. Before some entries, it
+// withdraws and comes again at once.
 func (k *gating) meetAgain(c *client, r *rand.Rand) {
 	timeout := k.w.plan.timeout
 	for ; !closed(k.over); k.rest(upTo(r, timeout/4)) {
-		if f, d := k.meeterOf(c); d != nil {
-			k.meet(c, f, d, r)
+		f, d := k.meeterOf(c)
+		if d == nil {
+			continue
 		}
+		if r.IntN(2) == 0 {
+			k.withdraw(c, d, r)
+		}
+		k.meet(c, f, d, r)
 	}
 	k.meeting.quiet.Done()
 	k.meeting.quiet.Wait()
 	k.meetLast(c, r)
+}
+
+// withdraw enters with little time. Without it, what the member left behind is seldom met.
+func (k *gating) withdraw(c *client, d meeter, r *rand.Rand) {
+	var l *lease.Lease
+	err := c.call("Enter", r, upTo(r, k.w.prompt()), func(ctx context.Context) (err error) {
+		l, err = d.Enter(ctx)
+		return err
+	})
+	if err != nil {
+		k.w.count("members that withdrew", 1)
+		return
+	}
+	k.checkEntered(c, l)
+	_ = c.call("Release of a place", r, k.w.plan.timeout, l.Release)
 }
 
 // meet enters, stays for a while, and leaves.

@@ -24,6 +24,7 @@ func (w *world) observe(x zkserver.Transaction) {
 	defer w.mu.Unlock()
 	if x.Began != 0 {
 		w.note("server", "begins session", hex(x.Began))
+		w.whose[x.Began] = nil
 	}
 	if x.Ended != 0 {
 		how := "expires session"
@@ -60,6 +61,7 @@ func (w *world) created(x zkserver.Transaction, c zkserver.Change) {
 	w.made[c.Path] = w.nodes[c.Path]
 	dir, _ := framework.SplitPath(c.Path)
 	w.inDir[dir] = append(w.inDir[dir], c.Path)
+	w.cameAgain(c.Path, c.Owner)
 	w.permitsMade(x, c)
 }
 
@@ -71,6 +73,7 @@ func (w *world) deleted(x zkserver.Transaction, c zkserver.Change) {
 		return
 	}
 	w.note("server", "deletes", c.Path)
+	w.checkDeletion(x, c.Path, n)
 	key := nodeKey{c.Path, n.czxid}
 	for _, t := range w.plan.targets {
 		for _, s := range t.stakes {
@@ -82,6 +85,7 @@ func (w *world) deleted(x zkserver.Transaction, c zkserver.Change) {
 	}
 	delete(w.nodes, c.Path)
 	dir, _ := framework.SplitPath(c.Path)
+	w.leftPlace(c.Path, n)
 	w.inDir[dir] = slices.DeleteFunc(w.inDir[dir], func(p string) bool { return p == c.Path })
 }
 

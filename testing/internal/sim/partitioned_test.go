@@ -29,6 +29,9 @@ const partitionKind = "partition"
 // partitionRoot is the path of the partition, and keysDir that of its keys.
 const partitionRoot, keysDir = "/partitioned", "/partitioned/keys/"
 
+// partitionMembers is where the members have their znodes.
+const partitionMembers = partitionRoot + "/members"
+
 // partitionKeys are the keys: more than there are members.
 var partitionKeys = []string{"a", "b", "c", "d"}
 
@@ -36,12 +39,13 @@ func partitioned() *recipe {
 	return &recipe{
 		name: partitionKind, oneIn: 15, plan: (*plan).divide, live: (*world).divide, bugs: partitionBugs(),
 		guarantees: []guarantee{oneServer, everyKey, equalShares},
-		met:        []string{"grants partition", "keys moved", "keys lost", "members left", "shares at the end"},
+		met:        append(comeAgain("member"), "grants partition", "keys moved", "keys lost", "members left", "shares at the end"),
 	}
 }
 
 // divide adds the keys.
-func (p *plan) divide(*rand.Rand) {
+func (p *plan) divide(r *rand.Rand) {
+	p.takePaths(r)
 	for _, key := range partitionKeys {
 		p.targets = append(p.targets, newTarget(keysDir+key, partitionKind))
 	}
@@ -86,7 +90,7 @@ func (k *partitioning) live(c *client, r *rand.Rand) {
 			continue
 		}
 		k.member(c, r)
-		if !closed(k.over) {
+		if !closed(k.over) && r.IntN(2) == 0 { // else it comes again at once
 			pass(upTo(r, k.w.plan.timeout/2))
 		}
 	}

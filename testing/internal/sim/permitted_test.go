@@ -23,7 +23,7 @@ func permitted() *recipe {
 	return &recipe{
 		name: permitsKind, oneIn: 15, plan: (*plan).permit, live: (*world).permit, bugs: permitBugs(),
 		guarantees: []guarantee{atMostN, allAtOnce, permitsReturn},
-		met:        []string{"grants permits", "grants of 1", "grants of 3", "permits shared", "turns checked", "all permits at the end"},
+		met:        append(comeAgain(permitsKind), "grants permits", "grants of 1", "grants of 3", "permits shared", "turns checked", "all permits at the end"),
 		lockers:    map[string]lockerOf{permitsKind: acquires},
 	}
 }

@@ -43,6 +43,9 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 		"closes with a connection", "leases at a close",
 		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
 	}
+	for _, kind := range []string{"mutex", "rw", "semaphore", "exclusive"} {
+		needed = append(needed, comeAgain(kind)...)
+	}
 	for _, x := range recipes() {
 		needed = append(needed, x.met...)
 	}

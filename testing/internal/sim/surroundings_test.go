@@ -203,13 +203,20 @@ func (c surroundingConn) SetWriteDeadline(at time.Time) error {
 	return c.Conn.SetWriteDeadline(at)
 }
 
-func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c.around.act("dialer")
-	conn, err := c.line.dial(ctx, network, addr)
-	if err != nil || c.around == nil {
-		return conn, err
+// dialer returns what the framework.Client with the record connects by.
+func (c *client) dialer(rec *record) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.around.act("dialer")
+		conn, err := c.line.dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		conn = &introduced{Conn: conn, w: c.w, who: rec}
+		if c.around == nil {
+			return conn, nil
+		}
+		return surroundingConn{conn, c.around}, nil
 	}
-	return surroundingConn{conn, c.around}, nil
 }
 
 // A surroundingCore is a log whose sink is the surrounding.

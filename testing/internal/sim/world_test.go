@@ -42,6 +42,9 @@ type world struct {
 	doomed     map[nodeKey]bool
 	closing    map[*framework.Client]bool // Close has been called
 	harms      []harm
+	whose      map[int64]*record            // the framework.Client of each session; nil before it knows
+	taken      map[string]bool              // paths of kept znodes that the operator has at the moment
+	ends       map[place]end                // of the latest znode of a client at a place
 	observers  []func(zkserver.Transaction) // of recipes; called with mu held
 }
 
@@ -49,7 +52,7 @@ func newWorld(p *plan, b bug) *world {
 	return &world{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
 		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
-		closing: map[*framework.Client]bool{},
+		closing: map[*framework.Client]bool{}, whose: map[int64]*record{}, taken: map[string]bool{}, ends: map[place]end{},
 	}
 }
 
@@ -110,7 +113,7 @@ func (w *world) start() error {
 	if w.srv, err = zkserver.Start(opts...); err != nil {
 		return err
 	}
-	w.operator, err = framework.NewClient(w.srv.Addr(), framework.WithDialer(w.srv.Dial),
+	w.operator, err = framework.NewClient(w.srv.Addr(), framework.WithDialer(w.dialOperator),
 		framework.WithMaxPacket(smallPacket, smallPacket), framework.WithSessionTimeout(w.plan.timeout))
 	if err != nil {
 		return err
