@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -105,6 +106,9 @@ func (s *Session) lose(cause error) error {
 	if s.holds.err != nil {
 		defer s.holds.mu.Unlock()
 		return s.holds.err
+	}
+	if due := s.deadlineLocked(); !due.IsZero() && !time.Now().Before(due) && errors.Is(cause, zkerr.ErrSessionExpired) {
+		cause = zkerr.ErrSessionDeadline // that came first: the process was stopped, or the timer is late
 	}
 	s.holds.err, s.holds.atEnd = cause, len(s.holds.members)
 	if s.holds.timer != nil {
