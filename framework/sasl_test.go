@@ -125,6 +125,7 @@ func TestSASL_at_a_server_in_FIPS_mode(t *testing.T) {
 	if err == nil {
 		t.Skip("SKIPPED, NOT TESTED: this ZooKeeper has no FIPS mode")
 	}
+	zktest.Eventually(t, patience, "the listener is told", func() bool { return seen.last(framework.AuthFailed).To != 0 })
 	for what, err := range map[string]error{
 		"AwaitConnected": err,
 		"get":            last(c.Exists(within(t, patience), "/")),
