@@ -220,7 +220,7 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 	t.Parallel()
 	const (
 		timeout = 20 * time.Second
-		stall   = 2400 * time.Millisecond // longer than the lead of the read, which is 2.25 s
+		stall   = framework.DefaultLeaseMargin*9/8 + 150*time.Millisecond // longer than the lead of the read
 	)
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		members := w.Members()

@@ -78,6 +78,8 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 					m.happen(t, w, k, a, b)
 				}
 			}
+			w.Quiesce()
+			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused beside this one's directories
 		}
 		services[0].upgradeInVain(t)
 		services[0].shareParty(t, w, services[1])
@@ -222,7 +224,7 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 	const sentinels = `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`
 	kinds := fromSource(t, "errors.go", sentinels)
 	for _, file := range []string{
-		"../lease/errors.go", "../internal/hold/errors.go", "../internal/waitqueue/queue.go", "../internal/permits/number.go",
+		"../lease/errors.go", "../internal/hold/errors.go", "../internal/waitqueue/kinds.go", "../internal/permits/number.go",
 		"../semaphore/doc.go", "../internal/combine/width.go", "../internal/register/register.go",
 	} {
 		maps.Copy(kinds, fromSource(t, file, sentinels))
