@@ -123,16 +123,16 @@ func (cr *creation) validate(path string) error {
 	if cr.has(withSequential) && len(path) > 1 && path[len(path)-1] == '/' {
 		path += "0"
 	}
-	faults := []error{ValidatePath(path), cr.combined()}
+	err := errors.Join(ValidatePath(path), cr.combined())
 	for _, l := range cr.lists {
 		if l.dir != "" {
-			faults = append(faults, ValidatePath(l.dir))
+			err = errors.Join(err, ValidatePath(l.dir))
 		}
 	}
 	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
-		faults = append(faults, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL))
+		err = errors.Join(err, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL))
 	}
-	return errors.Join(faults...)
+	return err
 }
 
 // MaxTTL is the longest time that a server keeps a znode created with [TTL]: as many milliseconds

@@ -111,7 +111,7 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 
 // attempt makes one attempt. A repetition is conditional, whatever version was given: it writes only
 // the znode that did not show an earlier attempt.
-func (ch *change) attempt(ctx context.Context, s *session.Session, full string, d *doubt) (Stat, error) {
+func (ch change) attempt(ctx context.Context, s *session.Session, full string, d *doubt) (Stat, error) {
 	version := ch.version
 	err := d.settle(ctx, s, full, func(st proto.Stat) error {
 		switch present := ch.versionOf(st); {
@@ -127,7 +127,8 @@ func (ch *change) attempt(ctx context.Context, s *session.Session, full string, 
 	if err != nil {
 		return Stat{}, err
 	}
-	st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ch.ask(w, full, version) })
+	ask, given := ch.ask, version // all that the request keeps
+	st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ask(w, full, given) })
 	if version != ch.version && errors.Is(err, ErrBadVersion) {
 		err = errWrittenSince
 	}
