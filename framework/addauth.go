@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // AddAuth adds a credential to those that the client presents on every connection, as [WithAuth]
@@ -26,6 +27,7 @@ import (
 // credential is kept then. Other errors: [ErrTooLarge], before anything is sent, and [ErrClosed].
 // No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
+	usercall.Require("ctx", ctx != nil)
 	return callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // awaitUp waits until the client is Connected, whatever states come before that,
@@ -52,6 +53,7 @@ func (c *core) awaitLink(ctx context.Context, s *session.Session) error {
 // await waits until ready returns true or an error. It calls ready with mu held, at each
 // transition.
 func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
+	usercall.Require("ctx", ctx != nil)
 	var timeout <-chan time.Time
 	for {
 		if timeout == nil && ctx.Err() != nil {

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
@@ -63,6 +64,9 @@ func (cfg *deleteConfig) validate() error {
 	if cfg.atEpoch && cfg.version != AnyVersion {
 		faults = append(faults, errors.New("option AtEpoch: cannot be combined with AtVersion"))
 	}
+	if cfg.over != nil && cfg.over.fn == nil {
+		faults = append(faults, errors.New("option WhenOver: the function must not be nil"))
+	}
 	return errors.Join(faults...)
 }
 
@@ -72,6 +76,18 @@ func (cfg *deleteConfig) tolerated() []error {
 		return []error{ErrNoNode}
 	}
 	return nil
+}
+
+// applyAll calls apply with each option, and returns the faults of options that are nil.
+func applyAll[O any](opts []O, apply func(O)) (faults error) {
+	for i, opt := range opts {
+		if any(opt) == nil {
+			faults = errors.Join(faults, fmt.Errorf("option %d: must not be nil", i))
+			continue
+		}
+		apply(opt)
+	}
+	return faults
 }
 
 type createOption func(*createConfig)

@@ -20,10 +20,13 @@ import (
 // The circuit also closes if the policy allows no further wait. Then fn gets the present state,
 // unless that is the state that fn got last. From is always the state that fn got before.
 //
-// remove ends the calls as OnState's remove does. If the policy is invalid or fn is nil,
+// remove ends the calls as OnState's remove does. If the policy is invalid, or c or fn is nil,
 // CircuitBreaking returns an error and registers nothing.
 func CircuitBreaking(c *Client, policy retry.Policy, fn func(StateChange)) (remove func(), err error) {
 	err = retry.Validate(policy)
+	if c == nil {
+		err = errors.Join(err, errors.New("client: must not be nil"))
+	}
 	if fn == nil {
 		err = errors.Join(err, errors.New("state listener: must not be nil"))
 	}

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"time"
 
+	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
 )
@@ -88,9 +90,7 @@ func (c *Client) State() State { return c.core.presentState() }
 // ends the calls and waits for one that is running, except when fn itself calls remove. OnState
 // panics if fn is nil.
 func (c *Client) OnState(fn func(StateChange)) (remove func()) {
-	if fn == nil {
-		panic("framework: OnState with a nil listener")
-	}
+	usercall.Require("fn", fn != nil)
 	return c.core.onState(fn)
 }
 
@@ -107,6 +107,7 @@ func (c *core) onState(fn func(StateChange)) (remove func()) {
 // States returns the present state and every transition after it, in order, as [Client.OnState]
 // reports them. The sequence ends when ctx ends, after Closed, or when the caller's loop ends.
 func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(StateChange) bool) {
 		changes := make(chan StateChange)
 		ctx, cancel := context.WithCancel(ctx)
@@ -170,7 +171,7 @@ func (c *Client) Namespace(ns string) (*Client, error) {
 
 func namespacePrefix(ns string) (string, error) {
 	if fault := pathFault("/" + ns); fault != "" || ns == "" {
-		return "", fmt.Errorf("namespace %q: must be a path without its leading slash", ns)
+		return "", fmt.Errorf("namespace %q: must be a path without its leading slash", errtype.Shortened(ns))
 	}
 	return "/" + ns, nil
 }
@@ -195,6 +196,7 @@ func (c *Client) Root() *Client { return &Client{core: c.core, session: c.sessio
 // lives as long as the client. create must not call the client. Keys are compared as by ==; use a
 // type of your own.
 func (c *Client) Shared(key any, create func() any) any {
+	usercall.Require("create", create != nil)
 	c.core.sharedMu.Lock()
 	defer c.core.sharedMu.Unlock()
 	value, ok := c.core.shared[key]

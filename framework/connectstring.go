@@ -31,7 +31,7 @@ func parseConnectString(s string) (connectString, error) {
 		return connectString{}, fmt.Errorf("framework: connect string %q: must be servers and a chroot, as in "+
 			"\"h1:2181,h2:2181/chroot\", without a scheme and without a credential, see WithAuth", redacted(s))
 	case strings.Contains(s, "://"):
-		return connectString{}, fmt.Errorf("framework: connect string %q: must not have a scheme", s)
+		return connectString{}, fmt.Errorf("framework: connect string %q: must not have a scheme", errtype.Shortened(s))
 	}
 	return connectString{}, errors.Join(faults...)
 }
@@ -53,12 +53,12 @@ func parseServersAndChroot(s string) (parsed connectString, faults []error) {
 		parsed.chroot = chroot
 	}
 	if strings.TrimSpace(hosts) == "" {
-		return parsed, append(faults, fmt.Errorf("framework: connect string %q: must name at least one server", s))
+		return parsed, append(faults, fmt.Errorf("framework: connect string %q: must name at least one server", errtype.Shortened(s)))
 	}
 	for entry := range strings.SplitSeq(hosts, ",") {
 		server, err := parseServer(strings.TrimSpace(entry))
 		if err != nil {
-			faults = append(faults, fmt.Errorf("framework: connect string: server %q: %w", entry, err))
+			faults = append(faults, fmt.Errorf("framework: connect string: server %q: %w", errtype.Shortened(entry), err))
 			continue
 		}
 		parsed.servers = append(parsed.servers, server)

@@ -65,10 +65,8 @@ type creation struct {
 
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
 	cr := &creation{core: c.core, session: c.session, data: c.core.cfg.pack(data)}
-	for _, opt := range opts {
-		opt.applyCreate(&cr.createConfig)
-	}
-	if err := cr.validate(path); err != nil {
+	faults := applyAll(opts, func(o CreateOption) { o.applyCreate(&cr.createConfig) })
+	if err := errors.Join(faults, cr.validate(path)); err != nil {
 		return nil, err
 	}
 	for i, l := range cr.lists {

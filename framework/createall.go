@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
@@ -26,6 +27,7 @@ import (
 // If ctx ends first, the error wraps ctx's error, and [ErrUnknownOutcome] if a request was sent. If
 // an operation fails, the error wraps a [*TxnError] that names it.
 func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, error) {
+	usercall.Require("ctx", ctx != nil)
 	g, err := c.newGroup(creates)
 	if err != nil {
 		return nil, opError("create all", "", err)

@@ -24,11 +24,9 @@ import (
 // that may have been created since, and logs that.
 func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
 	cfg := deleteConfig{version: AnyVersion}
-	for _, opt := range opts {
-		opt.applyDelete(&cfg)
-	}
+	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
 	full, err := c.deletable(path)
-	if err = errors.Join(err, cfg.validate()); err != nil {
+	if err = errors.Join(faults, err, cfg.validate()); err != nil {
 		cfg.over.tell(false)
 		return opError("delete", path, err)
 	}
@@ -58,11 +56,9 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 // does, and does not wait for that. Invalid arguments are logged, and nothing is deleted.
 func (c *Client) Discard(path string, opts ...DeleteOption) {
 	cfg := deleteConfig{version: AnyVersion}
-	for _, opt := range opts {
-		opt.applyDelete(&cfg)
-	}
+	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
 	full, err := c.deletable(path)
-	if err = errors.Join(err, cfg.validate()); err != nil {
+	if err = errors.Join(faults, err, cfg.validate()); err != nil {
 		cfg.over.tell(false)
 		c.core.deletes.logGivenUp(deletion{path: path}, err)
 		return

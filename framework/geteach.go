@@ -7,6 +7,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Read is the data and Stat that [Client.GetEach] read of one znode.
@@ -48,6 +49,7 @@ func (c *Client) readEach(
 	ctx context.Context, op string, paths []string, faults []error,
 	ask func(w *zkconn.Conn, full string) (proto.Node, error),
 ) []outcomeOfRead {
+	usercall.Require("ctx", ctx != nil)
 	full := make([]string, len(paths))
 	for i, path := range paths {
 		full[i] = c.fullPath(path)

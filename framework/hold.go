@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/loss"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A SessionHold keeps one session's deadline fresh, because ephemeral znodes in that session matter
@@ -65,6 +66,7 @@ func (h *SessionHold) Deadline() time.Time { return h.hold.Session().Deadline() 
 // secured and the error wraps ctx's error. Once the session is over, the error is its cause, which
 // wraps [ErrSessionEnded] or [ErrClosed].
 func (h *SessionHold) Secure(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	for {
 		fresh, err := h.hold.Secure()
 		if err != nil || fresh {
@@ -99,12 +101,18 @@ func (h *SessionHold) Lost() <-chan struct{} { return h.hold.Lost() }
 // seconds, and so does Close before it closes the session at the ensemble. fn is not called if the hold
 // is lost already, or if it is released first. It may call the client. There is one fn at a time. The
 // functions of several holds may be called concurrently.
-func (h *SessionHold) OnLost(fn func(cause error)) { h.hold.OnLost(fn) }
+func (h *SessionHold) OnLost(fn func(cause error)) {
+	usercall.Require("fn", fn != nil)
+	h.hold.OnLost(fn)
+}
 
 // AfterLost registers fn, which is called when the hold is lost, after OnLost's functions of all holds
 // of the session have returned. The functions of several holds are called one after another. The end
 // of the session, and Close, wait for them as they do for OnLost's.
-func (h *SessionHold) AfterLost(fn func()) { h.hold.AfterLost(fn) }
+func (h *SessionHold) AfterLost(fn func()) {
+	usercall.Require("fn", fn != nil)
+	h.hold.AfterLost(fn)
+}
 
 // OnLoss registers what one of docent's recipes does when the hold is lost. The client calls it when
 // the deadline passes, where it calls no function of a user's.

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -46,6 +47,7 @@ func (rq *request) failed(err error) bool {
 // It is the only layer that retries. A request that was never sent is always tried again. A request
 // with an unknown outcome is tried again only if that is safe.
 func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
+	usercall.Require("ctx", ctx != nil)
 	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
 	if o == nil {
 		return try(ctx, c, rq, nil, attempt)

@@ -21,7 +21,7 @@ type overHook struct{ fn func(gone bool) }
 
 // tell calls the function for the caller of an operation.
 func (h *overHook) tell(gone bool) {
-	if h != nil {
+	if h != nil && h.fn != nil {
 		h.fn(gone)
 	}
 }

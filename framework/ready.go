@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // Ready returns nil if the client can work now. If so, it has a connection, and a quorum of the
@@ -17,6 +18,7 @@ import (
 // once. If ctx ends first, or the connection breaks, the error wraps [ErrUnknownOutcome], and ctx's
 // error if ctx ended.
 func (c *Client) Ready(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	s, err := c.core.connected()
 	if err == nil {
 		err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // AnyConfig is the version for which [Client.Reconfig] changes any configuration.
@@ -113,6 +114,7 @@ func (ch ConfigChange) body(version int64) []byte {
 //   - [ErrUnsupported] from a standalone server;
 //   - the errors of every operation.
 func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int64) (Config, error) {
+	usercall.Require("ctx", ctx != nil)
 	body := change.body(version)
 	err := errors.Join(change.validate(), c.core.checkSize(headSize+len(body)))
 	if version < AnyConfig {

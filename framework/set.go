@@ -30,8 +30,8 @@ const AnyVersion int32 = -1
 // ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
 func (c *Client) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (Stat, error) {
 	var cfg setConfig
-	for _, opt := range opts {
-		opt.applySet(&cfg)
+	if err := applyAll(opts, func(o SetOption) { o.applySet(&cfg) }); err != nil {
+		return Stat{}, opError("set", path, err)
 	}
 	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
 	if cfg.idempotent && (errors.Is(err, ErrBadVersion) || errors.Is(err, zkerr.ErrEarlierAttempt)) {
@@ -145,11 +145,12 @@ func (ch change) attempt(ctx context.Context, s *session.Session, full string, d
 // clients keep deleting and creating the znode, it continues until ctx ends.
 func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (Stat, error) {
 	var cfg createConfig
-	for _, opt := range opts {
-		opt.applyCreate(&cfg)
-	}
+	faults := applyAll(opts, func(o CreateOption) { o.applyCreate(&cfg) })
 	if cfg.has(withSequential | withProtected | withIdempotent) {
-		return Stat{}, opError("create or set", path, errors.New("options: must not be Sequential, Protected or Idempotent"))
+		faults = errors.Join(faults, errors.New("options: must not be Sequential, Protected or Idempotent"))
+	}
+	if faults != nil {
+		return Stat{}, opError("create or set", path, faults)
 	}
 	for {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)

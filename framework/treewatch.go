@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Change is one change of one znode.
@@ -33,6 +34,7 @@ type TreeWatch struct {
 // may not read. Servers older than ZooKeeper 3.6 have no such watches: the error wraps
 // [ErrUnsupported].
 func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error) {
+	usercall.Require("ctx", ctx != nil)
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nil, opError("watch tree", path, err)
@@ -83,6 +85,7 @@ func (w *TreeWatch) await(ctx context.Context) error {
 // client is closed, also if changes wait. It wraps [ErrUnsupported] if the client connected to a server that is too old;
 // the TreeWatch has then ended.
 func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
+	usercall.Require("ctx", ctx != nil)
 	core := w.client.core
 	for {
 		changes, err := core.trees.Take(&w.tree)

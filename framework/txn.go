@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 type txnKind int
@@ -116,6 +117,7 @@ func (op TxnOp) changes() bool { return op.kind != txnCheck && op.kind != txnAtE
 // wraps [ErrUnknownOutcome], because a second transaction could fail by the effect of the first. A
 // transaction of checks alone has no effect, so it is tried again.
 func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
+	usercall.Require("ctx", ctx != nil)
 	full, err := c.prepare(ops)
 	if err != nil {
 		return nil, opError("txn", "", err)
@@ -185,9 +187,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 
 func (c *Client) prepareCreate(op *TxnOp) error {
 	cr, err := c.newCreation(op.path, op.data, op.opts)
-	for _, opt := range op.opts {
-		opt.applyCreate(&op.config)
-	}
+	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&op.config) }) // newCreation has returned its faults
 	if op.config.stat != nil || op.config.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}

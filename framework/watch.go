@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Watch notifies once that the watched state has changed, or may have changed. Then the caller
@@ -58,7 +59,10 @@ func (w *Watch) Fired() <-chan struct{} { return w.sub.Fired() }
 // to wait. If the Watch has fired already, fn is called at once. If stop returns true, fn is not
 // called. stop returns false if fn was started before, and from its second call on. There is one fn
 // at a time. A panic of fn is logged.
-func (w *Watch) AfterFire(fn func()) (stop func() bool) { return w.sub.AfterFire(fn) }
+func (w *Watch) AfterFire(fn func()) (stop func() bool) {
+	usercall.Require("fn", fn != nil)
+	return w.sub.AfterFire(fn)
+}
 
 // Event returns why the Watch fired; it is 0 before that.
 func (w *Watch) Event() EventKind { return EventKind(w.sub.Event()) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // Ready returns a handler that answers 200 if a quorum of the ensemble commits a transaction of the
@@ -25,8 +26,9 @@ import (
 //
 // Ready panics if c is nil or limit is not positive.
 func Ready(c *framework.Client, limit time.Duration) http.Handler {
-	if c == nil || limit <= 0 {
-		panic(fmt.Sprintf("health: Ready(%v, %v): needs a client and a positive limit", c, limit))
+	usercall.Require("c", c != nil)
+	if limit <= 0 {
+		panic(fmt.Sprintf("health.Ready: limit %v: must be positive", limit))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
@@ -38,9 +40,7 @@ func Ready(c *framework.Client, limit time.Duration) http.Handler {
 // Live returns a handler that answers 503 if the client is closed, and 200 in every other state. It
 // sends no request. Live panics if c is nil.
 func Live(c *framework.Client) http.Handler {
-	if c == nil {
-		panic("health: Live(nil): needs a client")
-	}
+	usercall.Require("c", c != nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var err error
 		if c.State() == framework.Closed {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 type insideKey struct{}
@@ -19,6 +20,7 @@ type insideKey struct{}
 // Inside returns ctx for the calls that an exported function makes of other packages of this
 // module: they leave the cause out of their errors.
 func Inside(ctx context.Context) context.Context {
+	usercall.Require("ctx", ctx != nil)
 	if isInside(ctx) {
 		return ctx
 	}

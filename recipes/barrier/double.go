@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/rendezvous"
@@ -42,6 +43,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 // the session ends while Enter waits, it enters again in the next session. The lease is lost with
 // its session. [Double.Leave] releases it.
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
+	usercall.Require("ctx", ctx != nil)
 	l, err := d.enter(ctx)
 	return l, recipe.CallError(ctx, "enter", d.gate.Path, err)
 }
@@ -76,7 +78,11 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 // the lease is lost, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the
 // error wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release].
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
-	if l == nil || l.Path() != d.gate.Path {
+	usercall.Require("ctx", ctx != nil)
+	if l == nil {
+		return recipe.Error("leave", d.gate.Path, errors.New("lease: must not be nil"))
+	}
+	if l.Path() != d.gate.Path {
 		return recipe.Error("leave", d.gate.Path, errors.New("lease: must be one of this double barrier"))
 	}
 	return recipe.CallError(ctx, "leave", d.gate.Path, d.gate.Leave(cause.Inside(ctx), l))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/extent"
@@ -46,12 +47,10 @@ type Cache struct {
 
 // New returns a cache of the znode at path, which need not exist, and of all znodes below it, and
 // begins to fill it: see [Cache.Ready]. It creates and writes nothing. The cache has to be closed. If
-// an argument is faulty, New returns all faults, joined. It panics if c is nil.
+// an argument is faulty, New returns all faults, joined.
 func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
-	if c == nil {
-		panic("cache: New with a nil client")
-	}
 	cfg, err := newConfig(path, opts)
+	err = errors.Join(boundary.Client(c), err)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
@@ -101,6 +100,7 @@ func (c *Cache) Path() string { return c.path }
 // the path itself, Ready returns that error at once, [framework.ErrNoAuth] for one. Once the cache or its
 // client is closed, it returns [framework.ErrClosed].
 func (c *Cache) Ready(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	for {
 		c.mu.Lock()
 		st, changed := c.state, c.changed

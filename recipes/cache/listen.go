@@ -15,9 +15,7 @@ import (
 // running, except when called from inside it. Close ends them, too. A panic of fn is logged. OnEvent
 // panics if fn is nil.
 func (c *Cache) OnEvent(fn func(Event)) (remove func()) {
-	if fn == nil {
-		panic("cache: OnEvent with a nil function")
-	}
+	usercall.Require("fn", fn != nil)
 	var removed atomic.Bool
 	deliver := func(n notice) {
 		n.each(func(e Event) {
@@ -45,6 +43,7 @@ func (c *Cache) OnEvent(fn func(Event)) (remove func()) {
 // Events returns the events that [Cache.OnEvent] would call a function with. The sequence ends when
 // ctx ends, when the cache or its client is closed, or when the loop that ranges over it is left.
 func (c *Cache) Events(ctx context.Context) iter.Seq[Event] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(Event) bool) {
 		events := make(chan Event)
 		ctx, cancel := context.WithCancel(ctx)
@@ -78,6 +77,7 @@ func (c *Cache) Events(ctx context.Context) iter.Seq[Event] {
 // has, and the next element without an error follows when the cache is ready again. No error and no
 // outage ends the sequence. It ends as [Cache.Events] does.
 func (c *Cache) Snapshots(ctx context.Context) iter.Seq2[*Snapshot, error] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(*Snapshot, error) bool) {
 		var last *Snapshot
 		var failed error // as returned last; nil if the last element had none

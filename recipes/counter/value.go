@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/register"
 )
 
@@ -54,7 +55,10 @@ func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
 func (v *Value[T]) Update(
 	ctx context.Context, fn func(old T, exists bool) (T, error),
 ) (value T, err error) {
-	value, err = v.update(cause.Inside(ctx), fn)
+	inside := cause.Inside(ctx)
+	if err = boundary.Function("fn", fn != nil); err == nil {
+		value, err = v.update(inside, fn)
+	}
 	return value, recipe.CallError(ctx, "update", v.register.Path, err)
 }
 

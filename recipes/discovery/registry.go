@@ -11,6 +11,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/owned"
@@ -32,13 +34,10 @@ type Registry[T any] struct {
 }
 
 // New returns the registry at the path base; it sends nothing yet. The registry has to be closed. If
-// an argument is faulty, New returns all faults. It panics if c is nil.
+// an argument is faulty, New returns all faults.
 func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T], error) {
-	if c == nil {
-		panic("discovery: New with a nil client")
-	}
 	cfg, err := newConfig(opts)
-	if err = errors.Join(framework.ValidatePath(base), err); err != nil {
+	if err = errors.Join(boundary.Client(c), framework.ValidatePath(base), err); err != nil {
 		return nil, recipe.Error("new", base, err)
 	}
 	return &Registry[T]{
@@ -95,6 +94,7 @@ func (r *Registry[T]) Services(ctx context.Context) ([]string, error) {
 // server knows; disabled instances are among them. Znodes that are no instances are left out: see
 // [WithUnreadable]. If ctx ends first, the error wraps ctx's.
 func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance[T], error) {
+	usercall.Require("ctx", ctx != nil)
 	path, err := r.pathOf(service)
 	var found []Instance[T]
 	if err == nil {
@@ -132,7 +132,7 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 func (r *Registry[T]) pathOf(service string) (string, error) {
 	path := framework.JoinPath(r.base, service)
 	if service == "" || strings.Contains(service, "/") {
-		return path, fmt.Errorf("service %q: must not be empty or contain a slash", service)
+		return path, fmt.Errorf("service %q: must not be empty or contain a slash", errtype.Shortened(service))
 	}
 	return path, framework.ValidatePath(path)
 }

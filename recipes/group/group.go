@@ -17,6 +17,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/owned"
@@ -37,14 +38,10 @@ type Group struct {
 }
 
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
-// creates nothing. The group has to be closed. If an argument is faulty, New returns all faults. It
-// panics if c is nil.
+// creates nothing. The group has to be closed. If an argument is faulty, New returns all faults.
 func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
-	if c == nil {
-		panic("group: New with a nil client")
-	}
 	cfg, err := newConfig(opts)
-	if err = errors.Join(framework.ValidatePath(path), err); err != nil {
+	if err = errors.Join(boundary.Client(c), framework.ValidatePath(path), err); err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
 	members, err := cache.New(c, path, cache.WithDepth(1), cache.WithName(cfg.name))
@@ -65,7 +62,7 @@ func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 
 func (g *Group) join(id string, data []byte) (*node.Node, error) {
 	if id == "" || strings.Contains(id, "/") {
-		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", id)
+		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", errtype.Shortened(id))
 	}
 	n, err := owned.Open(&g.joined, id, func() (*node.Node, error) {
 		return node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)

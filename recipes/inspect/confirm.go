@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // Confirm reads again the locks of first that take part in a possible deadlock, and returns first with
@@ -16,7 +16,7 @@ import (
 // The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
 // with [Scan].
 func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
-	if err := contender.ClientFault(c); err != nil {
+	if err := boundary.Client(c); err != nil {
 		return Snapshot{}, recipe.Error("confirm", "/", err)
 	}
 	second, err := confirm(cause.Inside(ctx), c, first)

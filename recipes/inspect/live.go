@@ -10,8 +10,9 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 const (
@@ -42,7 +43,7 @@ type Live struct {
 // paths that the client may not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty
 // arguments are returned joined.
 func Follow(c *framework.Client, root string) (*Live, error) {
-	if err := contender.ClientFault(c); err != nil {
+	if err := boundary.Client(c); err != nil {
 		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
 	copied, err := cache.New(c, root, cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
@@ -83,6 +84,7 @@ func (l *Live) View() View {
 // have in common, [Deadlocks] for one, existed all the time between them. The sequence ends when ctx
 // ends, or the Live is closed.
 func (l *Live) Views(ctx context.Context) iter.Seq[View] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(View) bool) {
 		for ctx.Err() == nil && l.ctx.Err() == nil {
 			l.mu.Lock()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // Scan returns the locks at the root and below it. It sends a sync first, then one listing for each
@@ -23,7 +23,7 @@ import (
 // error wraps ctx's. Other errors are those of every operation of the client. With an error, the
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
-	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
+	if err := errors.Join(boundary.Client(c), framework.ValidatePath(root), limits.fault()); err != nil {
 		return Snapshot{}, recipe.Error("scan", root, err)
 	}
 	s := newScan(c, limits.withDefaults())

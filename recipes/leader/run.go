@@ -6,6 +6,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
 )
@@ -28,12 +30,13 @@ const again = time.Second
 // A resignation waits until the znode is gone, also after ctx has ended, but no longer than 250 ms.
 // After that its deletion continues in the background. If lead has not returned ten seconds after its
 // context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
-// reaches the caller. Run panics if lead is nil. The term's Fence is its number.
+// reaches the caller. If lead is nil, Run returns an error. The term's Fence is its number.
 func (e *Election) Run(
 	ctx context.Context, lead func(ctx context.Context, term *lease.Lease) error,
 ) error {
-	if lead == nil {
-		panic("leader: Run with a nil function")
+	usercall.Require("ctx", ctx != nil)
+	if err := boundary.Function("lead", lead != nil); err != nil {
+		return recipe.Error("run", e.path, err)
 	}
 	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
 	if failed != nil {

@@ -237,18 +237,6 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 	})
 }
 
-func TestRunPanicsWithoutAFunction(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		defer func() {
-			if recover() == nil {
-				t.Error("Run with a nil function does not panic")
-			}
-		}()
-		_ = newElection(t, w.Client(t), pathOf(t)).Run(t.Context(), nil)
-	}, zkenv.Only("it sends nothing", zkenv.Embedded))
-}
-
 // While another candidate leads, a Run that stepped down is behind it.
 func TestRunStepsBehindAllOthers(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -30,6 +31,7 @@ func (l *Lease) Node() string { return l.share.Hold().Grant.Node() }
 // [*LostError], or [ErrReleased] after a release. The context does not carry an owner. As with
 // every context, call the CancelFunc.
 func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
+	usercall.Require("parent", parent != nil)
 	return l.share.Context(parent)
 }
 
@@ -88,5 +90,6 @@ func (l *Lease) Members() []*Lease { return slices.Clone(l.members) }
 // [ErrReleased] after an earlier release. If other leases of the owner remain, it sends no request
 // and does not check for a deadline that has just passed.
 func (l *Lease) Release(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	return cause.Join(ctx, l.share.Release(ctx))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
@@ -71,6 +72,7 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 // Lock waits for the earlier calls of this Local and returns the lease. If the mutex is not handed
 // on, Lock also waits for the mutex. ctx bounds the wait only. Errors are those of [Mutex.Lock].
 func (l *Local) Lock(ctx context.Context) (*Lease, error) {
+	usercall.Require("ctx", ctx != nil)
 	if ctx.Err() != nil {
 		return nil, callError(ctx, "lock", l.Path(), ctx.Err())
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
@@ -72,24 +74,18 @@ func WithoutWaiting() DoOption {
 func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
 ) error {
-	lease, err := acquire(ctx, l, opts)
+	usercall.Require("ctx", ctx != nil)
+	lease, err := acquire(ctx, l, opts, boundary.Function("locker", l != nil), boundary.Function("fn", fn != nil))
 	if err != nil {
 		return err
 	}
 	return contender.Work(ctx, lease, fn)
 }
 
-// acquire locks l as the options say.
-func acquire(ctx context.Context, l Locker, opts []DoOption) (*Lease, error) {
+// acquire locks l as the options say. faults are those of the other arguments; nil ones are none.
+func acquire(ctx context.Context, l Locker, opts []DoOption, faults ...error) (*Lease, error) {
 	var cfg doConfig
-	var faults []error
-	for i, opt := range opts {
-		if opt == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
+	faults = append(faults, boundary.Apply(opts, func(o DoOption) { o.apply(&cfg) })...)
 	if err := errors.Join(append(faults, cfg.fault)...); err != nil {
 		return nil, fmt.Errorf("lock: do: %w", err)
 	}

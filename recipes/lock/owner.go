@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
@@ -99,6 +100,7 @@ func (o Owner) forget(e *entry) {
 // ContextWithOwner returns a context that makes o the owner of calls, on any goroutine: those
 // goroutines re-enter what any of them holds. It panics if o is the zero Owner.
 func ContextWithOwner(ctx context.Context, o Owner) context.Context {
+	usercall.Require("ctx", ctx != nil)
 	if o.identity == nil {
 		panic("lock: ContextWithOwner with the zero Owner")
 	}
@@ -107,6 +109,7 @@ func ContextWithOwner(ctx context.Context, o Owner) context.Context {
 
 // OwnerFromContext returns the owner that ctx carries, if any.
 func OwnerFromContext(ctx context.Context) (Owner, bool) {
+	usercall.Require("ctx", ctx != nil)
 	o, ok := ctx.Value(contender.OwnerKey{}).(Owner)
 	return o, ok
 }

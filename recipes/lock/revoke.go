@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -44,7 +44,7 @@ func WithRevocation(fn func(l *Lease)) Option {
 // [framework.ErrNoAuth], and those of every operation of the client. Revoke may be called
 // concurrently.
 func Revoke(ctx context.Context, c *framework.Client, path string) error {
-	if err := errors.Join(contender.ClientFault(c), framework.ValidatePath(path)); err != nil {
+	if err := errors.Join(boundary.Client(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
 	}
 	err := request(cause.Inside(ctx), c, path)

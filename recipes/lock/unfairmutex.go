@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
@@ -107,6 +108,7 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 func (m *UnfairMutex) Path() string { return m.path }
 
 func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
+	usercall.Require("ctx", ctx != nil)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/keeper"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -35,12 +36,8 @@ type Node struct {
 
 // New returns the Node at path, and begins to create the znode with the data. Missing parents are
 // created as containers. The Node has to be closed. If arguments are faulty, New sends nothing and
-// returns all faults; one of them is data that is too large ([framework.ErrTooLarge]). It panics if c
-// is nil.
+// returns all faults; one of them is data that is too large ([framework.ErrTooLarge]).
 func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, error) {
-	if c == nil {
-		panic("node: New with a nil client")
-	}
 	cfg, err := newConfig(c, path, data, opts)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
@@ -73,6 +70,7 @@ func (n *Node) keep() {
 // another client's znode is at the path, [framework.ErrNoAuth] if the client may not create the
 // znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	return recipe.CallError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
 		if n.problem != nil && n.tried == n.want.Number && !passing(n.problem) {
 			return true, n.problem
@@ -85,6 +83,7 @@ func (n *Node) Await(ctx context.Context) error {
 // written. If that fails, or ctx ends first, Set returns an error, and the Node writes the data when it
 // can. If data is too large, Set changes nothing and returns [framework.ErrTooLarge].
 func (n *Node) Set(ctx context.Context, data []byte) error {
+	usercall.Require("ctx", ctx != nil)
 	written, err := n.Replace(data)
 	if err != nil {
 		return err
@@ -137,6 +136,7 @@ func (n *Node) Closed() bool { return n.ctx.Err() != nil }
 // dropped. fn runs on a goroutine of its own, and may block and call the Node. remove ends the calls and
 // waits for one that runs, except when it is called from inside fn. OnChange panics if fn is nil.
 func (n *Node) OnChange(fn func(Change)) (remove func()) {
+	usercall.Require("fn", fn != nil)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.last.Kind == 0 {

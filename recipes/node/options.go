@@ -93,6 +93,11 @@ func newConfig(c *framework.Client, path string, data []byte, opts []Option) (co
 	if cfg.sequential && cfg.lasting() || cfg.persistent && cfg.ttlSet {
 		cfg.faults = append(cfg.faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
 	}
-	err := c.CheckCreate(path, data, cfg.create()...)
+	err := boundary.Client(c)
+	if err == nil {
+		err = c.CheckCreate(path, data, cfg.create()...)
+	} else {
+		err = errors.Join(err, framework.ValidatePath(path))
+	}
 	return cfg, errors.Join(slices.Concat(faults, cfg.faults, []error{err})...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/division"
@@ -39,7 +40,7 @@ type config struct {
 func WithID(id string) Option {
 	return option(func(cfg *config) {
 		if id == "" || strings.Contains(id, "/") {
-			cfg.faults = append(cfg.faults, fmt.Errorf("id %q: must not be empty or contain a slash", id))
+			cfg.faults = append(cfg.faults, fmt.Errorf("id %q: must not be empty or contain a slash", errtype.Shortened(id)))
 		}
 		cfg.id = id
 	})

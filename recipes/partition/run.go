@@ -11,7 +11,9 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/division"
 	"github.com/docent-go/docent/recipes/internal/keeper"
@@ -40,12 +42,13 @@ const leaveGrace = 10 * time.Second
 // background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
 // with the value. If serve calls runtime.Goexit, Run ends with an error. While another process has the
 // id, Run serves no key, and logs a warning. If the members can't be listed later, the keys stay where
-// they are, and Run logs a warning. A second Run of this Partition at a time is an error. Run panics if serve is nil.
+// they are, and Run logs a warning. A second Run of this Partition at a time is an error. If serve is nil, Run returns an error.
 func (p *Partition) Run(
 	ctx context.Context, serve func(ctx context.Context, key string, l *lease.Lease) error,
 ) error {
-	if serve == nil {
-		panic("partition: Run with a nil function")
+	usercall.Require("ctx", ctx != nil)
+	if err := boundary.Function("serve", serve != nil); err != nil {
+		return recipe.Error("run", p.path, err)
 	}
 	if p.running.Swap(true) {
 		return recipe.Error("run", p.path, errors.New("this Partition runs already"))

@@ -21,10 +21,26 @@ func Apply[O any](opts []O, apply func(O)) (faults []error) {
 	return faults
 }
 
+// Client returns the fault of a client that is nil.
+func Client(c *framework.Client) error {
+	if c == nil {
+		return errors.New("client: must not be nil")
+	}
+	return nil
+}
+
+// Function returns the fault of a function that is nil; name is the argument's.
+func Function(name string, given bool) error {
+	if !given {
+		return fmt.Errorf("%s: must not be nil", name)
+	}
+	return nil
+}
+
 // Target returns the faults of the client and the path that a constructor gets.
 func Target(c *framework.Client, path string) (faults []error) {
-	if c == nil {
-		faults = append(faults, errors.New("client: must not be nil"))
+	if err := Client(c); err != nil {
+		faults = append(faults, err)
 	}
 	if err := framework.ValidatePath(path); err != nil {
 		faults = append(faults, err)

@@ -1,7 +1,6 @@
 package contender
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
@@ -17,14 +16,6 @@ func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
 		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", policy))
 	}
 	return faults
-}
-
-// ClientFault returns the fault of a client that is nil.
-func ClientFault(c *framework.Client) error {
-	if c == nil {
-		return errors.New("client: must not be nil")
-	}
-	return nil
 }
 
 // NewLease returns the first lease of a new hold that is lost by the policy. revoked is called as

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/goid"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // OwnerKey is the key under which a context carries an owner, which has a party.
@@ -18,6 +19,7 @@ func NewParty() string { return fmt.Sprintf("%016x", rand.Uint64()) }
 
 // PartyOf returns the party of the owner that ctx carries, or else that of the calling goroutine.
 func PartyOf(ctx context.Context, c *framework.Client) string {
+	usercall.Require("ctx", ctx != nil)
 	if owner, ok := ctx.Value(OwnerKey{}).(interface{ Party() string }); ok {
 		return owner.Party()
 	}

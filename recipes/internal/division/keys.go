@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // maxKeys bounds the keys: each one is a znode, and a goroutine of its server.
@@ -21,9 +22,9 @@ func Faults(keys []string) (faults []error) {
 	seen := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		if err := framework.ValidatePath("/" + key); key == "" || strings.Contains(key, "/") || err != nil {
-			faults = append(faults, fmt.Errorf("key %q: must not be empty or contain a slash, and must be a name of a znode", key))
+			faults = append(faults, fmt.Errorf("key %q: must not be empty or contain a slash, and must be a name of a znode", errtype.Shortened(key)))
 		} else if seen[key] {
-			faults = append(faults, fmt.Errorf("key %q: must be given once", key))
+			faults = append(faults, fmt.Errorf("key %q: must be given once", errtype.Shortened(key)))
 		}
 		seen[key] = true
 	}

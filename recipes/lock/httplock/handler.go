@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -34,20 +36,19 @@ var ErrRequestEnded = errors.New("httplock: the request ended before it had the 
 // returns nil, its answer is sent, whatever becomes of the lock after that. A release that is not
 // confirmed within 250 ms continues in the background, at the latest until the client is closed.
 //
-// New panics if locker or serve is nil. Its error names every faulty option.
+// If an argument is faulty, New returns all faults.
 func New(locker func(*http.Request) (lock.Locker, error), serve Func, opts ...Option) (http.Handler, error) {
-	if locker == nil || serve == nil {
-		panic("httplock: New with a nil function")
-	}
 	cfg, err := newConfig(opts)
+	err = errors.Join(boundary.Function("locker", locker != nil), boundary.Function("serve", serve != nil), err)
 	if err != nil {
 		return nil, fmt.Errorf("httplock: %w", err)
 	}
 	return &handler{locker: locker, serve: serve, cfg: cfg}, nil
 }
 
-// Same returns a function that returns l for every request.
+// Same returns a function that returns l for every request. It panics if l is nil.
 func Same(l lock.Locker) func(*http.Request) (lock.Locker, error) {
+	usercall.Require("l", l != nil)
 	return func(*http.Request) (lock.Locker, error) { return l, nil }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -15,9 +16,7 @@ import (
 // A leaked lock stays held until its lease is released or lost. Another request can't re-enter it,
 // because the request has another owner. WithOwner panics if next is nil.
 func WithOwner(next http.Handler, leaked func(r *http.Request, paths []string)) http.Handler {
-	if next == nil {
-		panic("httplock: WithOwner with a nil handler")
-	}
+	usercall.Require("next", next != nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := owned(r)
 		defer func() { // also when next panics

@@ -1,0 +1,561 @@
+package boundary_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/lock/httplock"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// The packages whose exported functions and methods obey one rule for their arguments. Their lists in
+// the directory api name what this test has to call.
+var packages = []string{
+	"framework", "framework/health", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
+	"recipes/group", "recipes/inspect", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
+	"recipes/node", "recipes/partition", "recipes/semaphore",
+}
+
+// functions returns the exported functions that take a client, a context, a function, an interface or
+// a text, by their names.
+func functions() map[string]any {
+	return map[string]any{
+		"framework.CircuitBreaking": framework.CircuitBreaking,
+		"framework.DigestMD5":       framework.DigestMD5,
+		"framework.EpochOf":         framework.EpochOf,
+		"framework.ErrorType":       framework.ErrorType,
+		"framework.IsEpoch":         framework.IsEpoch,
+		"framework.JoinPath":        framework.JoinPath,
+		"framework.NewClient":       framework.NewClient,
+		"framework.OpAtEpoch":       framework.OpAtEpoch,
+		"framework.OpCheck":         framework.OpCheck,
+		"framework.OpCreate":        framework.OpCreate,
+		"framework.OpDelete":        framework.OpDelete,
+		"framework.OpNever":         framework.OpNever,
+		"framework.OpSet":           framework.OpSet,
+		"framework.Retryable":       framework.Retryable,
+		"framework.SplitPath":       framework.SplitPath,
+		"framework.ValidatePath":    framework.ValidatePath,
+		"health.Live":               health.Live,
+		"health.Ready":              health.Ready,
+		"barrier.New":               barrier.New,
+		"barrier.NewDouble":         barrier.NewDouble,
+		"cache.New":                 cache.New,
+		"counter.New":               counter.New,
+		"counter.NewValue":          counter.NewValue[[]byte],
+		"discovery.New":             discovery.New[string],
+		"group.New":                 group.New,
+		"inspect.Confirm":           inspect.Confirm,
+		"inspect.Follow":            inspect.Follow,
+		"inspect.Read":              inspect.Read,
+		"inspect.Scan":              inspect.Scan,
+		"leader.New":                leader.New,
+		"lock.ContextWithOwner":     lock.ContextWithOwner,
+		"lock.Do":                   lock.Do,
+		"lock.NewLocal":             lock.NewLocal,
+		"lock.NewMulti":             lock.NewMulti,
+		"lock.NewMutex":             lock.NewMutex,
+		"lock.NewOwner":             lock.NewOwner,
+		"lock.NewOwnerOfParty":      lock.NewOwnerOfParty,
+		"lock.NewRWMutex":           lock.NewRWMutex,
+		"lock.NewSemaphoreMutex":    lock.NewSemaphoreMutex,
+		"lock.NewUnfairMutex":       lock.NewUnfairMutex,
+		"lock.OwnerFromContext":     lock.OwnerFromContext,
+		"lock.Revoke":               lock.Revoke,
+		"httplock.New":              httplock.New,
+		"httplock.Same":             httplock.Same,
+		"httplock.Status":           httplock.Status,
+		"httplock.WithOwner":        httplock.WithOwner,
+		"node.New":                  node.New,
+		"partition.New":             partition.New,
+		"semaphore.New":             semaphore.New,
+
+		"framework.ListAtTo":           framework.ListAtTo,
+		"framework.ListTo":             framework.ListTo,
+		"framework.StatTo":             framework.StatTo,
+		"framework.WatchTo":            framework.WatchTo,
+		"framework.WhenOver":           framework.WhenOver,
+		"framework.WithACLProvider":    framework.WithACLProvider,
+		"framework.WithAuth":           framework.WithAuth,
+		"framework.WithDialer":         framework.WithDialer,
+		"framework.WithEpoch":          framework.WithEpoch,
+		"framework.WithLogger":         framework.WithLogger,
+		"framework.WithMeterProvider":  framework.WithMeterProvider,
+		"framework.WithNamespace":      framework.WithNamespace,
+		"framework.WithResolver":       framework.WithResolver,
+		"framework.WithRetry":          framework.WithRetry,
+		"framework.WithRetryObserver":  framework.WithRetryObserver,
+		"framework.WithSASL":           framework.WithSASL,
+		"framework.WithServers":        framework.WithServers,
+		"framework.WithSlog":           framework.WithSlog,
+		"framework.WithStateListener":  framework.WithStateListener,
+		"framework.WithTLS":            framework.WithTLS,
+		"framework.WithTracerProvider": framework.WithTracerProvider,
+		"barrier.WithName":             barrier.WithName,
+		"cache.WithFilter":             cache.WithFilter,
+		"cache.WithName":               cache.WithName,
+		"discovery.WithClass":          discovery.WithClass,
+		"discovery.WithName":           discovery.WithName,
+		"discovery.WithUnreadable":     discovery.WithUnreadable,
+		"group.WithName":               group.WithName,
+		"leader.WithID":                leader.WithID,
+		"leader.WithName":              leader.WithName,
+		"leader.WithRevocation":        leader.WithRevocation,
+		"lock.WithName":                lock.WithName,
+		"lock.WithQueuePosition":       lock.WithQueuePosition,
+		"lock.WithRevocation":          lock.WithRevocation,
+		"httplock.WithRefusal":         httplock.WithRefusal,
+		"node.WithAdoption":            node.WithAdoption,
+		"node.WithName":                node.WithName,
+		"partition.WithID":             partition.WithID,
+		"partition.WithName":           partition.WithName,
+		"semaphore.WithName":           semaphore.WithName,
+		"semaphore.WithPermitsAt":      semaphore.WithPermitsAt,
+		"semaphore.WithQueuePosition":  semaphore.WithQueuePosition,
+	}
+}
+
+// A world has a connected client, and a value of every type whose methods take a context or a function.
+type world struct {
+	t      *testing.T
+	client *framework.Client
+	lease  *lease.Lease
+	values []any
+	uses   map[reflect.Type]func(option any) error // of the options of each package
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	srv := zkserver.Run(t)
+	c := connected(t, srv)
+	ctx := within(t, time.Minute)
+	w := &world{t: t, client: c}
+	add := func(made any, err error) any {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.values = append(w.values, made)
+		return made
+	}
+	w.values = append(w.values, c)
+	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
+	t.Cleanup(hold.Release)
+	w.values = append(w.values, hold)
+	add(c.Watch(ctx, "/", framework.WatchData))
+	tree := must[*framework.TreeWatch](t)(c.WatchTree(ctx, "/"))
+	t.Cleanup(tree.Close)
+	w.values = append(w.values, tree)
+	add(barrier.New(c, "/barrier"))
+	add(barrier.NewDouble(c, "/double", 2))
+	kept := add(cache.New(c, "/cached")).(*cache.Cache)
+	t.Cleanup(func() { _ = kept.Close() })
+	add(counter.New(c, "/counter"))
+	add(counter.NewValue(c, "/value", counter.JSON[string]()))
+	registry := add(discovery.New[string](c, "/services")).(*discovery.Registry[string])
+	t.Cleanup(func() { _ = registry.Close(context.Background()) })
+	add(registry.Register(discovery.Instance[string]{Name: "service", ID: "id"}))
+	add(registry.Watch("service"))
+	members := add(group.New(c, "/group")).(*group.Group)
+	t.Cleanup(func() { _ = members.Close(context.Background()) })
+	live := add(inspect.Follow(c, "/locks")).(*inspect.Live)
+	t.Cleanup(func() { _ = live.Close() })
+	add(leader.New(c, "/election"))
+	mutex := add(lock.NewMutex(c, "/mutex")).(*lock.Mutex)
+	add(lock.NewLocal(mutex, 1))
+	add(lock.NewMulti(mutex))
+	rw := add(lock.NewRWMutex(c, "/rw")).(*lock.RWMutex)
+	w.values = append(w.values, rw.Read(), kept.Snapshot(), inspect.Snapshot{}, inspect.View{}, lock.NewOwner("owner"))
+	add(lock.NewSemaphoreMutex(c, "/one"))
+	add(lock.NewUnfairMutex(c, "/unfair"))
+	single := add(node.New(c, "/node", nil)).(*node.Node)
+	t.Cleanup(func() { _ = single.Close(context.Background()) })
+	add(partition.New(c, "/partition", []string{"key"}))
+	permits := add(semaphore.New(c, "/semaphore", 1)).(*semaphore.Semaphore)
+	w.lease = add(permits.Acquire(ctx, 1)).(*lease.Lease)
+	t.Cleanup(func() { _ = w.lease.Release(context.Background()) })
+	w.uses = uses(c)
+	return w
+}
+
+// uses returns a call that takes one option, for each type of options.
+func uses(c *framework.Client) map[reflect.Type]func(option any) error {
+	const path = "/used"
+	calls := make(map[reflect.Type]func(any) error)
+	use[framework.Option](calls, func(o framework.Option) error { return discard(framework.NewClient("h:1", o)) })
+	use[framework.CreateOption](calls, func(o framework.CreateOption) error {
+		return discard(c.Create(context.Background(), path, nil, o))
+	})
+	use[framework.DeleteOption](calls, func(o framework.DeleteOption) error {
+		return c.Delete(context.Background(), path, o)
+	})
+	use[barrier.Option](calls, func(o barrier.Option) error { return discard(barrier.New(c, path, o)) })
+	use[cache.Option](calls, func(o cache.Option) error { return discard(cache.New(c, path, o)) })
+	use[discovery.Option](calls, func(o discovery.Option) error { return discard(discovery.New[string](c, path, o)) })
+	use[group.Option](calls, func(o group.Option) error { return discard(group.New(c, path, o)) })
+	use[leader.Option](calls, func(o leader.Option) error { return discard(leader.New(c, path, o)) })
+	use[lock.Option](calls, func(o lock.Option) error { return discard(lock.NewMutex(c, path, o)) })
+	use[httplock.Option](calls, func(o httplock.Option) error {
+		return discard(httplock.New(func(*http.Request) (lock.Locker, error) { return nil, nil }, func(http.ResponseWriter, *http.Request, *lock.Lease) error { return nil }, o))
+	})
+	use[node.Option](calls, func(o node.Option) error { return discard(node.New(c, path, nil, o)) })
+	use[partition.Option](calls, func(o partition.Option) error { return discard(partition.New(c, path, []string{"key"}, o)) })
+	use[semaphore.Option](calls, func(o semaphore.Option) error { return discard(semaphore.New(c, path, 1, o)) })
+	return calls
+}
+
+func use[O any](calls map[reflect.Type]func(any) error, call func(O) error) {
+	calls[reflect.TypeFor[O]()] = func(option any) error { return call(option.(O)) }
+}
+
+// discard closes what was made.
+func discard[T any](made T, err error) error {
+	switch made := any(made).(type) {
+	case interface{ Close() error }:
+		if err == nil {
+			_ = made.Close()
+		}
+	case interface{ Close(context.Context) error }:
+		if err == nil {
+			_ = made.Close(context.Background())
+		}
+	}
+	return err
+}
+
+// A callable is an exported function, or a method with its value.
+type callable struct {
+	name string
+	fn   reflect.Value
+}
+
+// all returns the functions and the methods.
+func (w *world) all() (found []callable) {
+	for name, fn := range functions() {
+		found = append(found, callable{name, reflect.ValueOf(fn)})
+	}
+	for _, value := range w.values {
+		v := reflect.ValueOf(value)
+		for i := range v.NumMethod() {
+			found = append(found, callable{typeName(v.Type()) + "." + v.Type().Method(i).Name, v.Method(i)})
+		}
+	}
+	slices.SortFunc(found, func(a, b callable) int { return strings.Compare(a.name, b.name) })
+	return found
+}
+
+// typeName returns the name of the type that t points to, without its parameters.
+func typeName(t reflect.Type) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(t.String(), "*"), "[")
+	return name
+}
+
+var (
+	contextType = reflect.TypeFor[context.Context]()
+	errorType   = reflect.TypeFor[error]()
+	anyType     = reflect.TypeFor[any]()
+)
+
+// arguments returns valid arguments for a call; text is every text.
+func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
+	in := make([]reflect.Value, 0, t.NumIn())
+	for i := range t.NumIn() {
+		p := t.In(i)
+		if t.IsVariadic() && i == t.NumIn()-1 {
+			if p.Elem().Kind() == reflect.String {
+				in = append(in, reflect.ValueOf(text))
+			}
+			break
+		}
+		in = append(in, w.argument(p, text))
+	}
+	return in
+}
+
+func (w *world) argument(p reflect.Type, text string) reflect.Value {
+	for _, given := range append([]any{retry.Never(), w.lease, counter.Bytes(), http.NotFoundHandler(),
+		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, w.values...) {
+		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
+			return v
+		}
+	}
+	switch {
+	case p == contextType:
+		return reflect.ValueOf(within(w.t, time.Second))
+	case p == errorType:
+		return reflect.ValueOf(errors.New("an error")).Convert(p)
+	case p == anyType:
+		return reflect.ValueOf(text).Convert(p)
+	case p.Kind() == reflect.String:
+		return reflect.ValueOf(text).Convert(p)
+	case p.Kind() == reflect.Func:
+		return reflect.MakeFunc(p, func([]reflect.Value) (out []reflect.Value) {
+			for i := range p.NumOut() {
+				out = append(out, reflect.Zero(p.Out(i)))
+			}
+			return out
+		})
+	case p.Kind() == reflect.Pointer:
+		return reflect.New(p.Elem())
+	case p.Kind() >= reflect.Int && p.Kind() <= reflect.Int64:
+		return reflect.ValueOf(1).Convert(p)
+	}
+	return reflect.Zero(p)
+}
+
+// An outcome is what a call did.
+type outcome struct {
+	err      error
+	panicked any
+	out      []reflect.Value
+}
+
+// call calls fn, in virtual time, and ranges over a sequence that it returns.
+func (w *world) call(fn reflect.Value, in []reflect.Value) (o outcome, ended bool) {
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.out = fn.Call(in)
+		if use := w.useOf(fn.Type()); use != nil {
+			o.err = use(o.out[0].Interface())
+		}
+		for _, v := range o.out {
+			switch {
+			case v.Type() == errorType && !v.IsNil():
+				o.err = v.Interface().(error)
+			case v.Type() == reflect.TypeFor[[]error]():
+				o.err = errors.Join(v.Interface().([]error)...)
+			case v.Kind() == reflect.Func && v.Type().CanSeq() || v.Kind() == reflect.Func && v.Type().CanSeq2():
+				yield := v.Type().In(0)
+				v.Call([]reflect.Value{reflect.MakeFunc(yield, func([]reflect.Value) []reflect.Value {
+					return []reflect.Value{reflect.ValueOf(false)}
+				})})
+			}
+		}
+	}()
+	select {
+	case o = <-done:
+		return o, true
+	case <-time.After(time.Minute):
+		return outcome{}, false
+	}
+}
+
+func returnsError(t reflect.Type) bool {
+	for i := range t.NumOut() {
+		if t.Out(i) == errorType || t.Out(i) == reflect.TypeFor[[]error]() {
+			return true
+		}
+	}
+	return false
+}
+
+// nilable reports whether nil is a broken argument of the type.
+func nilable(p reflect.Type) bool {
+	switch p.Kind() {
+	case reflect.Func, reflect.Pointer:
+		return true
+	case reflect.Interface:
+		return p != errorType && p != anyType
+	}
+	return false
+}
+
+// mayBeNil has the functions for which nil is no fault, and what it means.
+var mayBeNil = map[string]string{
+	"framework.Client.Discard":     "an invalid option is logged",
+	"framework.ListAtTo":           "nothing is listed",
+	"framework.ListTo":             "nothing is listed",
+	"framework.OpCreate":           "the transaction returns the fault",
+	"framework.StatTo":             "nothing is stored",
+	"framework.WatchTo":            "nothing is watched",
+	"framework.WithEpoch":          "there is no epoch",
+	"framework.WithMeterProvider":  "the global provider",
+	"framework.WithTracerProvider": "the global provider",
+}
+
+func TestNilArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cases := 0
+		for _, x := range w.all() {
+			ft := x.fn.Type()
+			for i := range ft.NumIn() {
+				p, variadic := ft.In(i), ft.IsVariadic() && i == ft.NumIn()-1
+				if variadic {
+					p = p.Elem()
+				}
+				if !nilable(p) || x.name == "httplock.WithOwner" && i == 1 { // leaked may be nil
+					continue
+				}
+				in := w.arguments(ft, "/arguments")
+				if variadic {
+					in = append(in, reflect.Zero(p))
+				} else {
+					in[i] = reflect.Zero(p)
+				}
+				cases++
+				o, ended := w.call(x.fn, in)
+				if why := mayBeNil[x.name]; why != "" && p != contextType {
+					if !ended || o.panicked != nil {
+						t.Errorf("%s(%v nil), which is allowed (%s): panics with %v", x.name, p, why, o.panicked)
+					}
+					continue
+				}
+				if fault := judge(ft, p, w.useOf(ft) != nil, o, ended); fault != "" {
+					t.Errorf("%s(%v nil): %s", x.name, p, fault)
+				}
+			}
+		}
+		t.Logf("%d cases", cases)
+	})
+}
+
+func (w *world) useOf(ft reflect.Type) func(any) error {
+	if ft.NumOut() != 1 {
+		return nil
+	}
+	return w.uses[ft.Out(0)]
+}
+
+// judge returns what is wrong with the outcome of a call whose argument of the type p was nil.
+func judge(ft, p reflect.Type, option bool, o outcome, ended bool) string {
+	switch text := fmt.Sprint(o.panicked); {
+	case !ended:
+		return "does not return"
+	case p == contextType || !returnsError(ft) && !option:
+		if !strings.HasSuffix(text, "must not be nil") {
+			return fmt.Sprintf("panics with %v and returns the error %v, want a panic that names the argument", text, o.err)
+		}
+	case o.panicked != nil:
+		return "panics with " + text + ", want an error"
+	case o.err == nil || !strings.Contains(o.err.Error(), "must not be nil"):
+		return fmt.Sprintf("returns the error %v, want one that names the argument", o.err)
+	}
+	return ""
+}
+
+// Every function of the packages that takes a client, a context, a function or a text is in the table.
+func TestAllCallsAreInTheTable(t *testing.T) {
+	line := regexp.MustCompile(`^(?:func (\w+)|method \(\*?(\w+)[^)]*\) (\w+))(?:\[[^]]*\])?\((.*)`)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		known := make(map[string]bool)
+		for _, x := range w.all() {
+			known[x.name] = true
+		}
+		seen := 0
+		for _, pkg := range packages {
+			file, err := os.Open(filepath.Join("../../../api", filepath.FromSlash(pkg)+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			for lines := bufio.NewScanner(file); lines.Scan(); {
+				m := line.FindStringSubmatch(lines.Text())
+				if m == nil || m[4] == ") string" || m[4] == ") error" || !regexp.MustCompile(`context\.Context|func\(|\bstring\b|Client\b|Provider|Logger`).MatchString(m[4]) {
+					continue
+				}
+				name := filepath.Base(pkg) + "." + m[1] + m[2]
+				if m[3] != "" {
+					name += "." + m[3]
+				}
+				seen++
+				if !known[name] {
+					t.Errorf("%s is not in the table", lines.Text())
+				}
+			}
+		}
+		t.Logf("%d functions", seen)
+	})
+}
+
+// hostile are texts that a log or a server may take for something else.
+var hostile = []string{
+	"", "/", "/a\nFORGED", "a\nFORGED", "/a\x00b", "/a\x1b[2J", "/\xff\xfe", "/a/../b", "//", "/a/",
+	"/" + strings.Repeat("long", 1<<19), "/\u202eb",
+}
+
+func TestHostileText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cases := 0
+		for _, x := range w.all() {
+			ft := x.fn.Type()
+			if !slices.ContainsFunc(slices.Collect(paramsOf(ft)), func(p reflect.Type) bool {
+				return p.Kind() == reflect.String || p.Kind() == reflect.Slice && p.Elem().Kind() == reflect.String
+			}) {
+				continue
+			}
+			for _, text := range hostile {
+				cases++
+				o, ended := w.call(x.fn, w.arguments(ft, text))
+				short := fmt.Sprintf("%.20q", text)
+				switch {
+				case !ended:
+					t.Errorf("%s(%s) does not return", x.name, short)
+				case o.panicked != nil:
+					t.Errorf("%s(%s) panics with %.200v", x.name, short, o.panicked)
+				case o.err != nil:
+					told := o.err.Error()
+					if strings.Contains(told, "\nFORGED") || strings.ContainsAny(told, "\x00\x1b") || !utf8.ValidString(told) {
+						t.Errorf("%s(%s): raw text in the error %.200q", x.name, short, told)
+					}
+					if len(told) > 64<<10 {
+						t.Errorf("%s(%s): the error has %d bytes", x.name, short, len(told))
+					}
+				}
+				for _, made := range o.out {
+					if made.CanInterface() && made.Kind() == reflect.Pointer && !made.IsNil() {
+						_ = discard(made.Interface(), nil)
+					}
+				}
+			}
+		}
+		t.Logf("%d cases", cases)
+	})
+}
+
+func paramsOf(ft reflect.Type) iter.Seq[reflect.Type] {
+	return func(yield func(reflect.Type) bool) {
+		for i := range ft.NumIn() {
+			if !yield(ft.In(i)) {
+				return
+			}
+		}
+	}
+}
