@@ -1,0 +1,95 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// permit sets which permissions everyone has.
+func permit(t testing.TB, c *framework.Client, path string, perms acl.Permission) {
+	t.Helper()
+	must.Get(c.SetACL(t.Context(), path, []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)
+}
+
+// mustBeRefused fails the test unless the error names the refusal alone.
+func mustBeRefused(t testing.TB, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%s: %v, want ErrNoAuth", what, err)
+	}
+}
+
+// TestWaitAtARefusedBarrier: the client may not read the barrier, from the beginning or after its
+// connection was cut. Wait returns the reason, and waits again when the client may.
+func TestWaitAtARefusedBarrier(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		b := must.Get(barrier.New(route.Client(t), path))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		defer cancel()
+		wait := func() <-chan error {
+			done := make(chan error, 1)
+			go func() { done <- b.Wait(ctx) }() // ends with ctx
+			w.Quiesce()
+			return done
+		}
+		permit(t, other, path, acl.All&^acl.Read)
+		mustBeRefused(t, "Wait", must.Receive(t, wait(), "the end of Wait"))
+		permit(t, other, path, acl.All)
+		waiting := wait()
+		permit(t, other, path, acl.All&^acl.Read)
+		route.Cut()
+		w.Quiesce()
+		if len(waiting) > 0 { // a server may resume the watch without a look
+			mustBeRefused(t, "Wait after a reconnection", <-waiting)
+			permit(t, other, path, acl.All)
+			waiting = wait()
+		}
+		permit(t, other, path, acl.All)
+		w.Quiesce()
+		if len(waiting) > 0 {
+			t.Fatalf("Wait has returned %v, and the barrier is set", <-waiting)
+		}
+		must.OK(t, other.Delete(t.Context(), path))
+		must.OK(t, must.Receive(t, waiting, "the end of Wait"))
+	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestEnterWhereMembersMayNotBeListed: Enter returns the reason and leaves no member, and enters when the
+// client may list them.
+func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		d := newDouble(t, route.Client(t), path, 2)
+		permit(t, other, path, acl.All&^acl.Read)
+		one := must.Receive(t, enterLater(t.Context(), d), "the end of Enter")
+		mustBeRefused(t, "Enter", one.err)
+		permit(t, other, path, acl.All)
+		awaitChildren(t, other, path, 0)
+		first := enterLater(t.Context(), d)
+		awaitChildren(t, other, path, 1)
+		permit(t, other, path, acl.All&^acl.Read)
+		route.Cut()
+		w.Quiesce()
+		permit(t, other, path, acl.All)
+		if len(first) > 0 {
+			mustBeRefused(t, "Enter after a reconnection", (<-first).err)
+			awaitChildren(t, other, path, 0)
+			first = enterLater(t.Context(), d)
+		}
+		second := enterLater(t.Context(), newDouble(t, other, path, 2))
+		entered(t, first)
+		entered(t, second)
+	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
+}
