@@ -3,7 +3,8 @@
 // PersistentNode and PersistentTtlNode do, in their layouts.
 //
 // By default the znode is ephemeral. If the session ends, the [Node] creates the znode in the client's
-// next session at once. If the znode of the former session still exists by then, the Node replaces it.
+// next session at once. If the znode of the former session still exists by then, the Node replaces it in
+// one transaction.
 // [Sequential], [Persistent] and [WithTTL] keep znodes of other kinds.
 //
 // A Node never deletes, changes or adopts a znode of another client's session. While such a znode is at

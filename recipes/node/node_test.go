@@ -134,8 +134,9 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 			t.Errorf("replaced after %v, want a few round trips", took)
 		}
 		after := mustHold(t, observer, c, path, "alive")
-		if way.Count(fault.Delete) != 1 {
-			t.Fatalf("%d deletions, want one: the former session's znode must have been in the way", way.Count(fault.Delete))
+		if way.Count(fault.Multi) != 1 || way.Count(fault.Delete) != 0 {
+			t.Fatalf("%d transactions, %d deletions; want the former session's znode to be replaced by one transaction",
+				way.Count(fault.Multi), way.Count(fault.Delete))
 		}
 		zktest.Eventually(t, generous, "the former session's end", func() bool {
 			return len(w.Ephemerals(t, before.EphemeralOwner)) == 0

@@ -53,6 +53,7 @@ type Keeper struct {
 	session int64             // the client's; an ephemeral znode is to belong to it
 	client  *framework.Client // bound to the session
 	past    former.Past       // znodes that may have been created at the path
+	unsure  succession        // the latest one of unknown outcome
 
 	path    string           // of the znode, or where it is to be created
 	znode   framework.Stat   // as it was last seen; its Czxid is 0 if the Keeper has no znode

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -75,10 +76,64 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	case k.opts.Lasting && !IsSession(owner):
 		return k.adopt(ctx, st)
 	case k.past.Has(owner, k.session):
-		err := k.client.Delete(ctx, k.path, framework.CreatedBy(st.Czxid), framework.AtVersion(st.Version))
-		return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+		return k.succeed(ctx, want, st)
+	case owner == k.session && k.unsure.session == owner:
+		return k.recognize(ctx)
 	}
 	return ErrTaken
+}
+
+// A succession is the replacement of a former session's znode whose outcome is unknown.
+type succession struct {
+	session int64  // in which it was sent; 0 for none
+	data    []byte // of the new znode
+}
+
+// succeed replaces the znode of a former session by one transaction, so at no moment the path is without
+// a znode. It looks again before, because a server may be behind, and another client may have the path.
+func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Stat) error {
+	k.replace(nil)
+	if err := k.client.Sync(ctx, k.path); err != nil {
+		return err
+	}
+	st, exists, err := k.client.Exists(ctx, k.path)
+	if err != nil || !exists || st.Czxid != former.Czxid {
+		return err
+	}
+	k.past.Creates(k.session)
+	results, err := k.client.Txn(ctx,
+		framework.OpDelete(k.path, st.Version),
+		framework.OpCreate(k.path, want.Data, append(slices.Clip(k.opts.ACL), framework.Ephemeral())...),
+		framework.OpSet(k.path, want.Data, 0)) // its result is the new znode's Stat
+	var refused *framework.TxnError
+	switch {
+	case err == nil:
+		k.past.Created(k.session)
+		k.znode, k.written = results[2].Stat, want.Number
+		k.opts.Created(ctx)
+	case errors.As(err, &refused):
+		k.past.Refused(k.session)
+	default:
+		k.unsure = succession{k.session, want.Data}
+	}
+	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+}
+
+// recognize makes the znode of the present session the Keeper's if a succession of unknown outcome has
+// created it. It is known by its data: the session may have a znode of another Keeper's at the path.
+func (k *Keeper) recognize(ctx context.Context) error {
+	data, st, err := k.client.Get(ctx, k.path)
+	switch {
+	case err != nil:
+		k.replace(nil) // to look again
+		return unless(err, framework.ErrNoNode)
+	case st.EphemeralOwner != k.session || !bytes.Equal(data, k.unsure.data):
+		return ErrTaken
+	}
+	k.past.Created(k.session)
+	k.znode, k.written = st, 0 // to write the latest data
+	k.opts.Created(ctx)
+	return nil
 }
 
 // adopt makes a znode that belongs to no session the Keeper's.
