@@ -104,7 +104,7 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 		return err
 	}
 	id, password := b.session.Secret()
-	return tap.CloseSession(conn, exchange, b.core.credentials.all(), id, password)
+	return tap.CloseSession(ctx, conn, exchange, b.core.credentials.all(), id, password)
 }
 
 // pause waits before the next attempt; Close ends it.

@@ -22,12 +22,14 @@ type Mechanism interface {
 	Start(ctx context.Context, host string) (Exchange, error)
 }
 
-// An Exchange is the client's side of one authentication of one connection. One goroutine uses it.
+// An Exchange is the client's side of one authentication of one connection. Its calls follow one
+// another, on several goroutines.
 type Exchange interface {
 	// Next takes the server's latest token, nil before the first, and returns the token to send. If
 	// done is true, the mechanism is complete once that token has been sent and accepted; the
 	// server is authenticated then. If done is true and the token is nil, nothing is sent. An error
-	// means that the server is refused. It is logged, so it must not contain secrets.
+	// means that the server is refused. It is logged, so it must not contain secrets. If Next panics,
+	// or has not returned when the attempt to connect has to be over, the attempt fails.
 	Next(challenge []byte) (token []byte, done bool, err error)
 }
 

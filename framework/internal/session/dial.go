@@ -82,7 +82,7 @@ func (s *Session) attempt() (hosts.Target, net.Conn, error) {
 		return t, nil, err // not a *tap.Conn in a net.Conn, which would not be nil
 	}
 	if exchange != nil {
-		wrapped.UseSASL(exchange)
+		wrapped.UseSASL(s.ctx, exchange)
 	}
 	wrapped.UseCredentials(s.cfg.Client.Credentials())
 	s.mu.Lock()

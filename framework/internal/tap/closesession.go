@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,14 +17,14 @@ const xidCloseSession = 1 // the connection's only request
 const briefTimeout = 1
 
 // CloseSession ends a session at the server, over a connection that is used only for that. It
-// authenticates the connection by sasl unless that is nil, and by the credentials. It returns nil
-// if the session is over: the server has closed it or no longer knows it. It neither sets deadlines
-// nor closes conn.
+// authenticates the connection by sasl unless that is nil, which may take until ctx ends, and by the
+// credentials. It returns nil if the session is over: the server has closed it or no longer knows it.
+// It neither sets deadlines nor closes conn.
 //
 // If the server replies with another session, CloseSession does not close that session, and the
 // error wraps [ErrSubstituted]. If the server refuses a credential, the error wraps
 // [ErrCredential].
-func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int64, password []byte) error {
+func CloseSession(ctx context.Context, conn net.Conn, sasl Exchange, credentials []Credential, id int64, password []byte) error {
 	if _, err := conn.Write(resumption(id, password)); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func CloseSession(conn net.Conn, sasl Exchange, credentials []Credential, id int
 		return fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, got, id)
 	}
 	if sasl != nil {
-		if err := authenticate(conn, sasl); err != nil {
+		if err := authenticate(ctx, conn, sasl); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func closing(t *testing.T, answers ...[]byte) (frames [][]byte, err error) {
 	client, server := net.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := tap.CloseSession(client, nil, nil, 7, bytes.Repeat([]byte{9}, 16))
+		err := tap.CloseSession(t.Context(), client, nil, nil, 7, bytes.Repeat([]byte{9}, 16))
 		client.Close()
 		done <- err
 	}()

@@ -14,8 +14,9 @@ import (
 // goroutine at a time and reads from another, as net.Conn allows.
 type Conn struct {
 	net.Conn
-	tap  *Tap
-	sasl Exchange // may be nil
+	tap          *Tap
+	deadline     time.Time    // of the handshake
+	authenticate func() error // carries out SASL within the handshake; nil without SASL
 
 	credentials []Credential // on trial or not; only for Read, once in use
 
@@ -44,8 +45,8 @@ type Conn struct {
 	closeErr error
 }
 
-func newConn(t *Tap, conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, tap: t, turn: make(chan struct{}, 1), closed: make(chan struct{})}
+func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
+	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1), closed: make(chan struct{})}
 	c.reader = newFrameReader(c, conn)
 	return c
 }

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (c *Conn) greetedBy(answer []byte) error {
 	case g.readOnly && !c.tap.config.ReadOnly:
 		return fmt.Errorf("%w: a read-only server, which was not asked for", ErrHandshake)
 	}
-	if g.id != 0 { // a server that says that the session has expired reads no more
+	if g.id != 0 && c.authenticate != nil { // a server that says that the session has expired reads no more
 		if err := c.authenticate(); err != nil {
 			return err
 		}
@@ -99,17 +100,14 @@ func completeGreeting(p []byte, readOnly bool) []byte {
 }
 
 // UseSASL makes the connection authenticate by e before the wire client gets the reply to its
-// handshake, and within the handshake's deadline. UseSASL has to be called before the connection is
-// used.
-func (c *Conn) UseSASL(e Exchange) { c.sasl = e }
-
-// authenticate carries out the exchange of SASL, if one is configured. The reply to the handshake
-// has been read, and the wire client waits for it.
-func (c *Conn) authenticate() error {
-	if c.sasl == nil {
-		return nil
+// handshake, and within the handshake's deadline. If ctx ends first, the connection fails. UseSASL has
+// to be called before the connection is used.
+func (c *Conn) UseSASL(ctx context.Context, e Exchange) {
+	c.authenticate = func() error {
+		ctx, cancel := context.WithDeadline(ctx, c.deadline)
+		defer cancel()
+		return authenticate(ctx, c.raw(), e)
 	}
-	return authenticate(c.raw(), c.sasl)
 }
 
 // UseCredentials makes the connection present the credentials, in that order. It presents them

@@ -1,11 +1,13 @@
 package tap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // ErrRefused is returned when an exchange of SASL failed: the server refused the client, or the
@@ -34,13 +36,14 @@ const (
 
 // authenticate carries out an exchange of SASL. A server without SASL replies with neither an error
 // nor a token. So the exchange has succeeded only when the mechanism itself says that it is
-// complete.
-func authenticate(server io.ReadWriter, e Exchange) error {
+// complete. If e does not return when ctx ends, authenticate does. If e panics or ends its goroutine,
+// the error does not wrap [ErrRefused].
+func authenticate(ctx context.Context, server io.ReadWriter, e Exchange) error {
 	var challenge []byte
 	for round := range int32(maxSASLRounds) {
-		response, done, err := e.Next(challenge)
+		response, done, err := next(ctx, e, challenge)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrRefused, err)
+			return err
 		}
 		if done && response == nil {
 			return nil
@@ -56,6 +59,26 @@ func authenticate(server io.ReadWriter, e Exchange) error {
 		}
 	}
 	return fmt.Errorf("%w: no end after %d rounds", ErrRefused, maxSASLRounds)
+}
+
+// next calls e.Next on another goroutine: it is a user's, and the caller may be the wire client's reader.
+func next(ctx context.Context, e Exchange, challenge []byte) (response []byte, done bool, err error) {
+	type result struct {
+		response []byte
+		done     bool
+		err      error
+	}
+	r, err := usercall.Bounded(ctx, func() (r result, _ error) {
+		r.response, r.done, r.err = e.Next(challenge)
+		return r, nil
+	}, nil)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("SASL: %w", err)
+	case r.err != nil:
+		return nil, false, fmt.Errorf("%w: %w", ErrRefused, r.err)
+	}
+	return r.response, r.done, nil
 }
 
 // saslRound sends a token and returns the server's token, nil for none.

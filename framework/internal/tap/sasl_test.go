@@ -1,10 +1,12 @@
 package tap_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A mechanism says what it is given to say, and keeps what it is told.
@@ -97,7 +100,7 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 				p.tap = newTap()
 				p.dial()
 				m := &mechanism{steps: tc.steps}
-				p.client.UseSASL(m)
+				p.client.UseSASL(t.Context(), m)
 				p.send(make([]byte, 44))
 				presumed := time.Now().Add(timeout)
 				<-time.After(time.Second)
@@ -133,13 +136,59 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 	}
 }
 
+// nextFunc is an exchange of one function.
+type nextFunc func()
+
+func (f nextFunc) Next([]byte) ([]byte, bool, error) {
+	f()
+	return nil, true, nil
+}
+
+// An exchange that does not return as it should costs the connection, and neither the process nor the
+// reader's goroutine. It says nothing about the credential.
+func TestAnExchangeThatDoesNotReturnFailsTheHandshake(t *testing.T) {
+	for name, tc := range map[string]struct {
+		next   func(wait, cancel func())
+		within time.Duration
+		want   error
+	}{
+		"it blocks":             {func(wait, _ func()) { wait() }, time.Minute + time.Second, context.DeadlineExceeded},
+		"the context ends":      {func(wait, cancel func()) { cancel(); wait() }, time.Second, context.Canceled},
+		"it panics":             {func(_, _ func()) { panic("by the test") }, time.Second, nil},
+		"it ends its goroutine": {func(_, _ func()) { runtime.Goexit() }, time.Second, usercall.ErrExited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				p := &peer{t: t}
+				p.tap = newTap()
+				p.dial()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				p.client.UseSASL(ctx, nextFunc(func() { tc.next(func() { <-release }, cancel) }))
+				p.send(make([]byte, 44))
+				start := time.Now()
+				go func() { _, _ = p.server.Write(framed(greeting(7))) }() // an error is the client's
+				passed, err := io.ReadAll(p.client)
+				if took := time.Since(start); took > tc.within {
+					t.Errorf("the handshake failed after %v", took)
+				}
+				if len(passed) > 0 || err == nil || errors.Is(err, tap.ErrRefused) || tc.want != nil && !errors.Is(err, tc.want) {
+					t.Errorf("%x was handed on, %v, want %v", passed, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
 func TestAnExpiredSessionIsNotAuthenticated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t}
 		p.tap = newTap()
 		p.dial()
 		m := &mechanism{steps: []step{{[]byte("a"), true, nil}}}
-		p.client.UseSASL(m)
+		p.client.UseSASL(t.Context(), m)
 		p.send(make([]byte, 44))
 		p.reply(greeting(0))
 		if len(m.told) > 0 || !errors.Is(p.tap.Ended(), tap.ErrExpired) {
@@ -154,7 +203,7 @@ func TestCloseSessionAuthenticates(t *testing.T) {
 		defer client.Close()
 		closed := make(chan error, 1)
 		m := &mechanism{steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}}
-		go func() { closed <- tap.CloseSession(client, m, nil, 7, make([]byte, 16)) }()
+		go func() { closed <- tap.CloseSession(t.Context(), client, m, nil, 7, make([]byte, 16)) }()
 		must.Get(io.ReadFull(server, make([]byte, 49)))(t)
 		must.Get(server.Write(framed(greeting(7))))(t)
 		if held := answerTokens(server, []token{{0, []byte("x")}}); !slices.Equal(held, []string{"a"}) {

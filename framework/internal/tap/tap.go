@@ -85,7 +85,7 @@ func New(cfg Config) *Tap {
 // the earlier connection, because the wire client does not close it after an expiry.
 func (t *Tap) Wrap(conn net.Conn, deadline time.Time) (*Conn, error) {
 	_ = conn.SetDeadline(deadline) // a closed socket fails at the handshake, too
-	c := newConn(t, conn)
+	c := newConn(t, conn, deadline)
 	t.mu.Lock()
 	previous, ended := t.conn, t.ended
 	if ended == nil {
