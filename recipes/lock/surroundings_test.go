@@ -2,10 +2,19 @@ package lock_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
+	"math/big"
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,7 +34,7 @@ import (
 )
 
 // The tests of this file give the client what its user gives it: a log, exporters, listeners, a dialer,
-// connections. From the moment of an outage on, one of them does what it should not.
+// connections, SASL, TLS. From the moment of an outage on, one of them does what it should not.
 
 // A hostile does what no function of a user's should do, once it is on.
 type hostile struct {
@@ -65,6 +74,15 @@ func (h *hostile) act() {
 		_, _, _ = h.client.Children(ctx, "/") // that it returns is the test
 		h.client.State()
 	}
+}
+
+// fail is act for a function that can refuse a server: once h is on, it does.
+func (h *hostile) fail() error {
+	if !h.on.Load() {
+		return nil
+	}
+	h.act()
+	return errors.New("refused by the test")
 }
 
 // A hostileConn acts in one of its methods.
@@ -162,6 +180,81 @@ type hostileCounter struct {
 
 func (c hostileCounter) Add(context.Context, int64, ...metric.AddOption) { c.h.act() }
 
+// A hostileSASL is a mechanism that proves nothing, as the embedded server knows no SASL. It acts in one
+// of its methods.
+type hostileSASL struct {
+	in string
+	h  *hostile
+}
+
+func (m hostileSASL) actIn(method string) error {
+	if m.in != method {
+		return nil
+	}
+	return m.h.fail()
+}
+
+func (m hostileSASL) Start(context.Context, string) (framework.Exchange, error) {
+	return m, m.actIn("Start")
+}
+
+func (m hostileSASL) Next([]byte) (token []byte, done bool, err error) {
+	return nil, true, m.actIn("Next")
+}
+
+// hostileTLS returns a configuration for [behindTLS], of which the named function acts.
+func hostileTLS(function string, h *hostile) *tls.Config {
+	config := &tls.Config{InsecureSkipVerify: true}
+	switch function {
+	case "GetClientCertificate":
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &tls.Certificate{}, h.fail()
+		}
+	case "VerifyPeerCertificate":
+		config.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return h.fail() }
+	case "VerifyConnection":
+		config.VerifyConnection = func(tls.ConnectionState) error { return h.fail() }
+	}
+	return config
+}
+
+// behindTLS returns a dialer to where dial leads, by TLS. The server there asks for a certificate.
+func behindTLS(dial framework.Dialer) framework.Dialer {
+	pair := sync.OnceValues(selfSigned)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		certificate, err := pair()
+		if err != nil {
+			return nil, err
+		}
+		upstream, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		near, far := net.Pipe()
+		inside := tls.Server(far, &tls.Config{
+			Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
+			SessionTicketsDisabled: true, // the server would write them while the client writes, and a pipe takes in neither
+		})
+		for to, from := range map[net.Conn]net.Conn{upstream: inside, inside: upstream} {
+			go func() { // ends with either connection
+				_, _ = io.Copy(to, from) // its error is the end
+				_, _ = upstream.Close(), far.Close()
+			}()
+		}
+		return near, nil
+	}
+}
+
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
 // surroundings are what a user gives to a client, by name. dial reaches the server.
 func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framework.Option {
 	all := map[string]func(h *hostile, dial framework.Dialer) []framework.Option{
@@ -208,8 +301,21 @@ func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framewo
 			})}
 		}
 	}
+	for _, method := range []string{"Start", "Next"} {
+		all[inHandshake+"SASL's "+method] = func(h *hostile, dial framework.Dialer) []framework.Option {
+			return []framework.Option{framework.WithDialer(dial), framework.WithSASL(hostileSASL{method, h})}
+		}
+	}
+	for _, function := range []string{"GetClientCertificate", "VerifyPeerCertificate", "VerifyConnection"} {
+		all[inHandshake+"TLS's "+function] = func(h *hostile, dial framework.Dialer) []framework.Option {
+			return []framework.Option{framework.WithDialer(behindTLS(dial)), framework.WithTLS(hostileTLS(function, h))}
+		}
+	}
 	return all
 }
+
+// inHandshake begins the names of surroundings that are called only if the server answers.
+const inHandshake = "handshake: "
 
 // TestLossBeforeSuccession_in_hostile_surroundings lets one thing at a time that the user gives to the
 // client block for ever, panic, end its goroutine or call the client, from the moment of an outage on.
@@ -219,6 +325,7 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 	outages := map[string]func(*zkproxy.Proxy){
 		"silent": func(p *zkproxy.Proxy) { p.Blackhole(zkproxy.Both) },
 		"broken": func(p *zkproxy.Proxy) { p.Refuse(); p.Cut() },
+		"cut":    func(p *zkproxy.Proxy) { p.Cut() }, // the client reaches the server again
 	}
 	for name, options := range surroundings() {
 		for _, how := range []string{blocks, panics, exits, callsBack} {
@@ -229,6 +336,9 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 				continue // OpenTelemetry forbids it: see docs/adr/0012-panics-in-user-functions.md
 			}
 			for outage, begin := range outages {
+				if strings.HasPrefix(name, inHandshake) != (outage == "cut") {
+					continue
+				}
 				t.Run(fmt.Sprint(name, " ", how, ", ", outage), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						srv := zkserver.Run(t, zkserver.WithTick(time.Second))
