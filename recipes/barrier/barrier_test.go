@@ -139,9 +139,12 @@ func TestArgumentsAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{d.Leave(t.Context(), nil), d.Leave(t.Context(), l)} {
-			if err == nil || !strings.Contains(err.Error(), "lease: must be one of this double barrier") {
-				t.Errorf("Leave with another lease: %v", err)
+		for want, err := range map[string]error{
+			"lease: must not be nil":                    d.Leave(t.Context(), nil),
+			"lease: must be one of this double barrier": d.Leave(t.Context(), l),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Leave with another lease: %v, want an error that says %q", err, want)
 			}
 		}
 		if err := other.Leave(t.Context(), l); err != nil || other.Path() != "/other" {

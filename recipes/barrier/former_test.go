@@ -45,6 +45,7 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 				entering := enterLater(t.Context(), newDouble(t, other, path, 3))
 				awaitChildren(t, other, path, 1)
 				d := newDouble(t, route.Client(t), path, 3)
+				rule := rule // of this environment
 				rule.Path = path + "/*"
 				held := route.Rules().Add(rule)
 				ctx, cancel := context.WithCancel(t.Context())

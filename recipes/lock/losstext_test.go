@@ -32,7 +32,7 @@ var workUntilALoss = map[string]func(held context.Context, c *framework.Client, 
 		return err
 	},
 	"an inner Do": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
-		return lock.Do(held, busy, nil)
+		return lock.Do(held, busy, func(context.Context, *lock.Lease) error { return nil })
 	},
 	"two, of which it has": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
 		_, err := busy.Lock(held)

@@ -106,7 +106,7 @@ func (s *service) shareParty(t *testing.T, w *zkenv.Env, other *service) {
 	t.Helper()
 	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
-	m := newMutex(t, s.client, "/shared")
+	m := newMutex(t, s.client, "/shared", lock.WithName("shared"))
 	first := lockLater(owner, m)
 	w.Quiesce()
 	second := lockLater(owner, m)

@@ -96,7 +96,7 @@ func queued(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	blocker := must.Get(k.block(t, b.client).Lock(holding))(t)
 	w.Quiesce() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
-	waiting := lockLater(ctx, k.newLocker(t, a.client, named(k)))
+	waiting := lockLater(ctx, k.newLocker(t, a.client))
 	w.Quiesce()
 	mustRelease(t, blocker)
 	theirs.End()

@@ -277,7 +277,7 @@ func TestARequestThatHasEnded(t *testing.T) {
 
 func TestNew_names_each_faulty_option(t *testing.T) {
 	t.Parallel()
-	_, err := httplock.New(httplock.Same(nil), done, httplock.WithWait(-time.Second), nil, httplock.WithRefusal(nil))
+	_, err := httplock.New(nil, done, httplock.WithWait(-time.Second), nil, httplock.WithRefusal(nil))
 	if err == nil {
 		t.Fatal("no error")
 	}
