@@ -69,6 +69,18 @@ func (g *callGroup) await() {
 	}
 }
 
+// within reports whether all calls have returned, for which it waits so long.
+func (g *callGroup) within(d time.Duration) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-g.done:
+		return true
+	case <-limit.C:
+		return false
+	}
+}
+
 // work makes calls until all are begun.
 func (g *callGroup) work() {
 	for g.one() {

@@ -95,7 +95,8 @@ type lossList struct {
 	recipes []*Hold // those with functions of [Hold.OnLoss]
 	users   []func(error)
 	after   []func() // of [Hold.AfterLost]
-	panics  []any    // of contexts of the user's, which the recipes end
+	losing  *callGroup
+	panics  []any // of contexts of the user's, which the recipes end
 }
 
 // lose ends the session for the first given cause, and returns that cause. When it returns, all holds
@@ -123,7 +124,7 @@ func (s *Session) lose(cause error) error {
 	s.holds.mu.Unlock()
 	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].lose(cause) })
 	calls.await()
-	s.lost.panics = calls.panicked()
+	s.lost.losing, s.lost.panics = calls, calls.panicked()
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	s.tap.End(cause)
 	s.cancel(cause)
@@ -148,6 +149,7 @@ func (l *lossList) add(h *Hold) {
 func (s *Session) finish(cause error) error {
 	cause = s.lose(cause)
 	<-s.told
+	lost := s.lost.losing.within(lossGrace)
 	for _, v := range s.lost.panics {
 		s.cfg.Log.Error("a context of the user's panicked when its lease was lost", zap.String("panic", fmt.Sprint(v)))
 	}
@@ -160,9 +162,23 @@ func (s *Session) finish(cause error) error {
 	}
 	s.watches.FireAll(event)
 	go s.notifyUsers(cause) // ends with the functions; AwaitUsers waits for it
-	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].after() })
-	calls.await()
+	s.cleanUp()
+	if !lost {
+		go func() { // ends with the contexts of the user's that block
+			<-s.lost.losing.done
+			s.cleanUp()
+		}()
+	}
 	return cause
+}
+
+// lossGrace is how long finish waits for leases with very many contexts, or with one of the user's that
+// blocks. The session is not ended at the ensemble meanwhile.
+const lossGrace = time.Second
+
+// cleanUp has the recipes clean up after the holds that they know as lost. It may be called again.
+func (s *Session) cleanUp() {
+	startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].after() }).await()
 }
 
 // AwaitUsers waits until the user's functions of OnLost and AfterLost have returned, for usersGrace. It

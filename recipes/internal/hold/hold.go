@@ -143,15 +143,17 @@ func (h *Hold) tell(cause error) {
 		}
 	}
 	h.mu.Unlock()
+	defer func() { // also if a context of the user's panics
+		h.mu.Lock()
+		h.told = told // now: a concurrent lose must not clean up before all know
+		h.mu.Unlock()
+	}()
 	for _, fn := range pass {
 		fn(err)
 	}
 	for _, s := range shares {
 		s.endContexts(err)
 	}
-	h.mu.Lock()
-	h.told = told // now: a concurrent lose must not clean up before all know
-	h.mu.Unlock()
 }
 
 // clean does, once, what is left after tell: telemetry, monitors, and the end of the grant.
