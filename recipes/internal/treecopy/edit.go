@@ -125,11 +125,25 @@ func (e *edit) apply(s *sight) {
 	}
 	switch {
 	case s.znode == nil:
-	case old == nil && !e.loop.followsParents(s.Path):
-		e.loop.marks.AddBelow(s.Mark, s.Path, readlist.WithAll) // to be read after its parents
+	case old == nil && e.readAfterParents(s):
 	default:
 		e.put(old, s.znode)
 	}
+}
+
+// readAfterParents has a new znode be read again if a znode above it may have been deleted, and reports
+// whether it does. These znodes are read first, in the same place of the list: if they came later, a batch
+// of their children could be taken again and again before them.
+func (e *edit) readAfterParents(s *sight) bool {
+	above := e.loop.unfollowed(s.Path)
+	if len(above) == 0 {
+		return false
+	}
+	for _, path := range slices.Backward(above) {
+		e.loop.marks.AddBelow(s.Mark, path, readlist.JustData)
+	}
+	e.loop.marks.AddBelow(s.Mark, s.Path, readlist.WithAll)
+	return true
 }
 
 // refuse keeps why the znode can't be read.

@@ -89,14 +89,15 @@ func (l *Loop) isConfirmed(path string) bool {
 	return ok
 }
 
-// followsParents reports whether none of the znodes above path has been deleted since it was read.
-func (l *Loop) followsParents(path string) bool {
+// unfollowed returns the znodes above path that may have been deleted since they were read, the lowest
+// first.
+func (l *Loop) unfollowed(path string) (above []string) {
 	for path != l.opts.Extent.Root {
 		if path, _ = framework.SplitPath(path); !l.source.Follows(path) {
-			return false
+			above = append(above, path)
 		}
 	}
-	return true
+	return above
 }
 
 func (l *Loop) confirm(path string) {
