@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
@@ -141,6 +142,40 @@ func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
 				}
 				if err := made.Sync(limit); err != nil {
 					t.Errorf("Sync: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The root's data are written once while the first batches of its many children are read.
+func TestReadyWhileTheRootOfManyIsWritten(t *testing.T) {
+	t.Parallel()
+	for name, make := range makers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+				proxy.SetLatency(100 * time.Millisecond)
+				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+				s := &scene{nil, make, "/cache", name}
+				s.create(t, other, "", "")
+				for i := range 2500 {
+					s.create(t, other, fmt.Sprintf("/%d", i), "")
+				}
+				made := s.open(t, c, s.path)
+				<-time.After(700 * time.Millisecond) // the root has been listed, its children are being read
+				if _, err := other.Set(t.Context(), s.path, []byte("again"), framework.AnyVersion); err != nil {
+					t.Fatal(err)
+				}
+				limit, stop := context.WithTimeout(t.Context(), 10*time.Second)
+				defer stop()
+				if err := made.Ready(limit); err != nil {
+					t.Errorf("Ready: %v", err)
+				}
+				if n := made.Snapshot().Len(); n != 2501 {
+					t.Errorf("%d znodes, want 2501", n)
 				}
 			})
 		})
