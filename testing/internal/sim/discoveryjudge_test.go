@@ -79,6 +79,9 @@ func (k *discovering) exist() map[string]int {
 		if path == servicesRoot || path == servicesRoot+"/"+serviceName {
 			continue
 		}
+		if v.data == canary { // the operator's, for a while: see holdPath
+			continue
+		}
 		var in struct {
 			ID   string
 			Port int
