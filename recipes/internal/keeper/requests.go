@@ -202,10 +202,29 @@ func (k *Keeper) replace(watch *framework.Watch) {
 // End deletes the znode, unless it belongs to no session. It may be called when Run has returned.
 func (k *Keeper) End(ctx context.Context) error {
 	defer k.replace(nil)
-	if k.znode.Czxid == 0 || k.opts.Lasting {
+	if k.opts.Lasting {
+		return nil
+	}
+	if err := k.findUnsure(ctx); err != nil {
+		return unless(err, framework.ErrNoNode, framework.ErrSessionEnded, framework.ErrClosed)
+	}
+	if k.znode.Czxid == 0 {
 		return nil
 	}
 	known := []framework.DeleteOption{framework.CreatedBy(k.znode.Czxid), framework.Guaranteed(), framework.Idempotent()}
 	err := k.client.Delete(ctx, k.path, known...)
 	return unless(err, framework.ErrSessionEnded, framework.ErrClosed) // the znode ends with its session
+}
+
+// findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it in the present
+// session. Without it, that znode would stay until the session ends.
+func (k *Keeper) findUnsure(ctx context.Context) error {
+	if k.znode.Czxid != 0 || k.unsure.session == 0 || k.unsure.session != k.session {
+		return nil
+	}
+	data, st, err := k.client.Get(ctx, k.path)
+	if err == nil && st.EphemeralOwner == k.session && bytes.Equal(data, k.unsure.data) {
+		k.znode = st
+	}
+	return err
 }
