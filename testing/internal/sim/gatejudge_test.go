@@ -122,12 +122,14 @@ func (k *gating) inside(l *lease.Lease) []nodeKey {
 	return in
 }
 
-// checkLeft is the validator of "all leave together": the members that were in are gone.
+// checkLeft is the validator of "all leave together": the other members that were in are gone. The client's
+// own znode may exist until the servers end a session that the client has lost.
 func (k *gating) checkLeft(c *client, inside []nodeKey) {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
 	for _, member := range inside {
-		if k.meeting.members[member.path].czxid == member.czxid {
+		in := k.meeting.members[member.path]
+		if own := k.w.whose[in.owner]; in.czxid == member.czxid && (own == nil || own.client != c.name) {
 			k.w.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
 		}
 	}
