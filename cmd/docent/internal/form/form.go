@@ -29,6 +29,15 @@ type Snapshot struct {
 	Locks    []Lock    `json:"locks"`
 	Unread   []Unread  `json:"unread"`
 	Findings []Finding `json:"findings,omitempty"`
+	Servers  []Server  `json:"servers,omitempty"` // of doctor
+}
+
+// A Server is what a server said when it was asked without a session.
+type Server struct {
+	Address     string `json:"address"`
+	State       string `json:"state"`
+	Version     string `json:"version,omitempty"`
+	Outstanding int    `json:"outstanding,omitempty"` // requests
 }
 
 // A Lock is a lock with its contenders.

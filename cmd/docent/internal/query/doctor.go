@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/framework"
@@ -35,9 +36,10 @@ func newDoctor(app *cli.App) *cobra.Command {
 		Use:     "doctor [ROOT]",
 		Short:   "Look for deadlocks and other faults below ROOT",
 		GroupID: cli.ToShow,
-		Long: "doctor asks each server how it is, reads all locks below ROOT, and shows what is wrong: deadlocks,\n" +
-			"contenders without a session, children that take permits, mixed formats, and so on. It writes no\n" +
-			"znode. It exits with 4 if it found something as bad as --fail-on. docs/command.md lists the findings.",
+		Long: "doctor asks each server how it is, which needs no quorum. Then it connects, reads all locks below\n" +
+			"ROOT, and shows what is wrong: deadlocks, contenders without a session, children that take permits,\n" +
+			"mixed formats, and so on. It writes no znode. It exits with 4 if it found something as bad as\n" +
+			"--fail-on. docs/command.md lists the findings.",
 		Args:        cli.Args(0, 1),
 		Annotations: map[string]string{cli.Pictures: "yes"},
 		RunE:        d.run,
@@ -71,30 +73,51 @@ func (d *doctor) run(cmd *cobra.Command, args []string) error {
 	if err := d.scan.check(args); err != nil {
 		return err
 	}
-	return connected(cmd.Context(), d.app, func(c *framework.Client) error {
-		servers := d.checkServers(cmd.Context(), c)
-		second, found, err := d.examine(cmd.Context(), c, root(args))
-		if err != nil {
+	return withClient(d.app, func(c *framework.Client) error { return d.diagnose(cmd.Context(), c, root(args)) })
+}
+
+// diagnose asks the servers, then connects, and reads the locks if that succeeds. It writes what it found.
+func (d *doctor) diagnose(ctx context.Context, c *framework.Client, from string) error {
+	servers, found := d.checkServers(ctx, c)
+	if d.asText() {
+		if err := d.writeServers(servers); err != nil {
 			return err
 		}
-		if d.acls {
-			open, err := d.checkACLs(cmd.Context(), c, second)
-			if err != nil {
-				return err
-			}
-			found = append(found, open...)
-		}
-		found = append(servers, found...)
-		inspect.Sort(found)
-		if err := d.write(second, found); err != nil {
+	}
+	s, unread := inspect.Snapshot{At: time.Now()}, true
+	err := d.app.AwaitConnected(ctx, c)
+	switch {
+	case err == nil:
+		var ofLocks []inspect.Finding
+		if s, ofLocks, err = d.ofLocks(ctx, c, from); err != nil {
 			return err
 		}
-		worst := slices.Index(severities(), inspect.Severity(d.failOn))
-		if slices.ContainsFunc(found, func(f inspect.Finding) bool { return slices.Index(severities(), f.Severity) <= worst }) {
-			return &cli.ExitError{Code: cli.CodeFindings}
-		}
-		return nil
-	})
+		found, unread = append(found, ofLocks...), false
+	case ctx.Err() != nil || d.draws():
+		return err
+	default:
+		found = append(found, noConnection(err, servers))
+	}
+	inspect.Sort(found)
+	if err := d.write(s, found, servers, unread); err != nil {
+		return err
+	}
+	worst := slices.Index(severities(), inspect.Severity(d.failOn))
+	if slices.ContainsFunc(found, func(f inspect.Finding) bool { return slices.Index(severities(), f.Severity) <= worst }) {
+		return &cli.ExitError{Code: cli.CodeFindings}
+	}
+	return nil
+}
+
+// ofLocks times a sync and reads the locks, and returns what is wrong with them.
+func (d *doctor) ofLocks(ctx context.Context, c *framework.Client, from string) (inspect.Snapshot, []inspect.Finding, error) {
+	slow := d.checkSync(ctx, c)
+	s, found, err := d.examine(ctx, c, from)
+	if err != nil || !d.acls {
+		return s, append(slow, found...), err
+	}
+	open, err := d.checkACLs(ctx, c, s)
+	return s, slices.Concat(slow, found, open), err
 }
 
 // examine reads the locks, and those in question once more.
@@ -122,22 +145,39 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 	return second, inspect.Diagnose(first, second, inspect.Rules{HeldLonger: d.heldLonger}), nil
 }
 
-func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding) error {
+// draws reports whether the output is a picture.
+func (d *doctor) draws() bool {
+	format := d.app.Settings().Output
+	return format == cli.SVG || format == cli.DOT
+}
+
+func (d *doctor) asText() bool { return !isJSON(d.app) && !d.draws() }
+
+// write writes what was found. The text begins with the servers, which are written already. unread says
+// that the locks could not be read.
+func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding, servers []serverInfo, unread bool) error {
 	if isJSON(d.app) {
-		return writeSnapshot(d.app, s, false, append([]inspect.Finding{}, found...))
+		f := form.Of(s, d.app.Settings().Connect, false)
+		f.Findings, f.Servers = form.FindingsOf(found), serversForm(servers)
+		return writeForm(d.app, f)
 	}
-	var text strings.Builder
-	switch d.app.Settings().Output {
-	case cli.SVG, cli.DOT:
+	if d.draws() {
 		return d.draw(s, found)
 	}
+	var text strings.Builder
 	for _, f := range found {
 		writeFinding(&text, f, s.At)
+	}
+	findings := show.Counted(len(found), "finding")
+	if unread {
+		fmt.Fprintf(&text, "the locks were not read, %s\n", findings)
+		_, err := fmt.Fprint(d.app.Out, text.String())
+		return err
 	}
 	if !slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Problem == inspect.Deadlock }) {
 		text.WriteString("No deadlock found among the waits that have znodes.\n")
 	}
-	fmt.Fprintf(&text, "%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), show.Counted(len(found), "finding"))
+	fmt.Fprintf(&text, "%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), findings)
 	_, err := fmt.Fprint(d.app.Out, text.String())
 	return err
 }

@@ -99,8 +99,11 @@ func checkForm(t *testing.T, args []string, out, errs string) {
 	}
 	for line := range strings.Lines(out) {
 		of := "lock"
-		if strings.HasPrefix(line, `{"severity"`) {
+		switch {
+		case strings.HasPrefix(line, `{"severity"`):
 			of = "finding"
+		case strings.HasPrefix(line, `{"address"`):
+			of = "server"
 		}
 		formtest.Check(t, of, line)
 	}

@@ -103,7 +103,7 @@ func (l *list) order(locks []inspect.Lock) {
 func (l *list) write(s inspect.Snapshot) error {
 	switch l.app.Settings().Output {
 	case cli.JSON, cli.JSONLines:
-		return writeSnapshot(l.app, s, l.data, nil)
+		return writeSnapshot(l.app, s, l.data)
 	case cli.Names:
 		for _, lock := range s.Locks {
 			if _, err := fmt.Fprintln(l.app.Out, cli.Safe(lock.Path)); err != nil {

@@ -28,11 +28,11 @@ func Commands() []func(*cli.App) *cobra.Command {
 // errNothing ends a command that found nothing, and has said so.
 var errNothing = &cli.ExitError{Code: cli.CodeNothing}
 
-// connected calls fn with a client that is connected. If the reader of the output has gone, as with
-// "| head", it ends the session without an error.
-func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) error) error {
+// withClient calls fn with a client, which need not be connected. If the reader of the output has gone, as
+// with "| head", it ends the session without an error.
+func withClient(app *cli.App, fn func(*framework.Client) error) error {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead
-	c, err := app.Connect(ctx)
+	c, err := app.Client()
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,16 @@ func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) err
 		err = nil
 	}
 	return errors.Join(err, c.Close())
+}
+
+// connected is withClient with a client that is connected.
+func connected(ctx context.Context, app *cli.App, fn func(*framework.Client) error) error {
+	return withClient(app, func(c *framework.Client) error {
+		if err := app.AwaitConnected(ctx, c); err != nil {
+			return err
+		}
+		return fn(c)
+	})
 }
 
 // A run is what cobra calls when a command runs.
@@ -146,22 +156,22 @@ func isJSON(app *cli.App) bool {
 	return format == cli.JSON || format == cli.JSONLines
 }
 
-// writeSnapshot writes the snapshot as JSON: one document, or one lock a line.
-func writeSnapshot(app *cli.App, s inspect.Snapshot, data bool, findings []inspect.Finding) error {
-	f := form.Of(s, app.Settings().Connect, data)
-	if findings != nil {
-		f.Findings = form.FindingsOf(findings)
-	}
+// writeSnapshot writes the snapshot as JSON: see writeForm.
+func writeSnapshot(app *cli.App, s inspect.Snapshot, data bool) error {
+	return writeForm(app, form.Of(s, app.Settings().Connect, data))
+}
+
+// writeForm writes one document, or a line for each server, lock and finding.
+func writeForm(app *cli.App, f form.Snapshot) error {
 	if app.Settings().Output == cli.JSON {
 		return app.WriteJSON(f)
 	}
-	for _, l := range f.Locks {
-		if err := app.WriteJSON(l); err != nil {
-			return err
-		}
-	}
-	for _, finding := range f.Findings {
-		if err := app.WriteJSON(finding); err != nil {
+	return errors.Join(writeLines(app, f.Servers), writeLines(app, f.Locks), writeLines(app, f.Findings))
+}
+
+func writeLines[T any](app *cli.App, list []T) error {
+	for _, one := range list {
+		if err := app.WriteJSON(one); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func (q *queue) show(s inspect.Snapshot, l inspect.Lock) error {
 	var err error
 	switch {
 	case isJSON(q.app):
-		err = writeSnapshot(q.app, s, q.data, nil)
+		err = writeSnapshot(q.app, s, q.data)
 	case len(l.Contenders) == 0:
 		_, err = fmt.Fprintln(q.app.Out, "nobody")
 	case q.app.Settings().Output == cli.Names:

@@ -19,12 +19,25 @@ import (
 type serverInfo struct {
 	addr        string
 	version     string // with the build
-	mode        string // standalone, leader, follower, observer, read-only
+	mode        string // standalone, leader, follower, observer, read-only; or one of the states below
 	outstanding int
 	clockOff    time.Duration // how far its clock is ahead of this host's; 0 if unknown
 }
 
-func (s serverInfo) known() bool { return s.mode != "" }
+// The states of servers that have no mode.
+const (
+	unreachable  = "unreachable"
+	withoutVotes = "no-quorum"
+	unclear      = "unknown" // it answers, and not what was asked
+)
+
+// known reports whether the server said what it is.
+func (s serverInfo) known() bool {
+	return s.mode != "" && s.mode != unreachable && s.mode != withoutVotes && s.mode != unclear
+}
+
+// serves reports whether the server may accept sessions.
+func (s serverInfo) serves() bool { return s.known() && s.mode != "read-only" || s.mode == unclear }
 
 // release returns the version without the build: 3.8.0.
 func (s serverInfo) release() string {
@@ -45,13 +58,15 @@ func older(release string, major, minor int) bool {
 func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Finding) {
 	config, err := d.app.Settings().TLSConfig()
 	if err != nil {
-		return serverInfo{}, []inspect.Finding{serverFault(addr, err.Error(), "Correct the settings of TLS.")}
+		return serverInfo{addr: addr, mode: unclear}, []inspect.Finding{serverFault(addr, err.Error(), "Correct the settings of TLS.")}
 	}
 	answer, err := fourLetters(ctx, addr, "srvr", config)
 	info := parseSrvr(addr, answer)
 	var found []inspect.Finding
-	if fault, faulty := faultOf(addr, answer, err); faulty && !info.known() {
+	if !info.known() {
+		fault, state := faultOf(addr, answer, err)
 		found = append(found, fault)
+		info.mode = state
 	}
 	if d.adminPort == 0 || err != nil {
 		return info, found
@@ -74,23 +89,21 @@ func serverFault(addr, text, advice string) inspect.Finding {
 	return inspect.Finding{Severity: inspect.Error, Problem: serverProblem, Path: addr, Text: text, Advice: advice}
 }
 
-// faultOf returns what is wrong with the answer to srvr.
-func faultOf(addr, answer string, err error) (inspect.Finding, bool) {
+// faultOf returns what is wrong with an answer to srvr that has no mode, and the server's state.
+func faultOf(addr, answer string, err error) (f inspect.Finding, state string) {
 	switch {
 	case err != nil:
-		return serverFault(addr, "it can't be reached: "+err.Error(), "Start the server, or correct the address."), true
+		return serverFault(addr, "it can't be reached: "+err.Error(), "Start the server, or correct the address."), unreachable
 	case strings.Contains(answer, "not in the whitelist"):
-		f := serverFault(addr, "it does not answer srvr", "To have it checked, set 4lw.commands.whitelist=srvr there, or use --admin-port.")
+		f = serverFault(addr, "it does not answer srvr", "To have it checked, set 4lw.commands.whitelist=srvr there, or use --admin-port.")
 		f.Severity = inspect.Info
-		return f, true
+		return f, unclear
 	case strings.Contains(answer, "not currently serving requests"):
-		return serverFault(addr, "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."), true
-	case !strings.Contains(answer, "Mode:"):
-		f := serverFault(addr, "it gives no answer that docent knows: "+firstLine(answer), "See whether the address is a ZooKeeper server's.")
-		f.Severity = inspect.Warning
-		return f, true
+		return serverFault(addr, "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."), withoutVotes
 	}
-	return inspect.Finding{}, false
+	f = serverFault(addr, "it gives no answer that docent knows: "+firstLine(answer), "See whether the address is a ZooKeeper server's.")
+	f.Severity = inspect.Warning
+	return f, unclear
 }
 
 func firstLine(text string) string {

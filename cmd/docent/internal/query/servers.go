@@ -3,10 +3,14 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -18,6 +22,8 @@ const (
 	ensembleProblem inspect.Problem = "ensemble" // the servers are no ensemble
 	versionProblem  inspect.Problem = "version"  // of the servers' software
 	busyProblem     inspect.Problem = "busy"     // many requests are outstanding at a server
+
+	connectionProblem inspect.Problem = "connection" // no session
 )
 
 const (
@@ -26,23 +32,25 @@ const (
 	clockSlop = 2 * time.Second // the Date of HTTP has whole seconds
 )
 
-// checkServers times a sync, and asks each server how it is.
-func (d *doctor) checkServers(ctx context.Context, c *framework.Client) []inspect.Finding {
+// checkServers asks each server how it is. It needs no session, so it works without a quorum. The second
+// result is what is wrong.
+func (d *doctor) checkServers(ctx context.Context, c *framework.Client) ([]serverInfo, []inspect.Finding) {
+	if !d.servers {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.app.Settings().Timeout)
 	defer cancel()
-	found := checkSync(ctx, c)
-	if !d.servers {
-		return found
-	}
-	var all []serverInfo
+	var all, known []serverInfo
+	var found []inspect.Finding
 	for _, a := range d.askAll(ctx, c.Servers()) {
+		all = append(all, a.info)
 		found = append(found, a.faults...)
 		if a.info.known() {
-			all = append(all, a.info)
+			known = append(known, a.info)
 			found = append(found, ofServer(a.info)...)
 		}
 	}
-	return append(found, ofEnsemble(all)...)
+	return all, append(found, ofEnsemble(known)...)
 }
 
 // An answer is what a server says, and what is wrong with that.
@@ -63,7 +71,24 @@ func (d *doctor) askAll(ctx context.Context, addrs []string) []answer {
 	return answers
 }
 
-func checkSync(ctx context.Context, c *framework.Client) []inspect.Finding {
+// noConnection returns the finding of a client that got no session.
+func noConnection(err error, servers []serverInfo) inspect.Finding {
+	f := inspect.Finding{Severity: inspect.Error, Problem: connectionProblem, Text: "no session, so the locks can't be read: " + err.Error()}
+	switch {
+	case len(servers) == 0:
+		f.Advice = "See whether a majority of the ensemble's servers runs."
+	case slices.ContainsFunc(servers, serverInfo.serves):
+		f.Advice = "A server serves, so see the network, the credentials, and the server's log."
+	default:
+		f.Advice = "No server serves. Start servers, until a majority of the ensemble's runs."
+	}
+	return f
+}
+
+// checkSync times a sync, which the leader answers.
+func (d *doctor) checkSync(ctx context.Context, c *framework.Client) []inspect.Finding {
+	ctx, cancel := context.WithTimeout(ctx, d.app.Settings().Timeout)
+	defer cancel()
 	began := time.Now()
 	err := c.Sync(ctx, "/")
 	took := time.Since(began)
@@ -145,4 +170,29 @@ func ofEnsemble(all []serverInfo) []inspect.Finding {
 		})
 	}
 	return found
+}
+
+// writeServers writes a row for each server that was asked.
+func (d *doctor) writeServers(all []serverInfo) error {
+	var rows [][]string
+	for _, s := range all {
+		row := []string{cli.Safe(s.addr), cli.Safe(s.mode), "-", "-"}
+		if s.known() {
+			row[2], row[3] = cli.Safe(s.release()), strconv.Itoa(s.outstanding)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return d.app.Table([]string{"SERVER", "STATE", "VERSION", "OUTSTANDING"}, rows)
+}
+
+// serversForm returns the form of the servers in JSON.
+func serversForm(all []serverInfo) []form.Server {
+	var servers []form.Server
+	for _, s := range all {
+		servers = append(servers, form.Server{Address: s.addr, State: s.mode, Version: s.release(), Outstanding: s.outstanding})
+	}
+	return servers
 }

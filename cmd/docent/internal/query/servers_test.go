@@ -132,7 +132,7 @@ func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {
 	}
 	healthy := listening(t)
 	r := plain(t, "--connect", strings.Join(append(addrs, healthy), ","), "doctor")
-	if silent := strings.Count(r.out, "it can't be reached"); r.code != 4 || silent != len(addrs) || strings.Contains(r.out, healthy) {
+	if silent := strings.Count(r.out, "it can't be reached"); r.code != 4 || silent != len(addrs) || strings.Contains(r.out, healthy+":") {
 		t.Errorf("exit code %d, %d servers of %d are reported:\n%s%s", r.code, silent, len(addrs), r.out, r.err)
 	}
 }
@@ -200,7 +200,7 @@ func TestDoctor_asks_the_AdminServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := plain(t, "--connect", server, "doctor", "--admin-port", port)
-			if r.code != 0 || !strings.Contains(r.out, test.want) || test.want == "" && strings.Contains(r.out, server) {
+			if r.code != 0 || !strings.Contains(r.out, test.want) || test.want == "" && strings.Contains(r.out, server+":") {
 				t.Errorf("exit code %d, no %q in\n%s%s", r.code, test.want, r.out, r.err)
 			}
 			mute := answering(t, "srvr is not executed because it is not in the whitelist.\n")

@@ -33,7 +33,7 @@ func newTree(app *cli.App) *cobra.Command {
 				}
 				warn(app, s)
 				if isJSON(app) {
-					return writeSnapshot(app, s, false, nil)
+					return writeSnapshot(app, s, false)
 				}
 				return writeTree(app, s, root(args))
 			})

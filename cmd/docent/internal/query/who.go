@@ -34,7 +34,7 @@ func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) er
 		} else {
 			s.Locks = nil
 		}
-		if err := writeSnapshot(app, s, data, nil); err != nil {
+		if err := writeSnapshot(app, s, data); err != nil {
 			return err
 		}
 	}
