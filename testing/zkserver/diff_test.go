@@ -33,7 +33,7 @@ const (
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	// One of its own, as every client's session counts in its zxids; with TTL nodes,
-	// and without removing a container while we look.
+	// and on neither side is a container removed while we look.
 	peer := zktest.Run(t,
 		zktest.WithSessionTimeouts(time.Second, time.Minute),
 		zktest.WithContainerInterval(time.Hour),
@@ -43,7 +43,7 @@ func TestDifferential(t *testing.T) {
 		seed = rand.Uint64() >> 32
 	}
 	t.Logf("seed %d: go test -run TestDifferential -zkserver.diffseed=%d -zkserver.diffops=%d", seed, seed, *diffOps)
-	srv := zkserver.Run(t)
+	srv := zkserver.Run(t, zkserver.WithReapInterval(time.Hour))
 	d := &differential{
 		t:   t,
 		gen: &generator{rng: rand.New(rand.NewPCG(seed, 1))},

@@ -229,7 +229,7 @@ func (a *Attempt) list(ctx context.Context) (view, error) {
 		return a.queue.ordered(ctx, a.client, names)
 	}
 	if fresh {
-		most := 2 * a.took // a listing that was sent meanwhile takes about as long
+		most := max(2*a.took, time.Millisecond) // a listing that was sent meanwhile takes about as long
 		v, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
 		if v.nodes != nil || err != nil {
 			return v, err
