@@ -9,9 +9,11 @@ import (
 
 // SetServers makes the client connect to other servers of its ensemble, as a connect string names
 // them; its chroot must be the client's. If the present server is not among them, the client moves
-// to a new server with its session. An attempt to connect that is under way ends, and the next
-// attempt goes to the new servers. SetServers returns at once. If the connect string is invalid,
-// the error has all its faults, and nothing is changed.
+// to a new server with its session. Before that it awaits the replies to requests that were sent, for
+// T/8 or a second, whichever is shorter; T is the session timeout. Later requests wait for the new
+// connection. An attempt to connect that is under way ends, and the next attempt goes to the new
+// servers. SetServers returns at once. If the connect string is invalid, the error has all its
+// faults, and nothing is changed.
 func (c *Client) SetServers(connect string) error {
 	parsed, err := parseConnectString(connect)
 	if err == nil && parsed.chroot != c.core.cfg.chroot {

@@ -26,8 +26,9 @@ const (
 	Connecting State = iota + 1
 	// Connected means that the session has a connection.
 	Connected
-	// Suspended means that the connection broke. As far as the client knows, the session is still
-	// valid and its ephemeral znodes still exist.
+	// Suspended means that the connection broke, or that the client leaves its server for another one
+	// ([Client.SetServers]). As far as the client knows, the session is still valid and its ephemeral
+	// znodes still exist.
 	Suspended
 	// Lost means that the session is over, or may be over: its ephemeral znodes are deleted or will
 	// be deleted. A new session follows, with Connected.

@@ -49,6 +49,7 @@ func (s *Session) look(due *soonest) {
 		s.tendHoldsLocked(due, held)
 	}
 	s.touchLocked(due, s.tap.Presumed().Add(-s.Timeout()/touchFraction))
+	s.tendDepartureLocked(due)
 }
 
 // tendProbeLocked closes a connection if a probe on it gets no reply.

@@ -11,12 +11,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
-// Causes for which a client leaves a server, or ends an attempt to connect, without a fault.
-var (
-	errRemoved = errors.New("the server is no longer among those that the client goes to")
-	errRenewed = errors.New("the client goes to other servers now")
-)
-
 // dial connects to a server for the wire client, which does not say to which.
 func (s *Session) dial(string) (net.Conn, error) {
 	most := time.Duration(0)
@@ -124,28 +118,6 @@ func (s *Session) pause(p hosts.Pause) error {
 	case <-s.ctx.Done():
 	}
 	return context.Cause(s.ctx)
-}
-
-// SetServers changes the servers. It ends an attempt to connect, and leaves the present server if
-// that is not among the new servers.
-func (s *Session) SetServers(servers, fallback []string) {
-	s.cfg.Servers.Replace(servers, fallback)
-	s.mu.Lock()
-	t, leave := s.target, s.leave
-	s.mu.Unlock()
-	if leave != nil {
-		leave(errRenewed)
-	}
-	if !s.cfg.Servers.Has(t) {
-		s.tap.CloseConn(errRemoved)
-	}
-}
-
-// LeaveUnless leaves the present server unless it is one of servers.
-func (s *Session) LeaveUnless(servers []string) {
-	if !s.Target().Among(servers) {
-		s.tap.CloseConn(errRemoved)
-	}
 }
 
 // Renew begins an attempt to connect at once. It ends a pause or the present attempt.

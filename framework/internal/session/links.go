@@ -93,6 +93,9 @@ func (s *Session) follow() error {
 	if waiting {
 		s.admit()
 	}
+	if s.departs() {
+		s.cfg.Client.Suspended(s, errRemoved) // again at the connection's end, which changes nothing
+	}
 	if s.cfg.Trees != nil {
 		s.tendTrees()
 	}
@@ -195,6 +198,7 @@ func (s *Session) unlink() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.linked
+	s.departure.departedLocked()
 	s.up, s.linked, s.heard, s.beaten = time.Time{}, false, false, time.Time{}
 	return was
 }

@@ -49,6 +49,8 @@ func Begin[T any](s *Session, request func(*zkconn.Conn) (T, error)) *Pending[T]
 // run makes the request. It ends with the reply or the wire; Close waits for it.
 func (p *Pending[T]) run(request func(*zkconn.Conn) (T, error)) {
 	defer p.session.cfg.Client.Leave()
+	p.session.enterRequest()
+	defer p.session.leaveRequest()
 	p.value, p.err = request(p.session.wire)
 	close(p.done)
 }

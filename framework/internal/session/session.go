@@ -43,6 +43,8 @@ type connState struct {
 	target hosts.Target            // of the latest connection
 	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
 	beaten time.Time               // when the latest heartbeat of this connection was sent
+
+	departure departure
 }
 
 // A link is a change of the wire's connection, with the connection's state at that moment. Soon

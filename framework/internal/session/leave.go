@@ -1,0 +1,120 @@
+package session
+
+import (
+	"errors"
+	"time"
+)
+
+// Causes for which a client leaves a server, or ends an attempt to connect, without a fault.
+var (
+	errRemoved = errors.New("the server is no longer among those that the client goes to")
+	errRenewed = errors.New("the client goes to other servers now")
+)
+
+// A session that leaves its server by its own decision first awaits the replies to its callers'
+// requests: without them, the outcome of a write would be unknown. Meanwhile the client is Suspended,
+// so that no further requests follow, and the session's own requests keep the lease clock fresh.
+const (
+	leaveFraction = 8           // it waits for T/8 …
+	maxLeaveTime  = time.Second // … or as long, if that is shorter
+)
+
+// A departure is a session's connection that is being left. It is guarded by Session.mu.
+type departure struct {
+	requests int           // of callers, on the wire or about to be
+	by       time.Time     // when the connection is closed at the latest; zero if it is not being left
+	over     chan struct{} // closed when the connection that is being closed has ended; else nil
+}
+
+// SetServers changes the servers. It ends an attempt to connect, and leaves the present server if
+// that is not among the new servers.
+func (s *Session) SetServers(servers, fallback []string) {
+	s.cfg.Servers.Replace(servers, fallback)
+	s.mu.Lock()
+	t, leave := s.target, s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave(errRenewed)
+	}
+	if !s.cfg.Servers.Has(t) {
+		s.depart()
+	}
+}
+
+// LeaveUnless leaves the present server unless it is one of servers.
+func (s *Session) LeaveUnless(servers []string) {
+	if !s.Target().Among(servers) {
+		s.depart()
+	}
+}
+
+// depart leaves the present server, at once if the connection does not serve.
+func (s *Session) depart() {
+	s.mu.Lock()
+	serves := s.linked && !s.cfg.ReadOnly
+	if serves && s.departure.by.IsZero() {
+		s.departure.by = time.Now().Add(min(s.Timeout()/leaveFraction, maxLeaveTime))
+	}
+	s.mu.Unlock()
+	if !serves {
+		s.tap.CloseConn(errRemoved)
+		return
+	}
+	s.Wake()
+}
+
+// departs reports whether the present connection is being left.
+func (s *Session) departs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.departure.by.IsZero()
+}
+
+// tendDepartureLocked closes the connection that is being left once no caller awaits a reply on it, or
+// when its time has passed. It needs mu.
+func (s *Session) tendDepartureLocked(due *soonest) {
+	d := &s.departure
+	switch {
+	case d.by.IsZero() || d.over != nil:
+	case d.requests == 0 || !d.by.After(due.now):
+		d.over = make(chan struct{})
+		due.cut = errRemoved
+	default:
+		due.at(d.by)
+	}
+}
+
+// departedLocked records that the connection has ended. It needs mu.
+func (d *departure) departedLocked() {
+	if d.over != nil {
+		close(d.over)
+	}
+	d.by, d.over = time.Time{}, nil
+}
+
+// enterRequest is called before a caller's request is passed to the wire, and leaveRequest when it has
+// its outcome. If the connection is being closed at that moment, enterRequest waits for its end: the
+// next connection carries the request.
+func (s *Session) enterRequest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for over := s.departure.over; over != nil && s.Ended() == nil; over = s.departure.over {
+		s.mu.Unlock()
+		select {
+		case <-over:
+		case <-s.ctx.Done():
+		}
+		s.mu.Lock()
+	}
+	s.departure.requests++
+}
+
+func (s *Session) leaveRequest() {
+	s.mu.Lock()
+	s.departure.requests--
+	last := s.departure.requests == 0 && !s.departure.by.IsZero()
+	s.mu.Unlock()
+	if last {
+		s.Wake()
+	}
+}
