@@ -17,7 +17,7 @@ const (
 	CodeDone        = 0
 	CodeFailed      = 1   // the connection, credentials, an error of the ensemble
 	CodeUsage       = 2   // flags, arguments, configuration
-	CodeNothing     = 3   // nothing is there: "who" of a free lock
+	CodeNothing     = 3   // nothing is there: "who" of a free lock, "ls" of a missing ROOT
 	CodeFindings    = 4   // doctor found something
 	CodeInterrupted = 130 // by INT or TERM
 )

@@ -105,11 +105,16 @@ const maxForeign = 512
 // Safe returns text from elsewhere in a form that a terminal can show: no control characters, no
 // characters that change the direction of writing, no invalid UTF-8, and at most 512 characters. All
 // that docent did not write itself is shown through Safe: names and data of znodes, errors.
-func Safe(text string) string {
+func Safe(text string) string { return safe(text, maxForeign) }
+
+// SafeWhole is Safe without the bound, for a name that is of no use unless it is whole.
+func SafeWhole(text string) string { return safe(text, len(text)) }
+
+func safe(text string, most int) string {
 	var safe strings.Builder
 	shown := 0
 	for i, r := range text {
-		if shown++; shown > maxForeign {
+		if shown++; shown > most {
 			return safe.String() + "…"
 		}
 		_, size := utf8.DecodeRuneInString(text[i:])
@@ -127,14 +132,21 @@ func Safe(text string) string {
 	return safe.String()
 }
 
+// maxCell is the width of a table's widest column, unless the format is Wide.
+const maxCell = 72
+
 // Table writes rows under a header, with columns as wide as their widest cell. Cells must be safe to
-// show, and may have colours.
+// show, and have no colours. Unless the format is Wide, it shortens cells that are too wide, so that one
+// long name does not widen all rows. The last column has no other to its right.
 func (a *App) Table(header []string, rows [][]string) error {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
 	for _, row := range all {
 		for i, cell := range row {
-			widths[i] = max(widths[i], lipgloss.Width(cell))
+			if a.settings.Output != Wide && i < len(header)-1 {
+				row[i] = Shorten(cell, maxCell)
+			}
+			widths[i] = max(widths[i], lipgloss.Width(row[i]))
 		}
 	}
 	var text strings.Builder
@@ -147,6 +159,30 @@ func (a *App) Table(header []string, rows [][]string) error {
 	}
 	_, err := a.Out.Write([]byte(text.String()))
 	return err
+}
+
+// Shorten returns the text, or its beginning and its end if it is wider. A path's end says most.
+func Shorten(text string, width int) string {
+	if lipgloss.Width(text) <= width {
+		return text
+	}
+	runes := []rune(text)
+	head := cut(runes, width/3)
+	slices.Reverse(runes)
+	tail := cut(runes, width-width/3-1)
+	slices.Reverse(tail)
+	return string(head) + "…" + string(tail)
+}
+
+// cut returns the first of the characters, as many as fit.
+func cut(runes []rune, width int) []rune {
+	used := 0
+	for i, r := range runes {
+		if used += lipgloss.Width(string(r)); used > width {
+			return slices.Clone(runes[:i])
+		}
+	}
+	return slices.Clone(runes)
 }
 
 // escape returns a character as Go writes it in a string.

@@ -28,7 +28,7 @@ Exit codes of all other commands:
   0    done
   1    failed: connection, credentials, an error of the ensemble
   2    usage
-  3    nothing is there ("docent who" of a free lock)
+  3    nothing is there ("docent who" of a free lock, "docent ls" of a ROOT that does not exist)
   4    findings ("docent doctor")
   130  interrupted`
 

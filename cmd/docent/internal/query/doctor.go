@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func newDoctor(app *cli.App) *cobra.Command {
 	cli.Choices(cmd, "fail-on", string(inspect.Error), string(inspect.Warning), string(inspect.Info))
 	return cmd
 }
+
+// missingProblem is that of a ROOT that does not exist.
+const missingProblem inspect.Problem = "missing"
 
 // severities are those of findings, the worst first.
 func severities() []inspect.Severity {
@@ -113,6 +117,16 @@ func (d *doctor) diagnose(ctx context.Context, c *framework.Client, from string)
 func (d *doctor) ofLocks(ctx context.Context, c *framework.Client, from string) (inspect.Snapshot, []inspect.Finding, error) {
 	slow := d.checkSync(ctx, c)
 	s, found, err := d.examine(ctx, c, from)
+	if err == nil {
+		err = missing(ctx, c, from, s)
+	}
+	if errors.Is(err, framework.ErrNoNode) {
+		found = append(found, inspect.Finding{
+			Severity: inspect.Warning, Problem: missingProblem, Path: from, Text: "there is no such znode",
+			Advice: "Correct the path. The directories of locks may be deleted while all of them are free.",
+		})
+		err = nil
+	}
 	if err != nil || !d.acls {
 		return s, append(slow, found...), err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // TestHostileText: names, owners and data that a terminal would obey, very long ones, and invalid
@@ -49,6 +50,42 @@ func TestHostileText(t *testing.T) {
 				}
 				if name != "ls-json" { // it has the whole names
 					golden(t, "hostile-"+name+map[string]string{"C": "-c"}[locale], r.out+r.err)
+				}
+			}
+		}
+	})
+}
+
+// TestLongNames: one lock with a long name does not widen the rows of the others, and -o wide and -o name
+// have it whole.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, w *world) {
+		long := "/x/" + strings.Repeat("long", 150)
+		contender(t, w.client, "/x/short"+guid+"lock-", metadata("h", 1, "", "p"))
+		contender(t, w.client, long+guid+"lock-", metadata("h", 1, strings.Repeat("o", 600), "q"))
+		for _, test := range []struct {
+			args  []string
+			width int  // of the widest row
+			whole bool // the long name is whole
+		}{
+			{[]string{"ls"}, 200, false},
+			{[]string{"ls", "-o", "wide"}, 2000, true},
+			{[]string{"ls", "-o", "name"}, 2000, true},
+			{[]string{"queue", long}, 250, false},
+		} {
+			r := w.docent(t, test.args...)
+			widest := 0
+			for line := range strings.Lines(r.out) {
+				widest = max(widest, utf8.RuneCountInString(strings.TrimSpace(line)))
+			}
+			if r.code != 0 || widest > test.width || strings.Contains(r.out, long) != test.whole {
+				t.Errorf("%v: exit code %d, %d characters wide, want at most %d; the name is whole: %v\n%s",
+					test.args, r.code, widest, test.width, !test.whole, r.out)
+			}
+			if test.args[0] == "ls" && test.args[len(test.args)-1] != "name" {
+				if short := strings.Split(r.out, "\n")[2]; !strings.HasPrefix(short, "/x/short") || !test.whole && len(short) > 200 {
+					t.Errorf("%v: the row of the short name has %d bytes: %s", test.args, len(short), short)
 				}
 			}
 		}

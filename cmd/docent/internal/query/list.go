@@ -35,7 +35,8 @@ func newList(app *cli.App) *cobra.Command {
 		Short:   "List the locks below ROOT",
 		GroupID: cli.ToShow,
 		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter. It reads the znodes of\n" +
-			"the holders; with -o json it reads all contenders. ROOT is / by default.",
+			"the holders; with -o json it reads all contenders. ROOT is / by default. If ROOT does not exist, ls\n" +
+			"exits with 3. It shortens long names; -o name, wide and json have them whole.",
 		Args: cli.Args(0, 1),
 		RunE: l.run,
 	}
@@ -56,6 +57,9 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	}
 	return connected(cmd.Context(), l.app, func(c *framework.Client) error {
 		s, err := scan(cmd.Context(), l.app, c, root(args), l.scan.limits(!isJSON(l.app)))
+		if err == nil {
+			err = missing(cmd.Context(), c, root(args), s)
+		}
 		if err != nil {
 			return err
 		}
@@ -106,7 +110,7 @@ func (l *list) write(s inspect.Snapshot) error {
 		return writeSnapshot(l.app, s, l.data)
 	case cli.Names:
 		for _, lock := range s.Locks {
-			if _, err := fmt.Fprintln(l.app.Out, cli.Safe(lock.Path)); err != nil {
+			if _, err := fmt.Fprintln(l.app.Out, cli.SafeWhole(lock.Path)); err != nil {
 				return err
 			}
 		}
@@ -123,7 +127,7 @@ func (l *list) table(s inspect.Snapshot) error {
 			held = show.Age(s.At, since)
 		}
 		rows = append(rows, []string{
-			cli.Safe(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters())),
+			cli.SafeWhole(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters())),
 		})
 	}
 	if len(rows) > 0 {

@@ -100,6 +100,19 @@ func scan(ctx context.Context, app *cli.App, c *framework.Client, from string, l
 	return s, err
 }
 
+// missing returns an error if there is no znode at the root of a search, which then found nothing. A path
+// with a letter too many must not look like a directory whose locks are all free.
+func missing(ctx context.Context, c *framework.Client, from string, s inspect.Snapshot) error {
+	if len(s.Locks)+len(s.Unread) > 0 {
+		return nil
+	}
+	_, ok, err := c.Exists(ctx, from)
+	if err != nil || ok {
+		return err
+	}
+	return &cli.ExitError{Code: cli.CodeNothing, Err: &framework.OpError{Op: "search below", Path: from, Err: framework.ErrNoNode}}
+}
+
 // readLock reads the lock at the path, within the time of a query.
 func readLock(ctx context.Context, app *cli.App, c *framework.Client, path string) (inspect.Snapshot, inspect.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, app.Settings().Timeout)

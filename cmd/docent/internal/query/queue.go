@@ -44,7 +44,7 @@ func (q *queue) show(s inspect.Snapshot, l inspect.Lock) error {
 		_, err = fmt.Fprintln(q.app.Out, "nobody")
 	case q.app.Settings().Output == cli.Names:
 		for _, c := range l.Contenders {
-			if _, err = fmt.Fprintln(q.app.Out, cli.Safe(c.Znode)); err != nil {
+			if _, err = fmt.Fprintln(q.app.Out, cli.SafeWhole(c.Znode)); err != nil {
 				return err
 			}
 		}

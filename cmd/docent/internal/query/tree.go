@@ -28,6 +28,9 @@ func newTree(app *cli.App) *cobra.Command {
 			}
 			return connected(cmd.Context(), app, func(c *framework.Client) error {
 				s, err := scan(cmd.Context(), app, c, root(args), flags.limits(false))
+				if err == nil {
+					err = missing(cmd.Context(), c, root(args), s)
+				}
 				if err != nil {
 					return err
 				}

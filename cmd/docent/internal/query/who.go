@@ -52,7 +52,7 @@ func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) er
 		case isJSON(app):
 			continue
 		case app.Settings().Output == cli.Names:
-			line = cli.Safe(c.Znode)
+			line = cli.SafeWhole(c.Znode)
 		}
 		if _, err := fmt.Fprintln(app.Out, line); err != nil {
 			return err
