@@ -67,16 +67,18 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   d.gate.Path,
-		Grant:  &rendezvous.Place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}},
+		Grant:  &rendezvous.Place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}, Gate: &d.gate},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},
 	}, lease.AtDeadline, nil)
 }
 
-// Leave releases the lease of [Double.Enter], and waits until all members that were in have left. If
-// the lease is lost, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the
-// error wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release].
+// Leave releases the lease of [Double.Enter], and waits until all members that were in have left and
+// the caller's znode is gone, across outages. If the lease was lost before the call or while it
+// waited, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the error
+// wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release]. If the session ends
+// during Leave or Release, the znode is deleted in the client's next session.
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
 	usercall.Require("ctx", ctx != nil)
 	if l == nil {

@@ -2,6 +2,7 @@ package barrier_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -123,6 +126,50 @@ func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 		entered(t, enterLater(t.Context(), newDouble(t, other, path, 2)))
 		entered(t, again)
 	})
+}
+
+// TestAMemberThatHasLeftIsNotCounted: the connection breaks before the deletion of a member's znode is
+// sent, and the client abandons its session. The ensemble has that session, and the znode, for a while
+// longer. Once the member has left, another one that enters waits for a second one.
+func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(t *testing.T, d *barrier.Double, l *lease.Lease) error{
+		"by Leave":   func(t *testing.T, d *barrier.Double, l *lease.Lease) error { return d.Leave(t.Context(), l) },
+		"by Release": func(t *testing.T, _ *barrier.Double, l *lease.Lease) error { return l.Release(t.Context()) },
+		"by Leave after a Release whose context has ended": func(t *testing.T, d *barrier.Double, l *lease.Lease) error {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := l.Release(ended); !errors.Is(err, context.Canceled) {
+				t.Errorf("Release: %v, want Canceled", err)
+			}
+			return d.Leave(t.Context(), l)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+				c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
+				d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
+				staying := enterLater(t.Context(), theirs)
+				l := entered(t, enterLater(t.Context(), d))
+				must.OK(t, entered(t, staying).Release(t.Context()))
+				deletion := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+				route.Refuse()
+				left := make(chan error, 1)
+				go func() { left <- leave(t, d, l) }()
+				must.Receive(t, deletion.Hit(), "the deletion")
+				zktest.Eventually(t, generous, "the end of the session", func() bool { return c.State() == framework.Lost })
+				route.Heal()
+				must.OK(t, must.Receive(t, left, "the member to leave"))
+				entering := enterLater(t.Context(), theirs)
+				mustWait(t, w, "after a member has left", entering)
+				again := entered(t, enterLater(t.Context(), d))
+				must.OK(t, entered(t, entering).Release(t.Context()))
+				must.OK(t, again.Release(t.Context()))
+			})
+		})
+	}
 }
 
 // TestADeletionOfReadyMeetsNoOther: a member finds a ready that was left behind, and its deletion is late.

@@ -86,7 +86,8 @@ func (l *Lease) Members() []*Lease { return slices.Clone(l.members) }
 //
 // Release waits until the znode is gone. If ctx ends before that is confirmed, or has ended
 // already, the error wraps ctx's. The deletion then continues in the background until the znode is
-// gone or its session has ended. Release returns the [*LostError] of a lost lease, and
+// gone or its session has ended. If the client abandons the session during Release, the error is
+// nil, because the znode ends with the session. Release returns the [*LostError] of a lost lease, and
 // [ErrReleased] after an earlier release. If other leases of the owner remain, it sends no request
 // and does not check for a deadline that has just passed.
 func (l *Lease) Release(ctx context.Context) error {

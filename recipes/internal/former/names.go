@@ -18,7 +18,7 @@ import (
 // never seen as two znodes. The methods may be called concurrently.
 type Names struct {
 	dir  string        // in the ensemble
-	turn chan struct{} // capacity 1: full while a call creates its znode
+	turn chan struct{} // capacity 1: full while a call creates a znode, or ends a former one
 
 	all   *allNames
 	calls int              // under way; guarded by all.mu, as the following
@@ -70,12 +70,10 @@ func (n *Names) change(do func()) {
 func (n *Names) Create(
 	ctx context.Context, c *framework.Client, session int64, create func(name string) error,
 ) (err error) {
-	select {
-	case n.turn <- struct{}{}:
-		defer func() { <-n.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := n.takeTurn(ctx); err != nil {
+		return err
 	}
+	defer n.endTurn()
 	given, err := n.clear(ctx, c, session)
 	if err != nil {
 		return err
@@ -134,6 +132,24 @@ func (n *Names) Delete(of string, session int64) []framework.DeleteOption {
 	})}
 }
 
+// AwaitGone returns when the znode of the name is gone, whose deletion has begun. If that deletion ended
+// with its session, AwaitGone deletes the znode, because the ensemble may have that session for a while
+// longer. c must not be bound to it.
+func (n *Names) AwaitGone(ctx context.Context, c *framework.Client, of string) error {
+	if err := n.await(ctx, of); err != nil {
+		return err
+	}
+	if err := n.takeTurn(ctx); err != nil { // else a create could reuse the name before the deletion
+		return err
+	}
+	defer n.endTurn()
+	one := n.state(of)
+	if one.session == 0 || one.over == nil {
+		return nil // it is gone, and the name may be in use again
+	}
+	return n.end(ctx, c, of, one.session)
+}
+
 // gone records that the znode of the session is gone.
 func (n *Names) gone(of string, session int64) {
 	n.change(func() {
@@ -152,22 +168,16 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 		if err := n.await(ctx, of); err != nil {
 			return "", err
 		}
-		var one name
-		n.change(func() {
-			if known := n.names[of]; known != nil {
-				one = *known
-			}
-		})
+		one := n.state(of)
 		switch {
 		case one.session == 0 && one.doubtful == 0:
 			continue // it is gone
 		case one.session == present && one.over == nil:
 			continue // it is in use, and while it exists a doubtful create is not applied
 		}
-		if err := n.delete(ctx, c, of); err != nil {
+		if err := n.end(ctx, c, of, one.session); err != nil {
 			return "", err
 		}
-		n.gone(of, one.session)
 		if one.doubtful != 0 && next == "" {
 			next = of
 		}
@@ -181,12 +191,7 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 
 // await waits until the deletion of a znode of the name is over, if one has begun.
 func (n *Names) await(ctx context.Context, of string) error {
-	var over chan struct{}
-	n.change(func() {
-		if one := n.names[of]; one != nil {
-			over = one.over
-		}
-	})
+	over := n.state(of).over
 	if over == nil {
 		return nil
 	}
@@ -196,6 +201,37 @@ func (n *Names) await(ctx context.Context, of string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// takeTurn waits until no other call creates a znode, or ends one of a former session.
+func (n *Names) takeTurn(ctx context.Context) error {
+	select {
+	case n.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *Names) endTurn() { <-n.turn }
+
+// state returns what is known of the name.
+func (n *Names) state(of string) (one name) {
+	n.change(func() {
+		if known := n.names[of]; known != nil {
+			one = *known
+		}
+	})
+	return one
+}
+
+// end deletes the session's znode of the name, in the present session.
+func (n *Names) end(ctx context.Context, c *framework.Client, of string, session int64) error {
+	if err := n.delete(ctx, c, of); err != nil {
+		return err
+	}
+	n.gone(of, session)
+	return nil
 }
 
 // delete deletes a znode of the client's own, whatever session it belongs to.

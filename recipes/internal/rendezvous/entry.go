@@ -135,7 +135,7 @@ func (e *entry) withdraw() {
 		return
 	}
 	if e.grant.Path != "" {
-		(&Place{contender.Grant{Grant: e.grant}}).Discard()
+		(&Place{Grant: contender.Grant{Grant: e.grant}, Gate: e.gate}).Discard()
 		return
 	}
 	e.grant.Session.Release()

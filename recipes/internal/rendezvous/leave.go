@@ -11,7 +11,8 @@ import (
 )
 
 // Leave releases the lease of a member's place, and waits until all members that were in have left.
-// If the lease is lost, Leave returns that error and does not wait.
+// If the lease is lost, Leave returns that error and does not wait. When Leave returns nil, the member's
+// own znode is gone, too.
 //
 // Leave follows Curator's protocol. Every member but the first in the order of the names deletes its
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
@@ -25,6 +26,7 @@ func (g *Gate) Leave(ctx context.Context, l *lease.Lease) error {
 		switch {
 		case out || errors.Is(err, lease.ErrLost):
 			return err
+		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err): // an outage ends no Leave
 		case err != nil:
 			return errors.Join(err, release(ctx, l))
 		}
@@ -53,13 +55,14 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
 	switch {
 	case len(d.inside) == 0 && len(members) == 0:
-		err := d.gate.removeReady(ctx, d.gate.Client, listed)
-		if waitqueue.Disconnected(err) && ctx.Err() == nil {
-			return false, nil
+		if err := d.gate.removeReady(ctx, d.gate.Client, listed); err != nil {
+			return false, err
 		}
-		return true, errors.Join(err, release(ctx, d.lease))
+		err := d.release(ctx)
+		return err == nil, err
 	case len(d.inside) == 0: // members have entered again
-		return true, release(ctx, d.lease)
+		err := d.release(ctx)
+		return err == nil, err
 	case d.own < d.inside[0]:
 		held := d.lease
 		if errors.Is(held.Err(), lease.ErrReleased) { // it was not the first before
@@ -67,10 +70,18 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 		}
 		return false, d.awaitGone(ctx, d.inside[len(d.inside)-1], held)
 	}
-	if err := release(ctx, d.lease); err != nil {
+	if err := d.release(ctx); err != nil {
 		return false, err
 	}
 	return false, d.awaitGone(ctx, d.inside[0], nil)
+}
+
+// release releases the lease, and waits until the znode is gone. An earlier release may not have waited.
+func (d *departure) release(ctx context.Context) error {
+	if err := release(ctx, d.lease); err != nil {
+		return err
+	}
+	return d.gate.ensureGone(ctx, d.own)
 }
 
 // list returns the children of the barrier's directory. It waits across outages, unless the lease is
@@ -113,7 +124,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 	switch {
 	case held != nil && held.Err() != nil:
 		return held.Err()
-	case errors.Is(err, framework.ErrNoNode), waitqueue.Disconnected(err) && ctx.Err() == nil:
+	case errors.Is(err, framework.ErrNoNode):
 		return nil
 	}
 	return err

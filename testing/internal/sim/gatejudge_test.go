@@ -122,14 +122,13 @@ func (k *gating) inside(l *lease.Lease) []nodeKey {
 	return in
 }
 
-// checkLeft is the validator of "all leave together": the other members that were in are gone. The client's
-// own znode may exist until the servers end a session that the client has lost.
+// checkLeft is the validator of "all leave together": the znodes of the members that were in are gone, and
+// so is the client's own. Any of them would be counted in the next meeting.
 func (k *gating) checkLeft(c *client, inside []nodeKey) {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
 	for _, member := range inside {
-		in := k.meeting.members[member.path]
-		if own := k.w.whose[in.owner]; in.czxid == member.czxid && (own == nil || own.client != c.name) {
+		if k.meeting.members[member.path].czxid == member.czxid {
 			k.w.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
 		}
 	}
