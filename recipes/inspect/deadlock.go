@@ -13,11 +13,16 @@ import (
 // another, so a cycle may be made of waits that never existed together.
 //
 // A finding is an Error if the parties' identities are exact or named, and none goes on even if one of
-// its waits ends. It is a Warning if threads of one session are taken for one party, or if an owner
-// waits for several locks at once: an owner with several goroutines may go on by one of them. It is a
-// Warning, too, if a process has contenders of one owner in two sessions, because the older session may
-// end soon. So it is if an owner waits for a semaphore's permit and has the others itself: another
-// goroutine often releases them.
+// its waits ends. It is a Warning if an owner waits for several locks at once: an owner with several
+// goroutines may go on by one of them. It is a Warning, too, if a process has contenders of one owner in
+// two sessions, because the older session may end soon. So it is if an owner waits for a semaphore's
+// permit and has the others itself: another goroutine often releases them.
+//
+// A session alone is no owner. A finding with such a party is a Warning if each session may have one
+// thread that has acquired all its locks and waits now. It is an Info if a session has several threads
+// for certain, because it has contended for something after a wait began: then nothing shows that the
+// thread that waits is the one that holds. In any case, a thread has acquired what it holds before it
+// waits, and waits for one lock. A session that waits for what it holds itself is an Info, too.
 //
 // Znodes do not show everything. A deadlock ends if one of the waits has a deadline, or if another
 // goroutine of an owner releases. Waits without a znode are not seen: those for an [Exclusive] lock,
@@ -25,7 +30,7 @@ import (
 // deadlock. If the permits of a semaphore are unknown, its waits are left out.
 func Deadlocks(first, second Snapshot) []Finding {
 	locks, latest := confirmed(first, second), newestOf(second.Locks)
-	apart := second.At.Sub(first.At)
+	apart, several := second.At.Sub(first.At), sessionsOfThreads(second)
 	var found []Finding
 	blamed := make(map[string]bool) // znodes of the waiters in errors
 	for _, certainly := range []bool{true, false} {
@@ -33,8 +38,7 @@ func Deadlocks(first, second Snapshot) []Finding {
 		if !certainly {
 			g = newGraph(locks, possible, false)
 		}
-		for _, k := range g.knots() {
-			f := g.finding(k, certainly, apart)
+		for _, f := range g.findings(certainly, several, apart) {
 			if slices.ContainsFunc(f.Edges, latest.mayEnd) {
 				f.Advice = "An owner has a newer session: if its process has lost the older one, that ends within the session timeout. " + f.Advice
 			}
@@ -52,20 +56,60 @@ func Deadlocks(first, second Snapshot) []Finding {
 	return append(found, selfWaitsOfSessions(locks, apart)...)
 }
 
-// finding describes the knot.
-func (g *graph) finding(k knot, certainly bool, apart time.Duration) Finding {
-	f := Finding{Severity: Error, Problem: Deadlock, Strength: Exact, Confirmed: apart > 0}
+// findings describes the knots. several has the sessions of several threads.
+func (g *graph) findings(certainly bool, several map[int64]bool, apart time.Duration) []Finding {
+	var found []Finding
+	for _, k := range g.knots() {
+		edges := g.edges(k)
+		if certainly {
+			found = append(found, g.finding(k, edges, Error, apart))
+			continue
+		}
+		for _, part := range cycles(edges) {
+			severity := Warning
+			if slices.ContainsFunc(part, func(e Edge) bool { return isOfThreads(e.Waiter, several) || isOfThreads(e.Blocker, several) }) {
+				severity = Info
+			}
+			found = append(found, g.finding(g.within(k, part), part, severity, apart))
+		}
+	}
+	return found
+}
+
+func isOfThreads(c Contender, several map[int64]bool) bool {
+	return isBySession(c) && several[c.Session]
+}
+
+// within returns the knot of those parties that the edges join. The other ones are behind them.
+func (g *graph) within(k knot, edges []Edge) knot {
+	joined := make(map[int]bool)
+	for _, e := range edges {
+		joined[g.index[g.id(e.Waiter)]], joined[g.index[g.id(e.Blocker)]] = true, true
+	}
+	part := knot{behind: slices.Clone(k.behind)}
+	for _, p := range k.parties {
+		if joined[p] {
+			part.parties = append(part.parties, p)
+		} else {
+			part.behind = append(part.behind, p)
+		}
+	}
+	return part
+}
+
+// finding describes a knot, whose edges are given.
+func (g *graph) finding(k knot, edges []Edge, severity Severity, apart time.Duration) Finding {
+	f := Finding{Severity: severity, Problem: Deadlock, Edges: edges, Strength: Exact, Confirmed: apart > 0}
 	for _, p := range k.parties {
 		f.Parties = append(f.Parties, g.parties[p])
-		if !certainly || g.parties[p].Strength != BySession { // else one contender alone
+		if severity != Error || g.parties[p].Strength != BySession { // else one contender alone
 			f.Strength = weaker(f.Strength, g.parties[p].Strength)
 		}
 	}
-	f.Edges = g.edges(k)
 	for _, p := range k.behind {
 		f.Behind = append(f.Behind, g.parties[p])
 	}
-	if !certainly || f.ofPermitsAlone() {
+	if severity == Error && f.ofPermitsAlone() {
 		f.Severity = Warning
 	}
 	f.describe(apart)
@@ -102,7 +146,11 @@ func (f *Finding) describe(apart time.Duration) {
 	}
 	f.Advice = "It ends if one of the waits has a deadline, or if another goroutine of an owner releases. " +
 		"To end it, stop one of the processes."
-	if f.Strength == BySession {
+	switch {
+	case f.Strength != BySession:
+	case f.Severity == Info:
+		f.Advice = "A session here has several threads, and nothing shows which of them holds and which waits. " + f.Advice
+	default:
 		f.Advice = "The znodes show the same process, perhaps not the same goroutine. " + f.Advice
 	}
 }
@@ -127,7 +175,7 @@ func selfWaitsOfSessions(locks []Lock, apart time.Duration) []Finding {
 				continue
 			}
 			f := Finding{
-				Severity: Warning, Problem: SelfWait, Parties: []Party{p}, Edges: own, Strength: BySession, Confirmed: apart > 0,
+				Severity: Info, Problem: SelfWait, Parties: []Party{p}, Edges: own, Strength: BySession, Confirmed: apart > 0,
 			}
 			f.describe(apart)
 			found = append(found, f)

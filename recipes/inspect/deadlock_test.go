@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func twoMutexes(data func(owner int) (session int64, data string)) inspect.Snaps
 		var znodes []znode
 		for i, owner := range owners {
 			session, d := data(owner)
-			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), session, int64(10*lock + i + 1), d})
+			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), session, int64(10*i + lock + 1), d}) // all hold, then wait
 		}
 		l, _ := inspect.Of(below(fmt.Sprintf("/%c", 'a'+lock), "", znodes...))
 		s.Locks = append(s.Locks, l)
@@ -240,7 +241,7 @@ func TestSelfWait(t *testing.T) {
 		return inspect.Deadlocks(s, later(s))
 	}
 	for data, want := range map[string]inspect.Severity{
-		metadata(lease.Metadata{Party: "p"}): inspect.Error, "10.0.3.9": inspect.Warning,
+		metadata(lease.Metadata{Party: "p"}): inspect.Error, "10.0.3.9": inspect.Info,
 	} {
 		found := of(data)
 		if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != want || found[0].Path != "/l" {
@@ -308,5 +309,88 @@ func TestSelfWait_for_a_permit(t *testing.T) {
 	found := inspect.Deadlocks(s, later(s))
 	if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != inspect.Warning || found[0].Strength != inspect.Exact {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// An entry is a contender of Curator: its session, and the transaction of its znode.
+type entry struct{ session, czxid int64 }
+
+// curators returns the snapshot of mutexes with these queues.
+func curators(queues map[string][]entry) inspect.Snapshot {
+	var s inspect.Snapshot
+	for _, path := range slices.Sorted(maps.Keys(queues)) {
+		var znodes []znode
+		for i, e := range queues[path] {
+			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), e.session, e.czxid, "10.0.3.9"})
+		}
+		l, _ := inspect.Of(below(path, "", znodes...))
+		s.Locks = append(s.Locks, l)
+	}
+	return s
+}
+
+// TestDeadlocks_of_sessions: a session may have several threads, of which each has one wait, and has
+// acquired before it what it holds.
+func TestDeadlocks_of_sessions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		queues   map[string][]entry
+		severity inspect.Severity // "" for no finding
+		locks    []string
+	}{
+		"each holds one lock and waits for the other": {
+			map[string][]entry{"/a": {{1, 1}, {2, 4}}, "/b": {{2, 2}, {1, 3}}}, inspect.Warning, []string{"/a", "/b"},
+		},
+		"a hold is newer than the wait: another thread's": {
+			map[string][]entry{"/a": {{1, 1}, {2, 2}}, "/b": {{2, 3}, {1, 4}}}, "", nil,
+		},
+		"another thread waits, too": {
+			map[string][]entry{"/a": {{1, 1}, {2, 4}}, "/b": {{2, 2}, {1, 3}}, "/c": {{3, 5}, {1, 6}}}, inspect.Info, []string{"/a", "/b"},
+		},
+		"a lock outside of the cycle": {
+			map[string][]entry{"/a": {{1, 1}, {2, 14}}, "/b": {{2, 2}, {1, 13}}, "/c": {{1, 15}, {2, 16}}}, inspect.Info, []string{"/a", "/b"},
+		},
+		"two threads of each, one lock at a time": {
+			map[string][]entry{"/a": {{1, 11}, {2, 2}}, "/b": {{2, 12}, {1, 1}}}, "", nil,
+		},
+		"the wait behind another thread's wait": {
+			map[string][]entry{"/a": {{1, 1}, {3, 5}, {2, 6}}, "/b": {{2, 2}, {1, 7}}}, inspect.Warning, []string{"/a", "/b"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := curators(test.queues)
+			found := inspect.Deadlocks(s, later(s))
+			if test.severity == "" {
+				if len(found) > 0 {
+					t.Errorf("found %+v", found)
+				}
+				return
+			}
+			if len(found) != 1 || found[0].Severity != test.severity || found[0].Problem != inspect.Deadlock {
+				t.Fatalf("found %+v", found)
+			}
+			var locks []string
+			for _, e := range found[0].Edges {
+				locks = append(locks, e.Lock)
+			}
+			if slices.Sort(locks); !slices.Equal(slices.Compact(locks), test.locks) {
+				t.Errorf("the edges are at %v, want %v", locks, test.locks)
+			}
+		})
+	}
+}
+
+// TestDeadlock_of_many_threads is a cycle of two sessions that have 2,000 threads each.
+func TestDeadlock_of_many_threads(t *testing.T) {
+	t.Parallel()
+	queues := make(map[string][]entry)
+	for i := range int64(2_000) {
+		queues[fmt.Sprintf("/a%04d", i)] = []entry{{1, 4*i + 4}, {2, 20_000 - 4*i}}
+		queues[fmt.Sprintf("/b%04d", i)] = []entry{{2, 4*i + 5}, {1, 20_001 - 4*i}}
+	}
+	s := curators(queues)
+	if found := inspect.Deadlocks(s, later(s)); len(found) != 1 || found[0].Severity != inspect.Info {
+		t.Errorf("%d findings", len(found))
 	}
 }

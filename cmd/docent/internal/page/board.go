@@ -25,13 +25,15 @@ type entry struct {
 	held    time.Time // the oldest holder's; zero for none
 	longest time.Time // the oldest waiter's; zero for none
 	waiting int
-	dead    bool // part of a deadlock
+
+	dead     bool // part of a deadlock
+	possible bool // part of what may be one
 }
 
 // A collector makes boards of views, one after another.
 type collector struct {
-	history   *history
-	contended inspect.Snapshot // the locks of the last view that have waiters
+	history *history
+	judge   judge
 }
 
 func (c *collector) board(view inspect.View) *board {
@@ -48,9 +50,10 @@ func (c *collector) board(view inspect.View) *board {
 		b.waiting += e.waiting
 		b.entries = append(b.entries, e)
 	}
-	b.graph = graphOf(contended, c.verdict(b, contended))
+	found := c.judge.see(view, contended)
+	b.judge(found)
+	b.graph = graphOf(contended, found)
 	b.holds = c.history.see(view)
-	c.contended = contended
 	return b
 }
 

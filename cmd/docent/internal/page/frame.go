@@ -52,7 +52,9 @@ type row struct {
 	Since   int64  `json:"since"`   // ms; of the oldest holder
 	Waiting int    `json:"waiting"`
 	Longest int64  `json:"longest"` // ms; of the oldest waiter
-	Dead    bool   `json:"dead,omitempty"`
+
+	Dead     bool `json:"dead,omitempty"`     // part of a deadlock
+	Possible bool `json:"possible,omitempty"` // part of what may be one
 }
 
 // A queue has the contenders of one lock.
@@ -135,7 +137,7 @@ func (b *board) find(q query) []entry {
 func (e *entry) row() row {
 	r := row{
 		Path: e.lock.Path, Kind: string(e.lock.Kind), Permits: e.lock.Permits,
-		Since: millis(e.held), Waiting: e.waiting, Longest: millis(e.longest), Dead: e.dead,
+		Since: millis(e.held), Waiting: e.waiting, Longest: millis(e.longest), Dead: e.dead, Possible: e.possible,
 		Holders: []who{},
 	}
 	for i := range e.lock.Contenders {

@@ -23,8 +23,9 @@ type node struct {
 	Y       int    `json:"y"`
 	Name    string `json:"name"`
 	Owner   string `json:"owner,omitempty"`
-	Dead    bool   `json:"dead,omitempty"`    // in a deadlock
-	Waiting int64  `json:"waiting,omitempty"` // ms; since when it waits
+	Dead    bool   `json:"dead,omitempty"`     // in a deadlock
+	Maybe   bool   `json:"possible,omitempty"` // in what may be one
+	Waiting int64  `json:"waiting,omitempty"`  // ms; since when it waits
 }
 
 // An edge leads from a waiter to its blocker.
@@ -35,6 +36,7 @@ type edge struct {
 	Curve  [4]layout.Point `json:"curve"`
 	Text   layout.Point    `json:"text"`
 	Dead   bool            `json:"dead,omitempty"`
+	Maybe  bool            `json:"possible,omitempty"`
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
@@ -49,7 +51,7 @@ func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
 	}
 	for _, e := range chosen.Edges {
 		if e.From != e.To {
-			g.Edges = append(g.Edges, edge{From: e.From, To: e.To, Lock: e.Lock, Dead: e.Dead, Direct: e.Direct})
+			g.Edges = append(g.Edges, edge{From: e.From, To: e.To, Lock: e.Lock, Dead: e.Dead, Maybe: e.Possible, Direct: e.Direct})
 		}
 	}
 	g.place()
@@ -74,7 +76,7 @@ func (g *graph) place() {
 
 // nodeOf returns the node of a party. Its name is the process, and the owner has a line of its own.
 func nodeOf(p waits.Party) node {
-	n := node{Owner: cut(p.Owner), Dead: p.Dead, Waiting: millis(p.Since)}
+	n := node{Owner: cut(p.Owner), Dead: p.Dead, Maybe: p.Possible, Waiting: millis(p.Since)}
 	p.Owner = ""
 	n.Name = cut(p.String())
 	return n

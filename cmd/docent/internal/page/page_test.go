@@ -118,3 +118,27 @@ func TestPage_of_10000_locks(t *testing.T) {
 	tb.awaitText("#rows tbody", "owner-9999")
 	t.Logf("first paint after %.0f ms", get[float64](tb, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"))
 }
+
+// What may be a deadlock does not look like one.
+func TestPage_shows_a_warning_in_another_form(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	bySession := func(l inspect.Lock, czxid int64) inspect.Lock { // Curator's: the holder's session is 8, or 9
+		for i := range l.Contenders {
+			c := &l.Contenders[i]
+			c.By, c.Meta, c.Label = inspect.Curator, nil, "10.0.3.9"
+			c.Czxid = czxid + int64(10*i)
+		}
+		return l
+	}
+	s.published(bySession(mutex("/locks/a", "i", "jj"), 1), bySession(mutex("/locks/b", "jj", "i"), 2), mutex("/locks/c", "carol"))
+	tb.awaitText("#findings", "possible deadlock")
+	tb.await("document.querySelectorAll('#graph .node.possible').length === 2 && document.querySelectorAll('#graph .edge.possible').length === 2")
+	tb.await("document.querySelectorAll('#rows tr.possible').length === 2")
+	if n := get[int](tb, "document.querySelectorAll('.dead:not([hidden])').length - document.querySelectorAll('marker.dead').length"); n != 0 {
+		t.Errorf("%d elements look like a deadlock", n)
+	}
+	if !get[bool](tb, "document.querySelector('#figure-dead').hidden") {
+		t.Error("a deadlock is counted")
+	}
+}

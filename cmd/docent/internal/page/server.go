@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/recipes/inspect"
@@ -102,11 +103,37 @@ func (s *Server) routes() http.Handler {
 	return s.guard(mux)
 }
 
-// Collect makes a board of each view of the source. It returns when ctx ends.
+// Collect makes a board of each view of the source, and another one when a finding of the latest view is
+// old enough to be shown. It returns when ctx ends.
 func (s *Server) Collect(ctx context.Context) {
+	views := make(chan inspect.View)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() { // ends with ctx
+		defer close(views)
+		for view := range s.cfg.Source.Views(ctx) {
+			select {
+			case views <- view:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 	c := &collector{history: newHistory()}
-	for view := range s.cfg.Source.Views(ctx) {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	again.Stop()
+	for view, ok := <-views; ok; {
 		s.hub.publish(c.board(view))
+		taken := time.Now()
+		if again.Stop(); !c.judge.due.IsZero() {
+			again.Reset(c.judge.due.Sub(view.At))
+		}
+		select {
+		case view, ok = <-views:
+		case <-again.C:
+			view.At = view.At.Add(time.Since(taken)) // nothing has changed since
+		}
 	}
 }
 

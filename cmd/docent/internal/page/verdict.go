@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
@@ -13,44 +14,106 @@ type finding struct {
 	Kind     string   `json:"kind"`
 	Advice   string   `json:"advice"`
 	Parties  []string `json:"parties"`
+	More     int      `json:"more,omitempty"` // parties that are left out
 	Locks    []string `json:"locks"`
 	Since    int64    `json:"since"` // ms; when the last of its waits began
 }
 
-// verdict adds the findings of a complete view, and returns them. A view that has not changed since the
-// one before is a second look at the same locks: an edge in both existed all the time between them.
-// Locks without waiters have no edge, so contended has all that can be part of a deadlock.
-func (c *collector) verdict(b *board, contended inspect.Snapshot) []inspect.Finding {
-	b.findings = []finding{}
-	if !contended.Complete || !c.contended.Complete {
+// A standing edge joins two znodes, which never come again under their names and transactions.
+type standing struct{ waiter, blocker holder }
+
+// A judge finds deadlocks in the views. One goroutine uses it.
+type judge struct {
+	last  inspect.Snapshot       // the locks of the view before that have waiters; zero if that was not current
+	since map[standing]time.Time // since when the edges of findings are known to exist
+	found []inspect.Finding      // of the last current view
+	due   time.Time              // when the next finding is to be shown if nothing changes; zero for none
+}
+
+// Since when all waits of a finding exist before the page shows it.
+const (
+	settled        = 2 * time.Second
+	threadsSettled = time.Minute // if nothing shows which threads hold and wait
+)
+
+// see returns what the page shows of the findings. Only a current view is judged: another one may mix
+// old with new. An edge that is in two views one after the other existed all the time between them. Locks
+// without waiters have no edge, so contended has all that can be part of a deadlock.
+func (j *judge) see(view inspect.View, contended inspect.Snapshot) []inspect.Finding {
+	if view.State != inspect.Current {
+		j.last, j.since, j.due = inspect.Snapshot{}, nil, time.Time{}
+		return j.found
+	}
+	first := j.last
+	j.due = time.Time{}
+	if j.last = contended; first.At.IsZero() {
+		j.found = nil
 		return nil
 	}
-	dead := map[string]bool{}
-	found := inspect.Deadlocks(c.contended, contended)
+	since, shown := make(map[standing]time.Time), []inspect.Finding(nil)
+	for _, f := range inspect.Deadlocks(first, contended) {
+		begun := time.Time{}
+		for _, e := range f.Edges {
+			id := standing{holderOf(&e.Waiter), holderOf(&e.Blocker)}
+			if since[id] = j.since[id]; since[id].IsZero() {
+				since[id] = first.At
+			}
+			if since[id].After(begun) {
+				begun = since[id]
+			}
+		}
+		wait := settled
+		if f.Severity == inspect.Info {
+			wait = threadsSettled
+		}
+		due := begun.Add(wait)
+		switch {
+		case f.Severity == inspect.Info && f.Problem == inspect.SelfWait: // two threads in one queue
+		case view.At.Before(due):
+			j.due = oldest(j.due, due)
+		default:
+			shown = append(shown, f)
+		}
+	}
+	inspect.Sort(shown)
+	j.since, j.found = since, shown
+	return shown
+}
+
+// judge adds the findings, and marks their locks.
+func (b *board) judge(found []inspect.Finding) {
+	b.findings = []finding{}
+	dead, possible := make(map[string]bool), make(map[string]bool)
 	for _, f := range found {
 		b.findings = append(b.findings, findingOf(f))
+		mark := possible
 		if f.Severity == inspect.Error {
 			b.dead++
+			mark = dead
 		}
 		for _, e := range f.Edges {
-			dead[e.Lock] = true
+			mark[e.Lock] = true
 		}
 	}
 	for i := range b.entries {
-		b.entries[i].dead = dead[b.entries[i].lock.Path]
+		e := &b.entries[i]
+		e.dead = dead[e.lock.Path]
+		e.possible = possible[e.lock.Path] && !e.dead
 	}
-	return found
 }
+
+// maxParties is how many parties of a finding are named.
+const maxParties = 8
 
 func findingOf(f inspect.Finding) finding {
 	d := finding{
 		Severity: string(f.Severity), Kind: string(f.Problem), Advice: f.Advice,
-		Parties: []string{}, Locks: []string{},
+		Parties: []string{}, Locks: []string{}, More: max(0, len(f.Parties)-maxParties),
 	}
 	if f.Severity != inspect.Error {
-		d.Kind = "possible " + d.Kind
+		d.Severity, d.Kind = string(inspect.Warning), "possible "+d.Kind
 	}
-	for _, p := range f.Parties {
+	for _, p := range f.Parties[:len(f.Parties)-d.More] {
 		d.Parties = append(d.Parties, cut(p.String()))
 	}
 	for _, e := range f.Edges {

@@ -23,8 +23,9 @@ type Graph struct {
 type Party struct {
 	inspect.Party
 
-	Dead  bool      // it is part of a deadlock
-	Since time.Time // of its longest wait; zero if it waits for nothing
+	Dead     bool      // it is part of a deadlock
+	Possible bool      // it is part of what may be a deadlock, and of none
+	Since    time.Time // of its longest wait; zero if it waits for nothing
 }
 
 // An Edge leads from a waiter to its blocker. Both are indexes of Parties, and equal for an owner that
@@ -33,16 +34,19 @@ type Edge struct {
 	From, To int
 	Lock     string
 	Dead     bool // it is part of a deadlock
+	Possible bool // it is part of what may be a deadlock, and of none
 	Direct   bool // the blocker holds; otherwise it is ahead in the queue
 }
 
 // Of returns the waits of the snapshot: those of the findings first, then the longest, with as many
 // parties as fit.
 func Of(s inspect.Snapshot, found []inspect.Finding) Graph {
-	c := chosen{dead: make(map[ends]bool), index: make(map[string]int), seen: make(map[Edge]bool)}
+	c := chosen{severity: make(map[ends]inspect.Severity), index: make(map[string]int), seen: make(map[Edge]bool)}
 	for _, f := range found {
 		for _, e := range f.Edges {
-			c.dead[endsOf(e)] = true
+			if c.severity[endsOf(e)] != inspect.Error {
+				c.severity[endsOf(e)] = f.Severity
+			}
 		}
 	}
 	edges := s.Edges()
@@ -68,14 +72,17 @@ func endsOf(e inspect.Edge) ends { return ends{e.Waiter.Znode, e.Blocker.Znode} 
 type chosen struct {
 	Graph
 
-	dead  map[ends]bool
-	index map[string]int // of parties, by their ids
-	seen  map[Edge]bool
+	severity map[ends]inspect.Severity // of the finding
+	index    map[string]int            // of parties, by their ids
+	seen     map[Edge]bool
 }
 
 func (c *chosen) rank(e inspect.Edge) int {
-	if c.dead[endsOf(e)] {
+	switch c.severity[endsOf(e)] {
+	case inspect.Error:
 		return 0
+	case "":
+		return 2
 	}
 	return 1
 }
@@ -92,13 +99,17 @@ func (c *chosen) add(e inspect.Edge) bool {
 	if len(c.Parties)+len(unknown) > Most {
 		return false
 	}
-	drawn := Edge{From: c.party(waiter), To: c.party(blocker), Lock: e.Lock, Dead: c.dead[endsOf(e)], Direct: e.Direct}
+	drawn := Edge{From: c.party(waiter), To: c.party(blocker), Lock: e.Lock, Direct: e.Direct}
+	drawn.Dead, drawn.Possible = c.rank(e) == 0, c.rank(e) == 1
 	from, to := &c.Parties[drawn.From], &c.Parties[drawn.To]
 	if since := e.Waiter.Created; e.Waiter.Read() && (from.Since.IsZero() || since.Before(from.Since)) {
 		from.Since = since
 	}
 	if drawn.Dead {
-		from.Dead, to.Dead = true, true
+		from.Dead, to.Dead, from.Possible, to.Possible = true, true, false, false
+	}
+	if drawn.Possible {
+		from.Possible, to.Possible = !from.Dead, !to.Dead
 	}
 	if !c.seen[drawn] {
 		c.seen[drawn] = true

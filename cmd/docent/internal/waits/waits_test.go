@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // queue returns a mutex with one contender per session. The first holds, and each of the others waits
@@ -16,7 +17,7 @@ func queue(path string, begun time.Time, sessions ...int64) inspect.Lock {
 	for i, session := range sessions {
 		c := inspect.Contender{
 			Znode: fmt.Sprintf("%s/%d", path, i), State: inspect.Holds, Session: session, Czxid: int64(i + 1),
-			Created: begun.Add(time.Duration(i) * time.Second),
+			Created: begun.Add(time.Duration(i) * time.Second), Meta: &lease.Metadata{Party: fmt.Sprint(session)},
 		}
 		if i > 0 {
 			c.State, c.WaitsFor = inspect.Waits, []string{l.Contenders[i-1].Znode}
@@ -56,6 +57,35 @@ func TestOf(t *testing.T) {
 	}
 	if p := g.Parties[3]; p.Dead || !p.Since.IsZero() {
 		t.Errorf("a holder: %+v", p)
+	}
+}
+
+// What may be a deadlock is marked as that, behind the deadlocks.
+func TestOf_what_may_be_a_deadlock(t *testing.T) {
+	t.Parallel()
+	bySession := func(l inspect.Lock) inspect.Lock {
+		for i := range l.Contenders {
+			l.Contenders[i].Meta = nil
+		}
+		return l
+	}
+	begun := time.Unix(1000, 0)
+	s := inspect.Snapshot{Locks: []inspect.Lock{
+		bySession(queue("/a", begun, 1, 2)), bySession(queue("/b", begun, 2, 1)), queue("/c", begun, 3, 4), queue("/d", begun, 4, 3),
+	}}
+	g := waits.Of(s, inspect.Deadlocks(s, s))
+	if len(g.Parties) != 4 || len(g.Edges) != 4 {
+		t.Fatalf("%+v", g)
+	}
+	for i, p := range g.Parties {
+		if p.Dead != (i < 2) || p.Possible != (i >= 2) {
+			t.Errorf("party %d: %+v", i, p)
+		}
+	}
+	for i, e := range g.Edges {
+		if e.Dead != (i < 2) || e.Possible != (i >= 2) {
+			t.Errorf("edge %d: %+v", i, e)
+		}
 	}
 }
 

@@ -5,9 +5,9 @@ const width = 148, height = 46; // of a node, as docent places it
 
 // show draws the graph into a box, and its edges into a table.
 export function show(box, table, note, graph) {
-  table.tBodies[0].replaceChildren(...graph.edges.map((e) => element('tr', { class: e.dead ? 'dead' : '' },
+  table.tBodies[0].replaceChildren(...graph.edges.map((e) => element('tr', { class: mark(e) },
     element('td', { class: 'name' }, label(graph.nodes[e.from])), element('td', { class: 'name' }, label(graph.nodes[e.to])),
-    element('td', { class: 'name' }, e.lock), element('td', {}, e.dead ? 'yes' : 'no'))));
+    element('td', { class: 'name' }, e.lock), element('td', {}, e.dead ? 'yes' : e.possible ? 'possible' : 'no'))));
   set(note, graph.more ? `and ${graph.more} more waiters` : '');
   if (graph.nodes.length === 0) {
     box.replaceChildren(element('p', { class: 'empty' }, 'Nobody waits.'));
@@ -29,6 +29,8 @@ export function show(box, table, note, graph) {
   box.replaceChildren(svg);
 }
 
+function mark(part) { return part.dead ? 'dead' : part.possible ? 'possible' : ''; }
+
 function marker(id, kind) {
   return shape('marker', { id, class: kind, viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
     shape('path', { d: 'M0 0L10 5L0 10z' }));
@@ -36,18 +38,18 @@ function marker(id, kind) {
 
 function edge(e, text) {
   const [a, b, c, d] = e.curve.map((p) => `${p.X} ${p.Y}`);
-  return shape('g', { class: `edge ${e.dead ? 'dead' : ''} ${e.direct ? '' : 'soft'}` },
+  return shape('g', { class: `edge ${mark(e)} ${e.direct ? '' : 'soft'}` },
     shape('title', {}, e.lock),
     shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${e.dead ? '-dead' : ''})` }),
     shape('text', { x: e.text.X, y: e.text.Y + 4 }, text));
 }
 
 function node(n) {
-  const kind = n.dead ? 'dead' : n.waiting ? 'waiter' : 'holder';
-  const word = n.dead ? 'deadlock' : n.waiting ? 'waits' : 'holds';
+  const kind = mark(n) || (n.waiting ? 'waiter' : 'holder');
+  const word = n.dead ? 'deadlock' : n.possible ? 'possible deadlock' : n.waiting ? 'waits' : 'holds';
   return shape('g', { class: `node ${kind}`, transform: `translate(${n.x} ${n.y})` },
     shape('title', {}, label(n)),
-    shape('rect', { width, height, rx: n.waiting && !n.dead ? 4 : 14 }),
+    shape('rect', { width, height, rx: n.waiting && !n.dead && !n.possible ? 4 : 14 }),
     shape('text', { class: 'title', x: width / 2, y: 20 }, short(n.owner || n.name, 18)),
     shape('text', { class: 'sub', x: width / 2, y: 36 }, short(n.owner ? `${word} · ${n.name}` : word, 24)));
 }

@@ -34,7 +34,7 @@ export class Table {
   add(data) {
     const path = element('button', { type: 'button', class: 'path' }, data.path);
     const pick = element('input', { type: 'checkbox', 'aria-label': 'Show in the timeline: ' + shown(data.path) });
-    const tag = element('span', { class: 'tag dead', hidden: '' }, 'deadlock');
+    const tag = element('span', { class: 'tag', hidden: '' });
     const row = {
       data, path, pick, tag,
       kind: element('td', { class: 'kind' }), holders: element('td'),
@@ -55,12 +55,14 @@ export class Table {
     set(row.waiting, data.waiting || '–');
     row.waiting.classList.toggle('waits', data.waiting > 0);
     row.longest.dataset.since = data.longest || '';
-    row.tag.hidden = !data.dead;
+    row.tag.hidden = !data.dead && !data.possible;
+    row.tag.className = `tag ${data.dead ? 'dead' : 'possible'}`;
+    set(row.tag, data.dead ? 'deadlock' : 'possible deadlock');
   }
 
   mark(row) {
     const open = row.data.path === this.opened;
-    row.tr.className = [row.data.dead && 'dead', open && 'open'].filter(Boolean).join(' ');
+    row.tr.className = [row.data.dead && 'dead', row.data.possible && 'possible', open && 'open'].filter(Boolean).join(' ');
     row.path.setAttribute('aria-expanded', open);
     row.pick.checked = this.picked.has(row.data.path);
   }

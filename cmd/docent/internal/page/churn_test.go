@@ -1,0 +1,355 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A watcher is a page of an embedded server, in virtual time. It samples what a new tab would show.
+type watcher struct {
+	t      *testing.T
+	server *zkserver.Server
+	page   *page.Server
+}
+
+// watched runs body with the page of the locks below /locks.
+func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &watcher{t: t, server: zkserver.Run(t)}
+		live, err := inspect.Follow(w.client(), "/locks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.page, err = page.NewServer(page.Config{Source: live, Token: token, Hosts: []string{"docent"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background()) // until the clean-up
+		var collecting sync.WaitGroup
+		collecting.Go(func() { w.page.Collect(ctx) })
+		t.Cleanup(func() {
+			cancel()
+			collecting.Wait()
+			if err := live.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		body(t, w)
+	})
+}
+
+func (w *watcher) client() *framework.Client {
+	w.t.Helper()
+	c, err := framework.NewClient(w.server.Addr(), framework.WithDialer(w.server.Dial))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return c
+}
+
+// A sample is the part of a snapshot that tells of deadlocks.
+type sample struct {
+	Summary struct {
+		State     string `json:"state"`
+		Deadlocks int    `json:"deadlocks"`
+	} `json:"summary"`
+	Findings []struct {
+		Severity string   `json:"severity"`
+		Locks    []string `json:"locks"`
+	} `json:"findings"`
+	Rows struct {
+		Set []struct {
+			Path     string `json:"path"`
+			Dead     bool   `json:"dead"`
+			Possible bool   `json:"possible"`
+		} `json:"set"`
+	} `json:"rows"`
+	Graph struct {
+		Edges []struct {
+			Lock     string `json:"lock"`
+			Dead     bool   `json:"dead"`
+			Possible bool   `json:"possible"`
+		} `json:"edges"`
+	} `json:"graph"`
+}
+
+// dead returns what the sample shows in red: the paths of rows, and the locks of edges.
+func (s *sample) dead() []string {
+	var found []string
+	for _, r := range s.Rows.Set {
+		if r.Dead {
+			found = append(found, r.Path)
+		}
+	}
+	for _, e := range s.Graph.Edges {
+		if e.Dead {
+			found = append(found, e.Lock)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// possible returns what it shows as a warning.
+func (s *sample) possible() []string {
+	var found []string
+	for _, r := range s.Rows.Set {
+		if r.Possible {
+			found = append(found, r.Path)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// A firstMessage keeps the first message of a stream, and then ends it.
+type firstMessage struct {
+	*httptest.ResponseRecorder
+	end context.CancelFunc
+}
+
+func (m *firstMessage) SetWriteDeadline(time.Time) error { return nil }
+
+func (m *firstMessage) FlushError() error { m.end(); return nil }
+
+// sample opens a tab, and returns the snapshot that it gets.
+func (w *watcher) sample() *sample {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://docent/events", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	m := &firstMessage{httptest.NewRecorder(), cancel}
+	w.page.ServeHTTP(m, r)
+	_, data, found := bytes.Cut(m.Body.Bytes(), []byte("\ndata: "))
+	s := &sample{}
+	if err := json.Unmarshal(data, s); err != nil || !found {
+		w.t.Fatalf("%v: %s", err, m.Body)
+	}
+	return s
+}
+
+// A curator is a client with the znodes of Curator's mutexes: the session and the address are all that
+// they show.
+type curator struct {
+	t      *testing.T
+	client *framework.Client
+	pick   *rand.Rand
+}
+
+// contend creates a znode in the queue of the lock.
+func (c *curator) contend(path string) (znode string) {
+	c.t.Helper()
+	name := fmt.Sprintf("%s/_c_%08x-0000-4000-8000-%012x-lock-", path, c.pick.Uint32(), c.pick.Uint64()>>16)
+	znode, err := c.client.Create(c.t.Context(), name, []byte("10.0.3.9"), framework.WithParents(), framework.Ephemeral(), framework.Sequential())
+	if err != nil {
+		c.t.Error(err)
+	}
+	return znode
+}
+
+// acquire waits until the znode is the first of its queue.
+func (c *curator) acquire(path string) (znode string) {
+	c.t.Helper()
+	for znode = c.contend(path); ; <-time.After(10 * time.Millisecond) {
+		names, _, err := c.client.Children(c.t.Context(), path)
+		if err != nil {
+			c.t.Error(err)
+			return znode
+		}
+		own := znode[len(znode)-10:]
+		if !slices.ContainsFunc(names, func(name string) bool { return name[len(name)-10:] < own }) {
+			return znode
+		}
+	}
+}
+
+func (c *curator) release(znode string) {
+	c.t.Helper()
+	if err := c.client.Delete(c.t.Context(), znode); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// churn has three clients with four threads each use six locks, each thread one lock at a time, until
+// ctx ends.
+func (w *watcher) churn(ctx context.Context, wg *sync.WaitGroup) {
+	for session := range uint64(3) {
+		client := w.client()
+		for thread := range uint64(4) {
+			c := &curator{w.t, client, rand.New(rand.NewPCG(session, thread))}
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					znode := c.acquire(fmt.Sprintf("/locks/busy-%d", c.pick.IntN(6)))
+					<-time.After(time.Duration(100+c.pick.IntN(900)) * time.Millisecond)
+					c.release(znode)
+				}
+			})
+		}
+	}
+}
+
+// Threads of three Curator clients that use one lock at a time never wait for each other. The sessions
+// seem to, at every moment.
+func TestPage_shows_no_deadlock_of_threads_with_one_lock(t *testing.T) {
+	t.Parallel()
+	watched(t, func(t *testing.T, w *watcher) {
+		ctx, cancel := context.WithTimeout(t.Context(), 22*time.Second)
+		var threads sync.WaitGroup
+		defer threads.Wait()
+		defer cancel()
+		w.churn(ctx, &threads)
+		samples, red, warned, live := 0, 0, 0, 0
+		for ; ctx.Err() == nil; <-time.After(100 * time.Millisecond) {
+			s := w.sample()
+			samples++
+			if s.Summary.State == "live" {
+				live++
+			}
+			if len(s.dead()) > 0 || s.Summary.Deadlocks > 0 {
+				red++
+			}
+			if len(s.Findings) > 0 {
+				warned++
+			}
+		}
+		if red > 0 || warned > 0 {
+			t.Errorf("in 22 s, %d of %d samples are red and %d have a finding", red, samples, warned)
+		}
+		if live < 200 {
+			t.Errorf("only %d of %d samples were live", live, samples)
+		}
+	})
+}
+
+// A deadlock of two owners is found among such threads, and nothing else is red.
+func TestPage_shows_a_deadlock_among_threads_with_one_lock(t *testing.T) {
+	t.Parallel()
+	watched(t, func(t *testing.T, w *watcher) {
+		ctx, cancel := context.WithTimeout(t.Context(), 22*time.Second)
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer cancel()
+		w.churn(ctx, &all)
+		client := w.client()
+		for _, order := range [][]string{{"/locks/one", "/locks/two"}, {"/locks/two", "/locks/one"}} {
+			all.Go(func() { lockBoth(ctx, t, client, order) })
+		}
+		begun, shown := time.Now(), time.Duration(0)
+		for ; ctx.Err() == nil; <-time.After(100 * time.Millisecond) {
+			s := w.sample()
+			switch got := strings.Join(s.dead(), " "); {
+			case got == "/locks/one /locks/two" && s.Summary.Deadlocks == 1:
+				if shown == 0 {
+					shown = time.Since(begun)
+				}
+			case got != "" || shown > 0 && ctx.Err() == nil:
+				t.Fatalf("after %v %q is red, %d deadlocks", time.Since(begun), got, s.Summary.Deadlocks)
+			}
+		}
+		if shown == 0 || shown > 6*time.Second {
+			t.Errorf("the deadlock was shown after %v", shown)
+		}
+	})
+}
+
+// lockBoth acquires two mutexes, with a pause between the two, and releases them when ctx has ended.
+func lockBoth(ctx context.Context, t *testing.T, c *framework.Client, paths []string) {
+	t.Helper()
+	for _, path := range paths {
+		m, err := lock.NewMutex(c, path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l, err := m.Lock(ctx)
+		if err != nil {
+			return // ctx has ended
+		}
+		defer func() {
+			if err := l.Release(context.WithoutCancel(ctx)); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-time.After(time.Second)
+	}
+}
+
+// Two Curator clients may be in a deadlock: their znodes show sessions alone. That is a warning, and two
+// seconds old before it is shown.
+func TestPage_warns_of_a_deadlock_of_sessions(t *testing.T) {
+	t.Parallel()
+	watched(t, func(t *testing.T, w *watcher) {
+		one := &curator{t, w.client(), rand.New(rand.NewPCG(1, 1))}
+		two := &curator{t, w.client(), rand.New(rand.NewPCG(2, 2))}
+		one.acquire("/locks/one")
+		two.acquire("/locks/two")
+		one.contend("/locks/two")
+		two.contend("/locks/one")
+		begun, shown := time.Now(), time.Duration(0)
+		for ; time.Since(begun) < 10*time.Second; <-time.After(50 * time.Millisecond) {
+			s := w.sample()
+			if got := s.dead(); len(got) > 0 || s.Summary.Deadlocks > 0 {
+				t.Fatalf("after %v %q is red", time.Since(begun), got)
+			}
+			got := strings.Join(s.possible(), " ")
+			if shown == 0 && len(s.Findings) == 1 && s.Findings[0].Severity == "warning" && got == "/locks/one /locks/two" {
+				shown = time.Since(begun)
+			}
+			if (shown == 0) != (len(s.Findings) == 0) {
+				t.Fatalf("after %v: %+v, possible %q", time.Since(begun), s.Findings, got)
+			}
+		}
+		if shown < 2*time.Second || shown > 5*time.Second {
+			t.Errorf("the warning was shown after %v", shown)
+		}
+	})
+}
+
+// If a session has several threads for certain, nothing shows which of them holds and which waits. The
+// warning is a minute old before it is shown, also if nothing changes in that minute.
+func TestPage_warns_late_of_a_deadlock_of_threads(t *testing.T) {
+	t.Parallel()
+	watched(t, func(t *testing.T, w *watcher) {
+		one := &curator{t, w.client(), rand.New(rand.NewPCG(1, 1))}
+		two := &curator{t, w.client(), rand.New(rand.NewPCG(2, 2))}
+		one.acquire("/locks/one")
+		two.acquire("/locks/two")
+		one.contend("/locks/two")
+		two.contend("/locks/one")
+		two.acquire("/locks/three")
+		two.acquire("/locks/four")
+		one.contend("/locks/four")
+		<-time.After(55 * time.Second)
+		if s := w.sample(); len(s.Findings) > 0 || len(s.possible()) > 0 {
+			t.Errorf("too early: %+v", s.Findings)
+		}
+		<-time.After(10 * time.Second)
+		if s := w.sample(); len(s.Findings) != 1 || strings.Join(s.possible(), " ") != "/locks/one /locks/two" || len(s.dead()) > 0 {
+			t.Errorf("%+v, possible %q, dead %q", s.Findings, s.possible(), s.dead())
+		}
+	})
+}
