@@ -26,7 +26,8 @@ type createConfig struct {
 	stat  *Stat
 	lists []listTo
 	watch **Watch
-	epoch *int32 // gets its version; may be nil
+	epoch *int32           // gets its version; may be nil
+	over  *<-chan struct{} // of DeletionTo; may be nil
 }
 
 type setConfig struct{ idempotent bool }

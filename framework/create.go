@@ -82,6 +82,10 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	if cr.has(withData) {
 		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
 	}
+	if cr.over != nil && cr.guard != nil {
+		cr.guard.storeIn = cr.over
+		*cr.over = nil
+	}
 	if cr.epoch != nil {
 		if IsEpoch(cr.path) {
 			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))

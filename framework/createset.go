@@ -15,6 +15,7 @@ const (
 	withEpoch
 	withList
 	withWatch
+	withDeletion
 	withParents
 	withACL
 	withIdempotent
@@ -53,6 +54,9 @@ func (cfg *createConfig) combined() error {
 		if cfg.has(rule.of) && (cfg.given&rule.needs != rule.needs || cfg.has(rule.excludes)) {
 			faults = append(faults, errors.New(rule.fault))
 		}
+	}
+	if cfg.has(withDeletion) && !cfg.has(withProtected|withData) {
+		faults = append(faults, errors.New("option DeletionTo: must be combined with Protected or KnownByData"))
 	}
 	return errors.Join(faults...)
 }

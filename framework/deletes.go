@@ -72,6 +72,7 @@ func (d *deletes) add(x deletion, before doubt) error {
 	if d.closed {
 		d.mu.Unlock()
 		x.over.tell(false)
+		x.protected.settled()
 		return nil
 	}
 	if n := len(d.known); n >= maxPendingDeletes && !x.awaited() {
@@ -127,9 +128,7 @@ func (d *deletes) finish(x deletion, err error) {
 	d.mu.Lock()
 	delete(d.known, x)
 	d.mu.Unlock()
-	if x.protected != nil {
-		x.protected.settled()
-	}
+	x.protected.settled()
 	x.over.tellLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
 	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
 		d.logGivenUp(x, err)
@@ -164,6 +163,7 @@ func (d *deletes) close() error {
 	var faults []error
 	for _, x := range left {
 		x.over.tellLater(d.core.log, false)
+		x.protected.settled()
 		if x.session == 0 {
 			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", errtype.Path(x.path)))
 		}

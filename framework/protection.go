@@ -28,6 +28,23 @@ type protection struct {
 	data   []byte // the znode at the path holds this
 	epoch  *epoch // of that path, before the last search; may be nil
 	settle func() // to be called once the outcome is known; may be nil
+
+	over    chan struct{}    // closed once the deletion is over; nil if there is none
+	storeIn *<-chan struct{} // gets over; may be nil
+}
+
+// DeletionTo is for a create that is [Protected] or [KnownByData]. If Create fails, and the client
+// deletes the znode in the background, DeletionTo stores a channel in over. The channel is closed
+// when that is over: the znode is gone, its session has ended, or the client is closed. A znode
+// whose session has ended may exist until the ensemble has expired the session. DeletionTo stores
+// nil if Create succeeds, or if it is certain that Create has left no znode.
+func DeletionTo(over *<-chan struct{}) CreateOption {
+	return createOption(func(cfg *createConfig) {
+		cfg.over = over
+		if over != nil {
+			cfg.given |= withDeletion
+		}
+	})
 }
 
 func newProtection() *protection { return &protection{id: protectedPrefix + newUUID() + "-"} }
@@ -136,6 +153,10 @@ func (g *protection) conclude(c *core, path string, err error) {
 		g.settled()
 		return
 	}
+	if g.storeIn != nil {
+		g.over = make(chan struct{})
+		*g.storeIn = g.over
+	}
 	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
 	if err := c.deletes.add(x, doubt{}); err != nil {
 		c.deletes.logGivenUp(x, err)
@@ -143,9 +164,15 @@ func (g *protection) conclude(c *core, path string, err error) {
 	}
 }
 
-// settled reports that the znode's outcome is known, or that no call will find it out.
+// settled reports that the znode's outcome is known, or that no call will find it out. g may be nil.
 func (g *protection) settled() {
+	if g == nil {
+		return
+	}
 	if g.settle != nil {
 		g.settle()
+	}
+	if g.over != nil {
+		close(g.over)
 	}
 }

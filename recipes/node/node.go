@@ -145,10 +145,12 @@ func (n *Node) OnChange(fn func(Change)) (remove func()) {
 	return n.changes.AddWith(n.last, fn)
 }
 
-// Close ends the Node and deletes the znode, unless that is [Persistent] or has a TTL. Even after
-// an error, the znode is gone, or the client deletes it in the background until it is gone or its
-// session has ended. If ctx ends first, the error wraps ctx's. Close waits for the functions of
-// OnChange. A further Close returns nil at once.
+// Close ends the Node and deletes the znode, unless that is [Persistent] or has a TTL. Once Close has
+// returned nil, the Node has no znode in the client's present session; one of an ended session exists
+// until the ensemble has expired that session. After an error, the client deletes the znode in the
+// background until it is gone or its session has ended, or the error says that it may exist until then.
+// If ctx ends first, the error wraps ctx's. Close waits for the functions of OnChange. A further Close
+// returns nil at once.
 func (n *Node) Close(ctx context.Context) error {
 	if n.closing.Swap(true) {
 		return nil

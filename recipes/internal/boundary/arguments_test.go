@@ -100,6 +100,7 @@ func functions() map[string]any {
 		"partition.New":             partition.New,
 		"semaphore.New":             semaphore.New,
 
+		"framework.DeletionTo":         framework.DeletionTo,
 		"framework.ListAtTo":           framework.ListAtTo,
 		"framework.ListTo":             framework.ListTo,
 		"framework.StatTo":             framework.StatTo,
@@ -398,6 +399,7 @@ func nilable(p reflect.Type) bool {
 // mayBeNil has the functions for which nil is no fault, and what it means.
 var mayBeNil = map[string]string{
 	"framework.Client.Discard":     "an invalid option is logged",
+	"framework.DeletionTo":         "nothing is stored",
 	"framework.ListAtTo":           "nothing is listed",
 	"framework.ListTo":             "nothing is listed",
 	"framework.OpCreate":           "the transaction returns the fault",

@@ -54,6 +54,7 @@ type Keeper struct {
 	client  *framework.Client // bound to the session
 	past    former.Past       // znodes that may have been created at the path
 	unsure  succession        // the latest one of unknown outcome
+	ending  []<-chan struct{} // each is closed when the client has ended a deletion in the background
 
 	path    string           // of the znode, or where it is to be created
 	znode   framework.Stat   // as it was last seen; its Czxid is 0 if the Keeper has no znode

@@ -1,9 +1,9 @@
 package keeper
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -23,7 +23,10 @@ func (k *Keeper) bind(ctx context.Context) error {
 	}
 	k.session, k.client = id, c.InSession(id)
 	if k.opts.Sequential && k.znode.Czxid != 0 {
-		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid)) // no other client creates a znode of its name
+		over := make(chan struct{})
+		k.ends(over)
+		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid), // no other client creates a znode of its name
+			framework.WhenOver(func(bool) { close(over) }))
 	}
 	if !k.opts.Lasting {
 		k.path, k.znode = k.opts.Path, framework.Stat{}
@@ -36,8 +39,13 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	k.past.Creates(k.session)
 	var st framework.Stat
 	var watch *framework.Watch
-	path, err := k.client.Create(ctx, k.path, want.Data,
-		k.opts.Create(framework.StatTo(&st), framework.WatchTo(&watch))...)
+	var over <-chan struct{}
+	more := []framework.CreateOption{framework.StatTo(&st), framework.WatchTo(&watch)}
+	if !k.opts.Lasting {
+		more = append(more, framework.DeletionTo(&over))
+	}
+	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
+	k.ends(over)
 	k.replace(watch)
 	if errors.Is(err, framework.ErrNodeExists) {
 		k.past.Refused(k.session)
@@ -77,16 +85,25 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 		return k.adopt(ctx, st)
 	case k.past.Has(owner, k.session):
 		return k.succeed(ctx, want, st)
-	case owner == k.session && k.unsure.session == owner:
-		return k.recognize(ctx)
+	case k.succeeded(st):
+		k.past.Created(k.session)
+		k.znode, k.written = st, k.unsure.number
+		k.opts.Created(ctx)
+		return nil
 	}
 	return ErrTaken
 }
 
 // A succession is the replacement of a former session's znode whose outcome is unknown.
 type succession struct {
-	session int64  // in which it was sent; 0 for none
-	data    []byte // of the new znode
+	session int64 // in which it was sent; 0 for none
+	number  int64 // of the new znode's Content
+}
+
+// succeeded reports whether the znode is that of the succession of unknown outcome. Only a transaction
+// creates a znode and sets its data at once.
+func (k *Keeper) succeeded(st framework.Stat) bool {
+	return k.unsure.session == k.session && st.EphemeralOwner == k.session && st.Version == 1 && st.Czxid == st.Mzxid
 }
 
 // succeed replaces the znode of a former session by one transaction, so at no moment the path is without
@@ -114,26 +131,9 @@ func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Sta
 	case errors.As(err, &refused):
 		k.past.Refused(k.session)
 	default:
-		k.unsure = succession{k.session, want.Data}
+		k.unsure = succession{k.session, want.Number}
 	}
 	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
-}
-
-// recognize makes the znode of the present session the Keeper's if a succession of unknown outcome has
-// created it. It is known by its data: the session may have a znode of another Keeper's at the path.
-func (k *Keeper) recognize(ctx context.Context) error {
-	data, st, err := k.client.Get(ctx, k.path)
-	switch {
-	case err != nil:
-		k.replace(nil) // to look again
-		return unless(err, framework.ErrNoNode)
-	case st.EphemeralOwner != k.session || !bytes.Equal(data, k.unsure.data):
-		return ErrTaken
-	}
-	k.past.Created(k.session)
-	k.znode, k.written = st, 0 // to write the latest data
-	k.opts.Created(ctx)
-	return nil
 }
 
 // adopt makes a znode that belongs to no session the Keeper's.
@@ -199,31 +199,60 @@ func (k *Keeper) replace(watch *framework.Watch) {
 	k.watch = watch
 }
 
-// End deletes the znode, unless it belongs to no session. It may be called when Run has returned.
+// ends adds a deletion in the background, unless over is nil: it is closed when the deletion has ended.
+func (k *Keeper) ends(over <-chan struct{}) {
+	k.ending = slices.DeleteFunc(k.ending, func(over <-chan struct{}) bool {
+		select {
+		case <-over:
+			return true
+		default:
+			return false
+		}
+	})
+	if over != nil {
+		k.ending = append(k.ending, over)
+	}
+}
+
+// End deletes the znode, unless it belongs to no session. It returns nil once no znode of the present
+// session is left, or the session has ended. It may be called when Run has returned.
 func (k *Keeper) End(ctx context.Context) error {
 	defer k.replace(nil)
 	if k.opts.Lasting {
 		return nil
 	}
-	if err := k.findUnsure(ctx); err != nil {
-		return unless(err, framework.ErrNoNode, framework.ErrSessionEnded, framework.ErrClosed)
+	err := unless(k.deleteOwn(ctx), framework.ErrSessionEnded, framework.ErrClosed) // it ends with its session
+	for _, over := range k.ending {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return errors.Join(err, fmt.Errorf("%w: its znode may exist until the client has deleted it in the background",
+				ctx.Err()))
+		}
+	}
+	return err
+}
+
+// deleteOwn deletes the znode that the Keeper has, or may have by a succession of unknown outcome.
+func (k *Keeper) deleteOwn(ctx context.Context) error {
+	if k.znode.Czxid == 0 && k.unsure.session == k.session && k.session != 0 {
+		if err := k.findUnsure(ctx); err != nil {
+			return fmt.Errorf("its znode may exist until the session ends: %w", err)
+		}
 	}
 	if k.znode.Czxid == 0 {
 		return nil
 	}
-	known := []framework.DeleteOption{framework.CreatedBy(k.znode.Czxid), framework.Guaranteed(), framework.Idempotent()}
-	err := k.client.Delete(ctx, k.path, known...)
-	return unless(err, framework.ErrSessionEnded, framework.ErrClosed) // the znode ends with its session
+	return k.client.Delete(ctx, k.path, framework.CreatedBy(k.znode.Czxid), framework.Guaranteed(), framework.Idempotent())
 }
 
-// findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it in the present
-// session. Without it, that znode would stay until the session ends.
+// findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it.
 func (k *Keeper) findUnsure(ctx context.Context) error {
-	if k.znode.Czxid != 0 || k.unsure.session == 0 || k.unsure.session != k.session {
-		return nil
+	if err := k.client.Sync(ctx, k.path); err != nil { // the server may be behind the transaction's server
+		return err
 	}
-	data, st, err := k.client.Get(ctx, k.path)
-	if err == nil && st.EphemeralOwner == k.session && bytes.Equal(data, k.unsure.data) {
+	st, exists, err := k.client.Exists(ctx, k.path)
+	if err == nil && exists && k.succeeded(st) {
 		k.znode = st
 	}
 	return err
