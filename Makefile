@@ -38,6 +38,8 @@ endif
 
 LINT_VERSION := v2.15.0
 LINT := .cache/bin/golangci-lint-$(LINT_VERSION)
+VALE_VERSION := v3.21.0
+VALE := .cache/bin/vale-$(VALE_VERSION)
 
 # Tests that talk to servers are run anew each time, in an order that varies.
 # Most of them wait, for sessions to end and servers to stop, so more run at once
@@ -147,8 +149,8 @@ lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds t
 	cd cmd/docent && ../../$(LINT) run --config ../../.golangci.yml
 
 .PHONY: prose
-prose: ## Check the words and sentences of pages and comments by styles/docent
-	scripts/prose
+prose: $(VALE) ## Check the words of pages and comments by styles/docent
+	$(VALE) --output=line --glob='!{.cache/**,**/testdata/**}' .
 
 .PHONY: fmt
 fmt: $(LINT) ## Format all files
@@ -157,6 +159,10 @@ fmt: $(LINT) ## Format all files
 $(LINT):
 	GOBIN=$(CURDIR)/.cache/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .cache/bin/golangci-lint $@
+
+$(VALE):
+	GOBIN=$(CURDIR)/.cache/bin go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
+	mv .cache/bin/vale $@
 
 # The figures of a run go to standard output, and to .cache/bench with all their rounds.
 .PHONY: bench
