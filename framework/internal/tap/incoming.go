@@ -31,6 +31,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	}
 	if err == nil {
 		c.replied(rp)
+		err = c.leftOut(rq.sent)
 	}
 	return rq.question == nil, err
 }
@@ -65,31 +66,34 @@ func (c *Conn) indexLocked(xid int32) int {
 	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
 }
 
-// pong records the reply to a ping. It returns an error if the server has left out a reply.
+// pong records the reply to a ping, and returns leftOut's error.
 func (c *Conn) pong(code proto.Code) error {
 	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
 	if code == proto.CodeAuthRequired {
 		c.refusal = ErrCredential
 	}
-	if len(c.pings) == 0 {
-		return nil
+	var sent time.Time
+	if len(c.pings) > 0 {
+		sent = c.pings[0]
+		c.tap.clock.answered(sent, true, false)
+		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
 	}
-	sent := c.pings[0]
-	c.tap.clock.answered(sent, true, false)
-	c.pings = c.pings[:copy(c.pings, c.pings[1:])]
-	return c.leftOutLocked(sent)
+	c.tap.mu.Unlock()
+	return c.leftOut(sent)
 }
 
-// leftOutLocked returns an error if the server has not replied to a request that is older than a ping
-// to which it has replied. A server replies in order, so it will never reply. The session timeout is
-// more time than any server needs, should one reply out of order. Without this, each such request
-// would keep a goroutine for as long as the server answers pings.
-func (c *Conn) leftOutLocked(ping time.Time) error {
-	if len(c.inflight) == 0 || !c.inflight[0].sent.Before(ping) || time.Since(c.inflight[0].sent) < c.tap.timeout {
+// leftOut is called after the reply to a request that was sent at that time. It returns an error if the
+// server has not replied to an earlier request that is older than the session timeout. A server replies
+// in order, so it will never reply. The session timeout is more time than any server needs, should one
+// reply out of order. Without this, each such request would keep a goroutine for as long as the server
+// replies to others.
+func (c *Conn) leftOut(sent time.Time) error {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if len(c.inflight) == 0 || !c.inflight[0].sent.Before(sent) || time.Since(c.inflight[0].sent) < c.tap.timeout {
 		return nil
 	}
-	return fmt.Errorf("%w: no reply to a request for %v, and one to a later ping", ErrProtocol, c.tap.timeout)
+	return fmt.Errorf("%w: no reply to a request for %v, and one to a later request", ErrProtocol, c.tap.timeout)
 }
 
 // replied records the reply to a request in flight, and notifies its waiter.
