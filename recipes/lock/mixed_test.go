@@ -214,7 +214,7 @@ func below(t *testing.T, c *framework.Client, path string) []string {
 }
 
 // TestKindsThatComeTogether has two kinds come to a path at the same time, in several orders of their
-// requests. Both are granted only if they share the path.
+// requests. Both are granted only if they share the path, and one is granted always.
 func TestKindsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
@@ -246,6 +246,9 @@ func TestKindsThatComeTogether(t *testing.T) {
 					readers := one.name == "RWMutex.Read" && two.name == one.name
 					if errs[0] == nil && errs[1] == nil && !readers {
 						t.Errorf("%s and %s hold %s together", one.name, two.name, path)
+					}
+					if errors.Is(errs[0], lock.ErrMixed) && errors.Is(errs[1], lock.ErrMixed) {
+						t.Errorf("%s and %s are both refused at %s", one.name, two.name, path)
 					}
 					for n, err := range errs {
 						if err == nil {
@@ -374,5 +377,157 @@ func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
 	lock.GrantAfterEnd(owner)
 	if holds := owner.Holds(); len(holds) != 0 {
 		t.Errorf("the owner of a released lock holds %q", holds)
+	}
+}
+
+// A foreign is a znode that stands for a contender of another kind, which was refused and whose deletion
+// is pending.
+func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
+	t.Helper()
+	return must.Get(c.Create(t.Context(), path, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
+}
+
+// TestBehindARefusedContender has a contender come behind one of another kind that is to be refused,
+// because one of the first kind was there before it.
+func TestBehindARefusedContender(t *testing.T) {
+	t.Parallel()
+	ofTwo := sharer{
+		name: "Semaphore of 2",
+		acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
+			t.Helper()
+			s := must.Get(semaphore.New(c, path, 2))(t)
+			return func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, 1) }
+		},
+		try: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
+			t.Helper()
+			s := must.Get(semaphore.New(c, path, 2))(t)
+			return func(ctx context.Context) (*lease.Lease, error) { return s.TryAcquire(ctx, 1) }
+		},
+	}
+	all := sharers()
+	for _, tc := range []struct {
+		kind    sharer
+		refused string // the znode
+		shares  bool   // once that is gone, two hold
+	}{
+		{all[0], "/x-latch-", false},
+		{all[0], "/leases/x-lease-", false},
+		{all[1], "/x-latch-", false},
+		{all[3], "/x-lock-", false},
+		{all[4], "/x-lock-", false},
+		{all[5], "/x-lock-", true},
+		{all[5], "/leases/x-lease-", true},
+		{ofTwo, "/x-lock-", true},
+		{ofTwo, "/x-__WRIT__", true},
+	} {
+		t.Run(tc.kind.name+tc.refused, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				c, path := w.Client(t), "/behind"
+				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
+				w.Quiesce() // a semaphore leaves its queue after the grant
+				other := foreignAt(t, w.Client(t), path+tc.refused)
+				if tc.kind.try != nil {
+					if l, err := tc.kind.try(t, c, path)(as(t, "third")); !errors.Is(err, lock.ErrHeld) {
+						t.Errorf("a try: %v, %v, want ErrHeld", l, err)
+					}
+				}
+				got := make(chan error, 1)
+				var second *lease.Lease
+				acquire := tc.kind.acquire(t, w.Client(t), path)
+				go func() {
+					var err error
+					second, err = acquire(as(t, "second"))
+					got <- err
+				}()
+				w.Quiesce()
+				select {
+				case err := <-got:
+					t.Fatalf("behind a contender that is to be refused: %v, want a wait", err)
+				default:
+				}
+				must.OK(t, c.Delete(t.Context(), other))
+				if tc.shares {
+					must.OK(t, must.Receive(t, got, "the second lease"))
+				}
+				mustRelease(t, first)
+				if !tc.shares {
+					must.OK(t, must.Receive(t, got, "the second lease"))
+				}
+				mustRelease(t, second)
+			}, zkenv.Only("virtual time", zkenv.Embedded))
+		})
+		t.Run(tc.kind.name+tc.refused+" that remains", func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				c, path := w.Client(t), "/behind"
+				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
+				w.Quiesce()
+				foreignAt(t, w.Client(t), path+tc.refused) // a program that refuses nothing holds
+				got := make(chan error, 1)
+				acquire := tc.kind.acquire(t, w.Client(t), path)
+				go func() {
+					_, err := acquire(as(t, "second"))
+					got <- err
+				}()
+				w.Quiesce()
+				mustRelease(t, first)
+				if err := must.Receive(t, got, "the refusal"); !errors.Is(err, lock.ErrMixed) {
+					t.Errorf("beside a holder of another kind: %v, want ErrMixed", err)
+				}
+			}, zkenv.Only("virtual time", zkenv.Embedded))
+		})
+	}
+}
+
+// as returns a context of an owner of its own.
+func as(t *testing.T, owner string) context.Context {
+	t.Helper()
+	return lock.ContextWithOwner(t.Context(), lock.NewOwner(owner))
+}
+
+// TestTheEarlierOfTwoKindsWins has the second of two contenders with different counters create its znode
+// before the first one lists.
+func TestTheEarlierOfTwoKindsWins(t *testing.T) {
+	t.Parallel()
+	all := sharers()
+	for _, tc := range []struct {
+		kind  sharer
+		other string
+	}{
+		{all[0], "/leases/x-lease-"}, {all[3], "/leases/x-lease-"}, {all[4], "/leases/x-lease-"}, {all[5], "/leases/x-lease-"},
+		{all[6], "/x-lock-"}, {all[7], "/x-lock-"}, {all[7], "/x-__READ__"},
+	} {
+		t.Run(tc.kind.name+tc.other, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				const path = "/earlier"
+				c, way := onRoute(t, w)
+				other := w.Client(t)
+				must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
+				held := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Times: 1})
+				got := make(chan error, 1)
+				acquire := tc.kind.acquire(t, c, path)
+				go func() {
+					_, err := acquire(as(t, "first"))
+					got <- err
+				}()
+				must.Receive(t, held.Hit(), "the listing")
+				w.Quiesce() // the znode exists
+				foreignAt(t, other, path+tc.other)
+				held.Release()
+				if err := must.Receive(t, got, "the outcome"); err != nil {
+					t.Errorf("the earlier one: %v, want a lease", err)
+				}
+				ctx, cancel := context.WithTimeout(as(t, "second"), 3*time.Second)
+				defer cancel()
+				for _, late := range []sharer{all[0], all[6]} { // of which one is of the later kind
+					_, err := late.acquire(t, other, path)(ctx)
+					if !errors.Is(err, lock.ErrMixed) && !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s after both: %v, want ErrMixed or a wait", late.name, err)
+					}
+				}
+			}, zkenv.Only("virtual time", zkenv.Embedded))
+		})
 	}
 }

@@ -30,7 +30,7 @@ type attempt struct {
 	number numberWatch
 
 	above    []string // children of the semaphore's path, listed after nodes were created; nil for none
-	admitted bool     // there was no contender of another kind among them
+	admitted bool     // there was no contender of another kind ahead among them
 }
 
 // A numberWatch is the number of permits as the attempt knows it.
@@ -118,7 +118,12 @@ func (a *attempt) take(ctx context.Context) error {
 			names, err = a.enter(ctx)
 			continue
 		case err == nil && !a.admitted:
-			err = a.admit(ctx)
+			var behind string
+			if behind, err = a.admit(ctx, names); err == nil && behind != "" {
+				if err = a.awaitGone(ctx, behind); err == nil {
+					names, err = a.enter(ctx)
+				}
+			}
 			continue
 		case err == nil && len(names) <= a.number.permits && !a.number.isKnown(): // it has changed since
 			names, err = a.enter(ctx)
@@ -183,10 +188,11 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	case !a.among(names):
 		return errTurnLost
 	}
-	if err := a.admit(ctx); err != nil {
+	behind, err := a.admit(ctx, names)
+	if err != nil {
 		return err
 	}
-	if len(names) > a.number.permits {
+	if behind != "" || len(names) > a.number.permits {
 		return a.giveUp(ctx)
 	}
 	a.countBreaks()

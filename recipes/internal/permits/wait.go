@@ -31,21 +31,47 @@ func (a *attempt) enter(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// admit returns [waitqueue.ErrMixed] if a contender of another kind is in the directory at the
-// semaphore's path. The attempt has its znodes, so a contender that comes later sees them: see
-// waitqueue.ErrMixed.
-func (a *attempt) admit(ctx context.Context) (err error) {
+// admit returns [waitqueue.ErrMixed] if a contender of another kind came to the directory at the
+// semaphore's path before the attempt, which has its znodes. If that contender is to be refused itself,
+// because one of permits, the children of the permits' directory, is older, admit returns its path: it
+// has to be gone first.
+func (a *attempt) admit(ctx context.Context, permits []string) (behind string, err error) {
 	names := a.above
 	if names == nil {
 		if names, _, err = a.turn.Client.Children(ctx, a.pool.Path); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if err := waitqueue.CheckNone(a.pool.Path, names); err != nil {
+	a.above = nil
+	others := waitqueue.Contenders(names)
+	if len(others) > 0 {
+		leases := a.pool.leases()
+		behind, err = waitqueue.OtherAhead(ctx, a.turn.Client, a.pool.Path, others,
+			leases.Dir, waitqueue.Sort(permits, waitqueue.LeaseKind), a.nodes[0].Stat.Czxid)
+	}
+	if err != nil || behind != "" {
+		return framework.JoinPath(a.pool.Path, behind), err
+	}
+	a.admitted = true
+	return "", nil
+}
+
+// awaitGone returns nil when the znode may be gone, and when the attempt's place in the queue has to be
+// looked at.
+func (a *attempt) awaitGone(ctx context.Context, path string) error {
+	if err := a.watchTurn(ctx); err != nil {
 		return err
 	}
-	a.admitted, a.above = true, nil
-	return nil
+	watch, err := a.turn.Client.Watch(ctx, path, framework.WatchData)
+	if errors.Is(err, framework.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	a.report(1)
+	return a.awaitFired(ctx, watch)
 }
 
 // among reports whether the names contain all of the attempt's znodes. If they don't, a znode is

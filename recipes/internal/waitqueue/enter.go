@@ -53,9 +53,8 @@ func (a *Attempt) bind(ctx context.Context) error {
 }
 
 // checkFree returns ErrBusy if the attempt would have a predecessor, and ErrMixed if a contender of
-// another kind would be ahead. The client's server may lag
-// behind the server that processed a release, so the first listing may be old. checkFree therefore
-// syncs and lists again before it refuses. A leader answers a sync before it has applied all that
+// another kind would be ahead. The client's server may lag behind the server that processed a release,
+// so the first listing may be old. checkFree therefore syncs and lists again before it refuses. A leader answers a sync before it has applied all that
 // it has committed. So an attempt that is connected to the leader may be refused right after a
 // release.
 func (a *Attempt) checkFree(ctx context.Context) (err error) {
@@ -185,8 +184,8 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	if own < 0 {
 		return position{}, errGone
 	}
-	if err := a.admit(ctx, v); err != nil {
-		return position{}, err
+	if other, err := a.admit(ctx, v); err != nil || other != "" {
+		return position{ahead: own + 1, predecessor: other, next: firstBut(v.nodes, own), foreign: true}, err
 	}
 	if a.write != nil {
 		return position{ahead: own}, a.checkWriteNode(v.nodes)
@@ -194,19 +193,25 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	return a.queue.position(v.nodes, own), nil
 }
 
-// admit returns ErrMixed if a contender of another kind is ahead of the attempt. Those that come later
-// are not: they do not end the wait, and cost one line of the log. All grants come after a position,
-// and so after admit.
-func (a *Attempt) admit(ctx context.Context, v view) error {
+// firstBut returns the name of the first of the nodes, or "" if that is own.
+func firstBut(nodes []Node, own int) string {
+	if own == 0 {
+		return ""
+	}
+	return nodes[0].Name
+}
+
+// admit returns ErrMixed if a contender of another kind is ahead of the attempt, or the name of one that
+// has to be gone first: see otherAhead. Those that come later do not end the wait, and cost one line of
+// the log. All grants come after a position, and so after admit.
+func (a *Attempt) admit(ctx context.Context, v view) (other string, err error) {
 	if a.admitted {
 		a.warnOfOthers(v)
-		return nil
+		return "", nil
 	}
-	if err := a.queue.checkKinds(ctx, a.client, v, &a.self); err != nil {
-		return err
-	}
-	a.admitted = true
-	return nil
+	other, err = a.queue.otherAhead(ctx, a.client, v, &a.self, a.stat.Czxid)
+	a.admitted = err == nil && other == ""
+	return other, err
 }
 
 // warnOfOthers logs once that contenders of another kind have come while the attempt waits.

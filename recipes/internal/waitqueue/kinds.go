@@ -40,39 +40,79 @@ func mixed(dir, name string) error {
 	return fmt.Errorf("%w: %s", ErrMixed, framework.JoinPath(dir, name))
 }
 
-// checkKinds returns [ErrMixed] if a contender of another kind is ahead of the node self, which v
-// shows; with a nil self, if there is one at all. All kinds that queue in one directory have one
-// counter. Of two contenders, the one with the greater number therefore sees the other, so one of them
-// is refused. A semaphore's contenders have another counter. They and the contenders in the directory
-// each create a znode first and list then, so at least one of the two sees the other.
-func (q *Queue) checkKinds(ctx context.Context, c *framework.Client, v view, self *Node) error {
+// otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
+// whose czxid is given; with a nil self, for any. It returns [ErrMixed] if there is one. But if a
+// contender of the queue's own kinds is ahead of all these, each of them is refused itself, and its
+// znode only remains for a moment. otherAhead then returns the name of one, below the directory. Until
+// that is gone, self must not be granted: a program that refuses nothing may hold it.
+//
+// All kinds that queue in one directory have one counter. A semaphore's contenders have another one, so
+// the order is that of the czxids. Each contender creates its znode first and lists then. So of two, the
+// later one sees the earlier one, and only the later one is refused.
+func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, self *Node, czxid int64) (name string, err error) {
 	for _, other := range v.others {
-		if self == nil || other.Overflowed() || compare(other, *self) < 0 {
-			return mixed(q.Dir, other.Name)
+		switch {
+		case other.Overflowed():
+			return "", mixed(q.Dir, other.Name)
+		case self != nil && compare(other, *self) > 0:
+		case len(v.nodes) == 0 || compare(v.nodes[0], v.others[0]) > 0:
+			return "", mixed(q.Dir, other.Name)
+		default:
+			name = other.Name
 		}
 	}
 	if !v.leases {
-		return nil
+		return name, nil
 	}
 	dir := framework.JoinPath(q.Dir, LeasesDir)
 	names, _, err := c.Children(ctx, dir)
-	if errors.Is(err, framework.ErrNoNode) {
-		return nil
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return "", err
 	}
-	if permits := Sort(names, LeaseKind); len(permits) > 0 {
-		return mixed(dir, permits[0].Name)
+	if self == nil {
+		czxid = 0
 	}
-	return err
+	permit, err := OtherAhead(ctx, c, dir, Sort(names, LeaseKind), q.Dir, v.nodes, czxid)
+	if permit == "" {
+		return name, err
+	}
+	return framework.JoinPath(LeasesDir, permit), err
 }
 
-// CheckNone returns [ErrMixed] if one of the names of dir's children is a contender's. It is for a
-// recipe whose own contenders are elsewhere.
-func CheckNone(dir string, names []string) error {
-	if found := Sort(names, allKinds[:]...); len(found) > 0 {
-		return mixed(dir, found[0].Name)
+// OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
+// with the czxid; for any if that is 0. It returns [ErrMixed] if there is one, and "" if there is none.
+// If one of the nodes of kin, which are children of kinDir, is older than all others, the others are
+// refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
+func OtherAhead(
+	ctx context.Context, c *framework.Client, dir string, others []Node, kinDir string, kin []Node, czxid int64,
+) (name string, err error) {
+	oldest := int64(0)
+	for _, other := range others {
+		st, exists, err := c.Exists(ctx, framework.JoinPath(dir, other.Name))
+		switch {
+		case err != nil:
+			return "", err
+		case exists && (czxid == 0 || st.Czxid < czxid) && (oldest == 0 || st.Czxid < oldest):
+			name, oldest = other.Name, st.Czxid
+		}
 	}
-	return nil
+	if name == "" {
+		return "", nil
+	}
+	for _, node := range kin {
+		st, exists, err := c.Exists(ctx, framework.JoinPath(kinDir, node.Name))
+		if err != nil {
+			return "", err
+		}
+		if exists && st.Czxid < oldest {
+			return name, nil
+		}
+	}
+	return "", mixed(dir, name)
 }
+
+// Contenders returns the nodes of contenders of all kinds among the names of a directory's children.
+func Contenders(names []string) []Node { return Sort(names, allKinds[:]...) }
 
 // creationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
 // znode of an unfair mutex: no znode can be below that.

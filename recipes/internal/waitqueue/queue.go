@@ -51,11 +51,11 @@ var ErrBusy = errors.New("waitqueue: busy")
 func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil }
 
 // List returns the contenders in order. It returns none if the directory does not exist, and
-// [ErrMixed] if a contender of another kind is there.
+// [ErrMixed] if a contender of another kind is there, unless that is to be refused itself.
 func (q *Queue) List(ctx context.Context) ([]Node, error) {
 	v, err := q.list(ctx, q.Client)
 	if err == nil {
-		err = q.checkKinds(ctx, q.Client, v, nil)
+		_, err = q.otherAhead(ctx, q.Client, v, nil, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -114,6 +114,7 @@ type position struct {
 	last        bool   // the predecessor's deletion grants the lock; see Queue.MayReplace
 	both        bool   // the deletion of predecessor and next grants the lock
 	behindFirst bool   // the predecessor itself waits for no contender: it holds the lock
+	foreign     bool   // the predecessor is of another kind, and is to be refused; its name is below the directory
 }
 
 // position returns where the node at own is among the nodes.

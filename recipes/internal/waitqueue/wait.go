@@ -40,7 +40,10 @@ func (a *Attempt) BlockedBy() (ahead int, by Node, holds bool, data []byte, st f
 		return -1, Node{}, false, nil, framework.Stat{}
 	}
 	predecessor := a.waiter.predecessor
-	by, _ = parse(predecessor.name, a.queue.Kinds) // it was listed as a contender
+	by, ok := parse(predecessor.name, a.queue.Kinds)
+	if !ok { // of another kind
+		by, _ = parse(predecessor.name, allKinds[:])
+	}
 	st, _ = predecessor.watch.Stat()
 	return a.waiter.ahead, by, a.waiter.behindFirst, predecessor.watch.Data(), st
 }
@@ -198,7 +201,7 @@ func (w *waiter) recheck(ctx context.Context) error {
 // predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
 // if that grant would not be news, or if the predecessor is another client's.
 func (w *waiter) predecessorsGrant(pos position) <-chan struct{} {
-	if pos.next == "" || !w.attempt.queue.inTurn() {
+	if pos.next == "" || pos.foreign || !w.attempt.queue.inTurn() {
 		return nil
 	}
 	return clientAttemptsOf(w.attempt.client).grantOf(pos.predecessor)
