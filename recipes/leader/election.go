@@ -44,8 +44,8 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // ctx ends first, the error is a [*lease.WaitError], and the candidate is gone or its deletion goes on
 // in the background. If the session ends while Campaign waits, the caller is a candidate in the next
 // session, behind all others. If candidates of the other format are on the path
-// when it comes, it returns [ErrMixed]. Other errors are those of the client, when its policy is
-// exhausted.
+// when it comes, and none of its own was there before them, it returns [ErrMixed]. Other errors are
+// those of the client, when its policy is exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	l, err := e.contest.Acquire(cause.Inside(ctx))
 	return l, recipe.CallError(ctx, "campaign", e.path, err)

@@ -71,7 +71,8 @@
 //
 // A path has one kind of lock, because contenders of one kind don't count those of another. An attempt
 // returns [ErrMixed] if a contender of another kind is ahead of it: docent's, Curator's or kazoo's. The
-// holder keeps its lease. A [Mutex] shares its path with a leader of the format Selector, and a
+// holder keeps its lease. If a contender of the attempt's own kind is ahead of those, they are to be
+// refused themselves, and the attempt waits until they are gone. A [Mutex] shares its path with a leader of the format Selector, and a
 // [SemaphoreMutex] with a semaphore. docs/guarantees.md has a table of all pairs. Curator and kazoo
 // refuse nothing: if one of them comes second with another kind, both hold.
 //

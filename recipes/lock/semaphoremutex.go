@@ -47,9 +47,8 @@ func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] if there is a holder or a waiter. It
-// never waits for another holder; ctx and the connect timeout bound its requests: see [Locker]. If
-// the client's own server shows a holder, it costs one read. A server that lags behind its leader may still show a lease that was
-// released a moment ago.
+// never waits for another holder; ctx and the connect timeout bound its requests: see [Locker]. A
+// refusal takes everything into account that was committed before the call, and costs three requests.
 func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.pool.TryAcquire(ctx, 1, m.dataFor(ctx))
 	return l, callError(ctx, "try lock", m.pool.Path, err)

@@ -35,6 +35,16 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		if !slices.Equal(ops, want) {
 			t.Errorf("requests of Lock and Release: %v, want %v", ops, want)
 		}
+		held := mustLock(t, newSemaphoreMutex(t, w.Client(t), "/semaphore/requests"))
+		proxy.ResetRequests()
+		if _, err := m.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("a try: %v, want ErrHeld", err)
+		}
+		ops, want = operations(proxy), []fault.Op{fault.GetChildren, fault.Multi, fault.GetChildren}
+		if !slices.Equal(ops, want) {
+			t.Errorf("requests of a refused TryLock: %v, want %v", ops, want)
+		}
+		mustRelease(t, held)
 	})
 }
 
