@@ -22,12 +22,15 @@ import (
 func requestKinds() map[string]func(context.Context, *framework.Client) error {
 	change := framework.ConfigChange{Leave: []int64{1}}
 	return map[string]func(context.Context, *framework.Client) error{
-		"ACL":          func(ctx context.Context, c *framework.Client) error { return last(c.ACL(ctx, "/a")) },
-		"AddAuth":      func(ctx context.Context, c *framework.Client) error { return c.AddAuth(ctx, "digest", []byte("u:p")) },
-		"Children":     func(ctx context.Context, c *framework.Client) error { return last(c.Children(ctx, "/a")) },
-		"ChildrenEach": func(ctx context.Context, c *framework.Client) error { return last(c.ChildrenEach(ctx, "/a", "/b")) },
-		"Config":       func(ctx context.Context, c *framework.Client) error { return last(c.Config(ctx)) },
-		"Create":       func(ctx context.Context, c *framework.Client) error { return last(c.Create(ctx, "/a", nil)) },
+		"ACL":      func(ctx context.Context, c *framework.Client) error { return last(c.ACL(ctx, "/a")) },
+		"AddAuth":  func(ctx context.Context, c *framework.Client) error { return c.AddAuth(ctx, "digest", []byte("u:p")) },
+		"Children": func(ctx context.Context, c *framework.Client) error { return last(c.Children(ctx, "/a")) },
+		"ChildrenEach": func(ctx context.Context, c *framework.Client) error {
+			names, _, errs := c.ChildrenEach(ctx, "/a", "/b")
+			return last(names, errs)
+		},
+		"Config": func(ctx context.Context, c *framework.Client) error { return last(c.Config(ctx)) },
+		"Create": func(ctx context.Context, c *framework.Client) error { return last(c.Create(ctx, "/a", nil)) },
 		"CreateAll": func(ctx context.Context, c *framework.Client) error {
 			return last(c.CreateAll(ctx, framework.OpCreate("/a", nil, framework.Ephemeral(), framework.Protected())))
 		},

@@ -33,14 +33,14 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 }
 
 // ChildrenEach lists the children of each of the znodes, as [Client.Children] does, within the time
-// of one listing. It returns the names, in no order, or an error for each path, in the order of
-// paths. Retries, ctx and outages are as with [Client.GetEach].
-func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string, []error) {
-	names, faults := make([][]string, len(paths)), make([]error, len(paths))
+// of one listing. It returns the names, in no order, and the Stat of the znode itself, or an error for
+// each path, in the order of paths. Retries, ctx and outages are as with [Client.GetEach].
+func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string, []Stat, []error) {
+	names, stats, faults := make([][]string, len(paths)), make([]Stat, len(paths)), make([]error, len(paths))
 	for i, found := range c.readEach(ctx, "children", paths, faults, (*zkconn.Conn).Children) {
-		names[i] = found.node.Children
+		names[i], stats[i] = found.node.Children, statOf(found.node.Stat)
 	}
-	return names, wrapEach(ctx, "children", paths, faults)
+	return names, stats, wrapEach(ctx, "children", paths, faults)
 }
 
 // readEach does one kind of read for each path and sets faults. It returns nothing if no request

@@ -273,7 +273,7 @@ func TestChildrenEach(t *testing.T) {
 		}
 		srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Second})
 		start := time.Now()
-		names, errs := c.ChildrenEach(t.Context(), "/a", "/none", "/b")
+		names, stats, errs := c.ChildrenEach(t.Context(), "/a", "/none", "/b")
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("took %v, want one listing's second", took)
 		}
@@ -281,8 +281,11 @@ func TestChildrenEach(t *testing.T) {
 		if errs[0] != nil || errs[2] != nil || !slices.Equal(names[0], []string{"x", "y"}) || len(names[2]) != 0 {
 			t.Errorf("%q, %v", names, errs)
 		}
+		if stats[0].NumChildren != 2 || stats[0].Czxid == 0 || stats[2].Czxid <= stats[0].Czxid {
+			t.Errorf("the Stats: %+v", stats)
+		}
 		wantErr(t, "/none", errs[1], framework.ErrNoNode)
-		_, errs = c.ChildrenEach(t.Context(), "/a", "b")
+		_, _, errs = c.ChildrenEach(t.Context(), "/a", "b")
 		wantErr(t, "b", errs[1], framework.ErrInvalidPath)
 	})
 }

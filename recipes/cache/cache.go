@@ -68,6 +68,7 @@ func start(client *framework.Client, path string, cfg config, open treesource.Op
 	}
 	c.loop = treecopy.New(treecopy.Options{
 		Client: client, NoData: cfg.withoutData, Log: c.log,
+		WantsByPath: cfg.byPath, WantsByStat: cfg.byStat, Limit: cfg.limit, Rate: cfg.rate,
 		Extent:  extent.Extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log},
 		Publish: c.publish, Unseen: c.unseen, Filled: c.becomeReady, Failed: c.trouble, Refused: c.setFault,
 	})

@@ -84,11 +84,12 @@ func TestBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, err = cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil))
+		_, err = cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil), cache.WithDataOf(nil, nil), cache.WithLimit(0), cache.WithRate(-1))
 		if !errors.Is(err, framework.ErrInvalidPath) {
 			t.Errorf("error %v", err)
 		}
-		for _, text := range []string{"cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more", "filter: the function must not be nil"} {
+		for _, text := range []string{"cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more", "filter: the function must not be nil",
+			"data of: the functions must not be nil", "limit 0: must be 1 or more", "rate -1: must be 1 or more"} {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("error %q lacks %q", err, text)
 			}

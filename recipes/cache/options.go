@@ -22,6 +22,9 @@ type config struct {
 	depth       int
 	keep        func(path string) bool // nil keeps everything
 	withoutData bool
+	byPath      func(path string) bool
+	byStat      func(path string, stat framework.Stat) bool
+	limit, rate int
 	name        string
 	faults      []error
 }
@@ -53,6 +56,43 @@ func WithFilter(keep func(path string) bool) Option {
 
 // WithoutData keeps no data, only Stats: for znodes that are only counted or named.
 func WithoutData() Option { return optionFunc(func(cfg *config) { cfg.withoutData = true }) }
+
+// WithDataOf keeps the data of those znodes alone for which one of the functions returns true, and does not
+// read the others'. byPath decides before anything is read. byStat decides for the rest by the Stat, and
+// then the data costs another read. Both must return the same for the same arguments and must not block.
+// If one panics or calls runtime.Goexit, that is logged, and it has not asked for the data. Servers older
+// than ZooKeeper 3.6 send the data nevertheless.
+func WithDataOf(byPath func(path string) bool, byStat func(path string, stat framework.Stat) bool) Option {
+	return optionFunc(func(cfg *config) {
+		if byPath == nil || byStat == nil {
+			cfg.faults = append(cfg.faults, errors.New("data of: the functions must not be nil"))
+		}
+		cfg.byPath, cfg.byStat = byPath, byStat
+	})
+}
+
+// WithLimit bounds the number of znodes. Once the cache has n, it leaves others out, with all below them:
+// see [Snapshot.LeftOut]. It reads them when there is room again. n must be positive. The default is no
+// bound.
+func WithLimit(n int) Option {
+	return optionFunc(func(cfg *config) {
+		if n < 1 {
+			cfg.faults = append(cfg.faults, fmt.Errorf("limit %d: must be 1 or more", n))
+		}
+		cfg.limit = n
+	})
+}
+
+// WithRate bounds the reads and listings in a second, so that a fill of a large tree leaves the servers
+// to others. n must be positive. The default is no bound.
+func WithRate(n int) Option {
+	return optionFunc(func(cfg *config) {
+		if n < 1 {
+			cfg.faults = append(cfg.faults, fmt.Errorf("rate %d: must be 1 or more", n))
+		}
+		cfg.rate = n
+	})
+}
 
 // WithName sets a name for the cache in telemetry, where paths don't go.
 func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.name = name }) }

@@ -12,7 +12,7 @@ import (
 // the znode was last read.
 type Node struct {
 	Path string
-	Data []byte // nil with WithoutData; shared, so it must not be changed
+	Data []byte // nil with WithoutData, and if WithDataOf leaves it out; shared, so it must not be changed
 	Stat framework.Stat
 }
 
@@ -62,6 +62,9 @@ func (s *Snapshot) Unread() iter.Seq2[string, error] {
 		}
 	}
 }
+
+// LeftOut returns how many znodes [WithLimit] leaves out. It does not count what is below them.
+func (s *Snapshot) LeftOut() int { return s.copied.LeftOut }
 
 // Len returns the number of znodes.
 func (s *Snapshot) Len() int { return s.copied.Tree.Len() }

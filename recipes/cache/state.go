@@ -118,7 +118,7 @@ func (c *Cache) publish(now treecopy.Copy, changes []treecopy.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
-	same := now.Tree == old.copied.Tree && now.Unread == old.copied.Unread
+	same := now.Tree == old.copied.Tree && now.Unread == old.copied.Unread && now.LeftOut == old.copied.LeftOut
 	if len(changes) == 0 && same && (old.copied.Settled || !now.Settled) {
 		return
 	}

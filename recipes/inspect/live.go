@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -38,15 +39,41 @@ type Live struct {
 	changed chan struct{} // closed and replaced when view changes
 }
 
-// Follow begins to follow the locks at root and below it, and returns at once. It reads all znodes
-// there, data included. So choose a root that has locks alone. Snapshot.Unread of a view has the
-// paths that the client may not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty
-// arguments are returned joined.
-func Follow(c *framework.Client, root string) (*Live, error) {
+// FollowLimits bound what [Follow] reads. A field that is 0 has its default, and one that is negative has
+// no bound.
+type FollowLimits struct {
+	Znodes int // that are copied, those of no lock included; default 100,000
+	Rate   int // reads and listings per second; default 1,000
+}
+
+// The defaults of FollowLimits.
+const (
+	defaultZnodes     = 100_000
+	defaultFollowRate = 1_000
+)
+
+func (l FollowLimits) options() []cache.Option {
+	opts := []cache.Option{cache.WithDataOf(namedContenders(), mayBeLock)}
+	if n := cmp.Or(l.Znodes, defaultZnodes); n > 0 {
+		opts = append(opts, cache.WithLimit(n))
+	}
+	if n := cmp.Or(l.Rate, defaultFollowRate); n > 0 {
+		opts = append(opts, cache.WithRate(n))
+	}
+	return opts
+}
+
+// Follow begins to follow the locks at root and below it, and returns at once. It lists all znodes there,
+// within the limits. It reads the data of contenders, and of znodes that may be a lock by themselves:
+// ephemeral ones, and those with a number as data. Snapshot.LeftOut of a view is the number of znodes
+// that the limits leave out, with all below them. Snapshot.Unread has the paths that the client may
+// not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty arguments are returned joined.
+func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error) {
 	if err := boundary.Client(c); err != nil {
 		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
-	copied, err := cache.New(c, root, cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
+	opts := append(limits.options(), cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
+	copied, err := cache.New(c, root, opts...)
 	if err != nil {
 		return nil, recipe.Error("follow", root, errors.Unwrap(err))
 	}
@@ -137,12 +164,13 @@ func (l *Live) run() {
 // says that. Follow starts it, and Close waits for it.
 func (l *Live) watchUnread() {
 	var last []Unread
+	leftOut := 0
 	for tree := range l.cache.Snapshots(l.ctx) {
 		now := unreadOf(tree)
-		if !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
+		if tree.LeftOut() != leftOut || !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
 			l.marks.wake()
 		}
-		last = now
+		last, leftOut = now, tree.LeftOut()
 	}
 }
 
@@ -155,7 +183,7 @@ func (l *Live) next(dirty map[string]struct{}) View {
 		view.State, view.Cause = l.unready(last.State)
 	}
 	view.Snapshot = l.loop.snapshot(l.cache.Snapshot(), dirty)
-	view.Complete = view.State == Current || view.State == Stale && last.Complete
+	view.Complete = view.LeftOut == 0 && (view.State == Current || view.State == Stale && last.Complete)
 	switch {
 	case view.State == last.State:
 		view.Since = last.Since

@@ -15,13 +15,15 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // follow returns a Live that is closed when the test has ended.
 func follow(t testing.TB, c *framework.Client, root string) *inspect.Live {
 	t.Helper()
-	l, err := inspect.Follow(c, root)
+	l, err := inspect.Follow(c, root, inspect.FollowLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +180,10 @@ func TestLive_costs_nothing_while_nothing_changes(t *testing.T) {
 func TestFollow_refuses_faulty_arguments(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
-		if _, err := inspect.Follow(e.client(t), "no/path"); !errors.Is(err, framework.ErrInvalidPath) {
+		if _, err := inspect.Follow(e.client(t), "no/path", inspect.FollowLimits{}); !errors.Is(err, framework.ErrInvalidPath) {
 			t.Errorf("a faulty path: %v", err)
 		}
-		if _, err := inspect.Follow(nil, "/"); err == nil {
+		if _, err := inspect.Follow(nil, "/", inspect.FollowLimits{}); err == nil {
 			t.Error("no client: no error")
 		}
 	})
@@ -278,6 +280,106 @@ func TestLive_shows_an_unfair_mutex_that_was_revoked(t *testing.T) {
 		}
 		if err := held.Release(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestFollow_reads_no_data_of_others: of znodes that are no locks, a Live has the names and Stats. It reads
+// the data of contenders alone, at the rate that it was given.
+func TestFollow_reads_no_data_of_others(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, c := w.Route(t), w.Client(t)
+		const others, rate = 500, 100
+		mustCreate(t, c, "/app", "")
+		for i := range others {
+			mustCreate(t, c, fmt.Sprintf("/app/%04d", i), strings.Repeat("x", 1000))
+		}
+		for range 3 {
+			contender(t, c, "/lock", "")
+		}
+		unfair := must(must(lock.NewUnfairMutex(c, "/unfair/lock")).Lock(t.Context()))
+		mustCreate(t, c, "/semaphore", "2")
+		mustCreate(t, c, "/semaphore/"+strings.Repeat("0a", 16), "", framework.Ephemeral())
+		observer := way.Client(t)
+		if err := observer.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		way.ResetRequests()
+		begun := time.Now()
+		live := must(inspect.Follow(observer, "/", inspect.FollowLimits{Rate: rate}))
+		defer func() {
+			if err := live.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		var view inspect.View
+		for view = range live.Views(t.Context()) {
+			if view.State == inspect.Current {
+				break
+			}
+		}
+		took, reads, most := time.Since(begun), 0, time.Duration(0)
+		for _, rq := range way.Requests() {
+			if rq.Op == fault.GetData {
+				reads++
+			}
+		}
+		if most = 2 * (others + 20) * time.Second / rate; took < others*time.Second/rate || took > most {
+			t.Errorf("the fill took %v, want %v to %v", took, others*time.Second/rate, most)
+		}
+		if reads > 12 { // six of contenders and the semaphore, the rest of znodes with short data
+			t.Errorf("%d reads of data, of %d znodes that are no locks", reads, others)
+		}
+		want := mustScan(t, c, "/", inspect.Limits{})
+		if got, want := briefs(view.Snapshot), briefs(want); !slices.Equal(got, want) || len(got) != 3 || !view.Complete {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		if err := unfair.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}, zkenv.Only("it counts requests", zkenv.Embedded))
+}
+
+// TestFollow_leaves_znodes_out: a Live has as many znodes as its limit, says how many others there are, and
+// has them when there is room.
+func TestFollow_leaves_znodes_out(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		for i := range 20 {
+			mustCreate(t, c, fmt.Sprintf("/a/%02d", i), "data of others")
+		}
+		live := must(inspect.Follow(e.client(t), "/", inspect.FollowLimits{Znodes: 12}))
+		defer func() {
+			if err := live.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		settle()
+		if v := live.View(); v.State != inspect.Current || v.Complete || v.LeftOut != 10 { // "/", "/a" and ten are copied
+			t.Errorf("%v, complete %v, %d left out", v.State, v.Complete, v.LeftOut)
+		}
+		contender(t, c, "/z", "")
+		settle()
+		if v := live.View(); v.LeftOut != 11 || len(v.Locks) != 0 { // "/z" is, with what is below it
+			t.Errorf("%d left out, locks %q", v.LeftOut, briefs(v.Snapshot))
+		}
+		for i := range 15 {
+			if err := c.Delete(t.Context(), fmt.Sprintf("/a/%02d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settle()
+		settle()
+		if v := live.View(); v.State != inspect.Current || !v.Complete || v.LeftOut != 0 || len(v.Locks) != 1 {
+			t.Errorf("with room: %v, complete %v, %d left out, locks %q", v.State, v.Complete, v.LeftOut, briefs(v.Snapshot))
+		}
+		e.server.Cut() // all is read again
+		<-time.After(20 * time.Second)
+		settle()
+		if v := live.View(); v.State != inspect.Current || !v.Complete || v.LeftOut != 0 || len(v.Locks) != 1 {
+			t.Errorf("after an outage: %v, complete %v, %d left out, locks %q", v.State, v.Complete, v.LeftOut, briefs(v.Snapshot))
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (r *reader) list(ctx context.Context, paths []string) ([]Znode, error) {
 		if err := r.pace.wait(ctx, len(part)); err != nil {
 			return nil, err
 		}
-		names, errs := r.client.ChildrenEach(ctx, part...)
+		names, _, errs := r.client.ChildrenEach(ctx, part...)
 		for i, path := range part {
 			ok, err := r.check(path, errs[i])
 			if err != nil {

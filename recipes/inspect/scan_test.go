@@ -179,7 +179,7 @@ func TestScan_below_a_chroot(t *testing.T) {
 		if _, ok := mustScan(t, below, "/", inspect.Limits{}).Lock("/zookeeper"); !ok {
 			t.Error("Scan shows no lock")
 		}
-		live, err := inspect.Follow(below, "/")
+		live, err := inspect.Follow(below, "/", inspect.FollowLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,9 @@ type Snapshot struct {
 	Unread []Unread
 	Large  []Listing
 
+	// LeftOut is how many znodes the limits of [Follow] leave out. It does not count what is below them.
+	LeftOut int
+
 	// Complete reports that no limit ended the scan. Unread has what could not be read.
 	Complete bool
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A Znode is what was read of a znode and of those below it, for [Of].
@@ -14,6 +15,28 @@ type Znode struct {
 	// Queue is the znode at Path + "-__lock__" with its children, nil if there is none. The waiters of
 	// a kazoo semaphore queue there.
 	Queue *Znode
+}
+
+// namedContenders returns a function that reports whether the name at the end of a path is one of a
+// contender.
+func namedContenders() func(path string) bool {
+	kinds := []string{leaseKind}
+	for _, f := range formats() {
+		kinds = append(kinds, f.kinds...)
+	}
+	return func(path string) bool {
+		name := Znode{Path: path}.name()
+		return len(name) == kazooID && isKazooName(name) || len(waitqueue.Sort([]string{name}, kinds...)) > 0
+	}
+}
+
+// maxPermits is how many digits the permits of a kazoo semaphore have at most.
+const maxPermits = 10
+
+// mayBeLock reports whether a znode that is no contender by its name may be a lock nevertheless: docent's
+// unfair mutex, or a semaphore of kazoo, whose data are the number of its permits.
+func mayBeLock(_ string, stat framework.Stat) bool {
+	return stat.EphemeralOwner != 0 || stat.DataLength > 0 && stat.DataLength <= maxPermits
 }
 
 // name returns the last part of the path.

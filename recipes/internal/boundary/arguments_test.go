@@ -123,6 +123,7 @@ func functions() map[string]any {
 		"framework.WithTLS":            framework.WithTLS,
 		"framework.WithTracerProvider": framework.WithTracerProvider,
 		"barrier.WithName":             barrier.WithName,
+		"cache.WithDataOf":             cache.WithDataOf,
 		"cache.WithFilter":             cache.WithFilter,
 		"cache.WithName":               cache.WithName,
 		"discovery.WithClass":          discovery.WithClass,
@@ -189,7 +190,7 @@ func newWorld(t *testing.T) *world {
 	add(registry.Watch("service"))
 	members := add(group.New(c, "/group")).(*group.Group)
 	t.Cleanup(func() { _ = members.Close(context.Background()) })
-	live := add(inspect.Follow(c, "/locks")).(*inspect.Live)
+	live := add(inspect.Follow(c, "/locks", inspect.FollowLimits{})).(*inspect.Live)
 	t.Cleanup(func() { _ = live.Close() })
 	add(leader.New(c, "/election"))
 	mutex := add(lock.NewMutex(c, "/mutex")).(*lock.Mutex)

@@ -33,7 +33,10 @@ func (l *Loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unre
 
 func (e *edit) publish(settled bool) {
 	e.loop.tree, e.loop.unread = e.tree, e.unread
-	e.loop.opts.Publish(Copy{Tree: e.tree, Unread: e.unread, Settled: settled && !e.loop.rootRefused}, e.changes)
+	e.loop.opts.Publish(Copy{
+		Tree: e.tree, Unread: e.unread, Settled: settled && !e.loop.rootRefused,
+		LeftOut: e.loop.numberOut + e.loop.moreOut,
+	}, e.changes)
 }
 
 // apply makes what was seen part of the copy, and then the changes that the source notified of
@@ -82,6 +85,7 @@ func (l *Loop) take(changes []framework.Change) {
 			e = l.edit()
 		case framework.EventDeleted:
 			l.marks.Revoke(change.Path)
+			l.takeBack(framework.SplitPath(change.Path))
 			e.remove(change.Path)
 			if change.Path == l.opts.Extent.Root {
 				l.rootRefused = false
@@ -159,6 +163,7 @@ func (e *edit) put(old, n *Znode) {
 		e.changes = append(e.changes, Change{old, n})
 	}
 	e.tree = e.tree.With(n.Path, n)
+	e.loop.takeBack(framework.SplitPath(n.Path))
 }
 
 // keepChildren removes the children that were not listed, and marks those that have to be read.
@@ -180,6 +185,11 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 	}
 	for _, path := range dead {
 		e.remove(path)
+	}
+	for name := range e.loop.leftOut[s.Path] {
+		if !listed[name] {
+			e.loop.takeBack(s.Path, name)
+		}
 	}
 	for _, name := range s.Names {
 		path := framework.JoinPath(s.Path, name)

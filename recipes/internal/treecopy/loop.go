@@ -24,25 +24,29 @@ type Loop struct {
 	unread      pathtree.Tree[Refusal] // what it leaves out
 	source      treesource.Source
 	marks       readlist.List
-	asks        bool                // before it reads, it has to ask for what has been committed by now
-	lost        bool                // the source is not valid: Next will tell when it is
-	began       time.Time           // the fill
-	fill        uint64              // the latest mark that it has to wait for
-	confirmed   map[string]struct{} // what has been read since the fill began; nil if that is over
-	batch       int                 // how many znodes are read at a time
-	refused     map[string]struct{} // what can't be read and was logged
-	retryAt     time.Time           // when that is tried again; zero for not
-	rootRefused bool                // the root can't be read: the copy is what it was before
-	callers     []*waiter           // calls of Sync whose replies came before the latest changes
-	waiters     []*waiter           // those with until set
-	over        context.Context     // has ended
+	asks        bool                           // before it reads, it has to ask for what has been committed by now
+	lost        bool                           // the source is not valid: Next will tell when it is
+	began       time.Time                      // the fill
+	fill        uint64                         // the latest mark that it has to wait for
+	confirmed   map[string]struct{}            // what has been read since the fill began; nil if that is over
+	batch       int                            // how many znodes are read at a time
+	refused     map[string]struct{}            // what can't be read and was logged
+	retryAt     time.Time                      // when that is tried again; zero for not
+	rootRefused bool                           // the root can't be read: the copy is what it was before
+	callers     []*waiter                      // calls of Sync whose replies came before the latest changes
+	waiters     []*waiter                      // those with until set
+	over        context.Context                // has ended
+	free        time.Time                      // when the rate allows the next batch
+	leftOut     map[string]map[string]struct{} // names of what the limit leaves out, by directory
+	numberOut   int                            // of names in leftOut
+	moreOut     int                            // left out, and not in leftOut
 }
 
 // New returns a Loop that has yet to run.
 func New(opts Options) *Loop {
 	over, cancel := context.WithCancel(context.Background()) // ended at once: drain does not wait
 	cancel()
-	return &Loop{opts: opts, refused: make(map[string]struct{}), over: over}
+	return &Loop{opts: opts, refused: make(map[string]struct{}), leftOut: make(map[string]map[string]struct{}), over: over}
 }
 
 // A desk is what other goroutines and the loop have in common.
@@ -110,6 +114,8 @@ func (l *Loop) confirm(path string) {
 func (l *Loop) begin() {
 	l.opts.Unseen()
 	l.marks.Clear()
+	clear(l.leftOut)
+	l.numberOut, l.moreOut = 0, 0
 	l.marks.Add(l.opts.Extent.Root, readlist.WithAll)
 	l.confirmed, l.batch = make(map[string]struct{}), minBatch
 	l.asks, l.lost, l.rootRefused, l.began = true, false, false, time.Now()

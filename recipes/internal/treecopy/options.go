@@ -34,6 +34,7 @@ type Copy struct {
 	Tree    pathtree.Tree[Znode]
 	Unread  pathtree.Tree[Refusal] // left out, with all below
 	Settled bool                   // it is the tree at one instant
+	LeftOut int                    // how many znodes the limit leaves out, without those below them
 }
 
 // Options say what a Loop copies, and whom it reports to. They are immutable. The functions are called
@@ -43,6 +44,14 @@ type Options struct {
 	Extent extent.Extent
 	NoData bool // the copy has no data
 	Log    *zap.Logger
+
+	// The copy has the data of a znode if one of the two is true. Both are nil for the data of all.
+	// WantsByPath comes first, because then one read is enough.
+	WantsByPath func(path string) bool
+	WantsByStat func(path string, stat framework.Stat) bool
+
+	Limit int // of the number of znodes; 0 for none
+	Rate  int // of reads and listings in a second; 0 for no bound
 
 	// Publish reports the copy, and the changes that lead to it.
 	Publish func(now Copy, changes []Change)

@@ -47,10 +47,12 @@ func (l *Loop) follow(ctx context.Context, open treesource.Opener) error {
 		}
 		l.take(changes)
 		l.retryRefused()
+		l.readmit()
 		l.admit(len(changes) == 0)
 		if err := l.look(ctx); err != nil {
 			return err
 		}
+		l.readmit()
 		l.settle()
 	}
 }

@@ -12,6 +12,9 @@ type Want struct {
 	Path  string
 	List  bool  // its children, too, if the Source says that they have to be listed
 	Known int64 // the Czxid of a znode whose children need no listing; Unknown for none
+
+	// Data reports by the Stat whether the data are to be read. If it is nil, they are.
+	Data func(stat *framework.Stat) bool
 }
 
 // Unknown is no znode's Czxid. That of "/" is 0.
@@ -28,51 +31,119 @@ type Sight struct {
 // Look reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
 // did not answer.
 func Look(ctx context.Context, s Source, wants []Want) ([]Sight, error) {
-	paths := make([]string, len(wants))
+	l := look{Source: s, wants: wants, sights: make([]Sight, len(wants))}
+	var toList, toRead []int
+	lister, can := s.(statLister)
 	for i, w := range wants {
-		paths[i] = w.Path
+		if can && w.Data != nil {
+			toList = append(toList, i)
+		} else {
+			toRead = append(toRead, i)
+		}
 	}
-	reads, errs := s.Read(ctx, paths)
-	sights := make([]Sight, len(wants))
-	var inner []int
-	for i, w := range wants {
-		switch err := errs[i]; {
-		case err == nil:
-			stat := &reads[i].Stat
-			if sights[i].Read = &reads[i]; w.List && stat.Czxid != w.Known && s.Lists(stat) {
-				inner = append(inner, i)
-			}
-		case errors.Is(err, framework.ErrNoNode):
-		case unreadable(err):
-			sights[i].Refusal = err
-		default:
+	if len(toList) > 0 {
+		withData, err := l.listWithStat(ctx, lister, toList)
+		if err != nil {
 			return nil, err
 		}
+		toRead = append(toRead, withData...)
 	}
-	return sights, list(ctx, s, paths, sights, inner)
+	inner, err := l.read(ctx, toRead)
+	if err != nil {
+		return nil, err
+	}
+	return l.sights, l.list(ctx, inner)
 }
 
-// list lists the znodes of inner.
-func list(ctx context.Context, s Source, paths []string, sights []Sight, inner []int) error {
-	if len(inner) == 0 {
+// A look fills sights, one for each want.
+type look struct {
+	Source
+	wants  []Want
+	sights []Sight
+}
+
+func (l *look) paths(at []int) []string {
+	paths := make([]string, len(at))
+	for i, k := range at {
+		paths[i] = l.wants[k].Path
+	}
+	return paths
+}
+
+// refuse notes why the znode could not be read. It returns an error that concerns all znodes.
+func (l *look) refuse(at int, err error) error {
+	switch {
+	case errors.Is(err, framework.ErrNoNode):
+		l.sights[at] = Sight{}
+	case unreadable(err):
+		l.sights[at] = Sight{Refusal: err}
+	default:
+		return err
+	}
+	return nil
+}
+
+// listWithStat lists the znodes, and returns those whose data are to be read.
+func (l *look) listWithStat(ctx context.Context, s statLister, at []int) ([]int, error) {
+	var withData []int
+	names, stats, errs := s.ListWithStat(ctx, l.paths(at))
+	for i, k := range at {
+		if errs[i] != nil {
+			if err := l.refuse(k, errs[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		l.sights[k].Read = &framework.Read{Stat: stats[i]}
+		if l.wants[k].List {
+			l.sights[k].Listed, l.sights[k].Names = true, names[i]
+		}
+		if l.wants[k].Data(&stats[i]) {
+			withData = append(withData, k)
+		}
+	}
+	return withData, nil
+}
+
+// read reads the znodes, and returns those that have to be listed.
+func (l *look) read(ctx context.Context, at []int) ([]int, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	var inner []int
+	reads, errs := l.Read(ctx, l.paths(at))
+	for i, k := range at {
+		if errs[i] != nil {
+			if err := l.refuse(k, errs[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		w, sight, stat := l.wants[k], &l.sights[k], &reads[i].Stat
+		if sight.Read != nil && sight.Read.Stat.Czxid != stat.Czxid { // created again since it was listed
+			*sight = Sight{}
+		}
+		if sight.Read = &reads[i]; w.List && !sight.Listed && stat.Czxid != w.Known && l.Lists(stat) {
+			inner = append(inner, k)
+		}
+	}
+	return inner, nil
+}
+
+// list lists the znodes of at.
+func (l *look) list(ctx context.Context, at []int) error {
+	if len(at) == 0 {
 		return nil
 	}
-	asked := make([]string, len(inner))
-	for i, at := range inner {
-		asked[i] = paths[at]
-	}
-	names, errs := s.List(ctx, asked)
-	for i, at := range inner {
-		switch err := errs[i]; {
-		case err == nil:
-			sights[at].Listed, sights[at].Names = true, names[i]
-		case errors.Is(err, framework.ErrNoNode): // deleted since it was read
-			sights[at] = Sight{}
-		case unreadable(err):
-			sights[at] = Sight{Refusal: err}
-		default:
-			return err
+	names, errs := l.List(ctx, l.paths(at))
+	for i, k := range at {
+		if errs[i] != nil {
+			if err := l.refuse(k, errs[i]); err != nil { // it may have been deleted since it was read
+				return err
+			}
+			continue
 		}
+		l.sights[k].Listed, l.sights[k].Names = true, names[i]
 	}
 	return nil
 }

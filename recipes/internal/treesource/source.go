@@ -33,5 +33,11 @@ type Source interface {
 	Close()
 }
 
+// A statLister is a Source that needs no read of a znode's data to follow its changes.
+type statLister interface {
+	// ListWithStat lists the children of the znodes, and reads their Stats.
+	ListWithStat(ctx context.Context, paths []string) ([][]string, []framework.Stat, []error)
+}
+
 // An Opener makes a Source of the part of the tree at path.
 type Opener func(ctx context.Context, c *framework.Client, path string) (Source, error)

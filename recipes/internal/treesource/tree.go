@@ -31,6 +31,11 @@ func (s treeSource) Read(ctx context.Context, paths []string) ([]framework.Read,
 }
 
 func (s treeSource) List(ctx context.Context, paths []string) ([][]string, []error) {
+	names, _, errs := s.client.ChildrenEach(ctx, paths...)
+	return names, errs
+}
+
+func (s treeSource) ListWithStat(ctx context.Context, paths []string) ([][]string, []framework.Stat, []error) {
 	return s.client.ChildrenEach(ctx, paths...)
 }
 

@@ -34,7 +34,7 @@ func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &watcher{t: t, server: zkserver.Run(t)}
-		live, err := inspect.Follow(w.client(), "/locks")
+		live, err := inspect.Follow(w.client(), "/locks", inspect.FollowLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func New(app *cli.App) *cobra.Command {
 		GroupID: cli.ToShow,
 		Short:   "Serve a live page of the locks",
 		Long: "serve shows the locks below ROOT on one page: holders, waiters, the wait-for graph and the holds of\n" +
-			"the last ten minutes. It prints the page's URL, which has a token. It reads all znodes below ROOT, so\n" +
+			"the last ten minutes. It prints the page's URL, which has a token. It lists all znodes below ROOT, so\n" +
 			"choose a directory that has only locks.",
 		Args: cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func New(app *cli.App) *cobra.Command {
 			if err := framework.ValidatePath(root); err != nil {
 				return cli.Usage(err)
 			}
-			if err := opts.check(); err != nil {
+			if err := errors.Join(opts.check(), opts.Follow.Check()); err != nil {
 				return cli.Usage(err)
 			}
 			c, err := app.Client()
@@ -47,6 +47,7 @@ func New(app *cli.App) *cobra.Command {
 	}
 	opts.Define(cmd.Flags().StringVar)
 	set := cmd.Flags()
+	opts.Follow.Define(set)
 	set.StringVar(&opts.Cert, "tls-cert", "", "certificate of the page, a `file` in PEM form")
 	set.StringVar(&opts.Key, "tls-key", "", "key of the certificate, a `file`")
 	set.StringVar(&opts.TokenFile, "token-file", "", "a `file` with the token; without it each start has a new token")
@@ -63,7 +64,7 @@ func (o *Options) Define(stringVar func(p *string, name, value, usage string)) {
 // Run follows the locks below root and serves their page, until ctx ends. It prints the page's URL to
 // standard output. That ctx ends is no error.
 func Run(ctx context.Context, app *cli.App, c *framework.Client, root string, opts Options) (err error) {
-	live, err := inspect.Follow(c, root)
+	live, err := inspect.Follow(c, root, opts.Follow.Limits())
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"strings"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
 // Options are the flags of "serve".
@@ -18,6 +20,7 @@ type Options struct {
 	TokenFile   string
 	AllowHosts  []string
 	AllowRevoke bool
+	Follow      cli.FollowFlags // of zeros, the defaults
 }
 
 // check returns what is wrong with the flags. A page that others can reach needs TLS and a token that

@@ -25,12 +25,12 @@ func New(app *cli.App) *cobra.Command {
 		Short:   "Show how the locks below ROOT change",
 		Long: "watch shows the locks at ROOT and below it. On a terminal it shows a table with the longest waits on\n" +
 			"top: the key ? has its keys. Otherwise, or with -o jsonl, it writes one event a line: granted, queued,\n" +
-			"released, gone (before its turn), revoked, stale or live. It reads all znodes below ROOT, so choose a\n" +
+			"released, gone (before its turn), revoked, stale or live. It lists all znodes below ROOT, so choose a\n" +
 			"directory that has only locks. ROOT is / by default. watch ends at Ctrl-C.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			roots, err := rootsOf(args)
 			if err == nil {
-				err = w.check()
+				err = errors.Join(w.check(), w.follow.Check())
 			}
 			if err != nil {
 				return cli.Usage(err)
@@ -39,6 +39,7 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&w.trace, "trace", "", "at the end, write the holds to this `file`, in the format of Perfetto")
+	w.follow.Define(cmd.Flags())
 	return cmd
 }
 
@@ -62,8 +63,9 @@ func rootsOf(args []string) ([]string, error) {
 
 // A watcher is one run of watch.
 type watcher struct {
-	app   *cli.App
-	trace string
+	app    *cli.App
+	trace  string
+	follow cli.FollowFlags
 }
 
 func (w *watcher) check() error {
@@ -89,7 +91,7 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for _, root := range roots {
-		live, err := inspect.Follow(c, root)
+		live, err := inspect.Follow(c, root, w.follow.Limits())
 		if err != nil {
 			return err
 		}

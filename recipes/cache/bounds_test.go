@@ -1,0 +1,117 @@
+package cache_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestWithDataOf keeps the data that one of the functions asks for, also after a change.
+func TestWithDataOf(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		c := s.Client(t)
+		s.create(t, c, "/a/keep", "kept by its name")
+		s.create(t, c, "/a/short", "12")
+		s.create(t, c, "/a/long", strings.Repeat("x", 100))
+		made := s.ready(t, s.Client(t), s.path, cache.WithDataOf(
+			func(path string) bool { return strings.HasSuffix(path, "/keep") },
+			func(_ string, stat framework.Stat) bool { return stat.DataLength == 2 },
+		))
+		s.want(t, made, map[string]string{"": "", "/a": "", "/a/keep": "kept by its name", "/a/short": "12", "/a/long": ""})
+		if n, ok := made.Get(s.path + "/a/long"); !ok || n.Stat.DataLength != 100 {
+			t.Errorf("the znode without data: %+v", n)
+		}
+		s.set(t, c, "/a/long", "34")
+		s.set(t, c, "/a/short", strings.Repeat("y", 100))
+		s.set(t, c, "/a/keep", "again")
+		s.create(t, c, "/a/long/below", "5678")
+		s.want(t, made, map[string]string{
+			"": "", "/a": "", "/a/keep": "again", "/a/short": "", "/a/long": "34", "/a/long/below": "",
+		})
+	})
+}
+
+// TestWithDataOf_a_function_that_panics is one that does not ask for the data.
+func TestWithDataOf_a_function_that_panics(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		s.create(t, s.Client(t), "/a", "1")
+		made := s.ready(t, s.Client(t), s.path, cache.WithDataOf(
+			func(path string) bool { panic("on purpose") },
+			func(path string, _ framework.Stat) bool {
+				if path != s.path {
+					panic("on purpose")
+				}
+				return true
+			},
+		))
+		s.want(t, made, map[string]string{"": "", "/a": ""})
+	})
+}
+
+// TestWithLimit leaves out what exceeds the limit, and has it when there is room.
+func TestWithLimit(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		way, c := s.Route(t), s.Client(t)
+		for i := range 5 {
+			s.create(t, c, fmt.Sprintf("/%d", i), "")
+		}
+		made := s.ready(t, way.Client(t), s.path, cache.WithLimit(4))
+		counts := func(what string, has, leftOut int) {
+			t.Helper()
+			zktest.Eventually(t, generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
+				mustSync(t, made)
+				now := made.Snapshot()
+				return now.Len() == has && now.LeftOut() == leftOut
+			})
+		}
+		counts("filled", 4, 2)
+		s.create(t, c, "/5", "")
+		counts("another one", 4, 3)
+		way.Cut()
+		counts("after an outage", 4, 3)
+		for i := range 6 {
+			if i%2 == 0 {
+				s.delete(t, c, fmt.Sprintf("/%d", i))
+			}
+		}
+		counts("with room", 4, 0)
+		way.Cut()
+		counts("with room, after an outage", 4, 0)
+	})
+}
+
+// TestWithRate fills a cache at the rate.
+func TestWithRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := newClient(t, srv, srv.Dial)
+		if _, err := c.Create(t.Context(), "/cached", nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 300 {
+			if _, err := c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		made, err := cache.New(c, "/cached", cache.WithRate(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustReady(t, made)
+		if took := time.Since(began); took < 2500*time.Millisecond || took > 4*time.Second {
+			t.Errorf("300 znodes took %v at 100 a second", took)
+		}
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
