@@ -46,12 +46,15 @@ func (k *gating) setLast() {
 	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd())
 	defer cancel()
 	_, err := k.w.operator.Create(ctx, gatePath, nil)
+	if errors.Is(err, framework.ErrUnknownOutcome) { // a late handshake had made its connection void
+		_, err = k.w.operator.Create(ctx, gatePath, nil)
+	}
 	close(k.closing)
 	pass(k.w.plan.timeout)
 	if err == nil || errors.Is(err, framework.ErrNodeExists) {
-		err = k.w.operator.Delete(ctx, gatePath)
+		err = k.w.operator.Delete(ctx, gatePath, framework.Idempotent()) // a client's last Remove may come late
 	}
-	if err != nil && !errors.Is(err, framework.ErrNoNode) && k.w.ctx.Err() == nil { // a client's last Remove may come late
+	if err != nil && k.w.ctx.Err() == nil {
 		k.w.violated(liveness, "all is well, and the operator can't set and remove the barrier: %v", err)
 	}
 }
