@@ -153,6 +153,10 @@ func TestRequestsOfACounter(t *testing.T) {
 		expect("a compare and set that is refused, after a transaction about no znode", fault.GetData)
 		mustBe(t, n, 4)
 		expect("a get", fault.GetData)
+		if swapped, err := newCounter(t, route.Client(t), path).CompareAndSet(t.Context(), 9, 1); swapped || err != nil {
+			t.Errorf("compare and set: %v, %v", swapped, err)
+		}
+		expect("the first compare and set of a client that is refused, with such a transaction", fault.GetData, fault.GetData)
 	})
 }
 

@@ -116,3 +116,56 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 		o.await(t, keys, "a", "b")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }
+
+// TestAnErrorOfServeEndsRunAtOnceWithoutAServer: serve fails during an outage.
+func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		route := w.Route(t)
+		c := route.Client(t)
+		p := must.Get(partition.New(c, fresh(), names("key-", 1), partition.WithSettle(0)))(t)
+		serving, fail, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		broken := errors.New("broken")
+		go func() {
+			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
+				close(serving)
+				<-fail
+				return broken
+			})
+		}()
+		<-serving
+		route.Refuse()
+		route.Cut()
+		for c.State() == framework.Connected {
+			w.Quiesce()
+		}
+		began := time.Now()
+		close(fail)
+		if err := must.Receive(t, ended, "the end of Run"); !errors.Is(err, broken) {
+			t.Errorf("Run: %v, want the error of serve", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("Run has returned %v after the error of serve", took)
+		}
+		route.Heal()
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// TestAMemberThatMayNotJoinLater: another process has the id. When it has left, this one may not join any
+// more.
+func TestAMemberThatMayNotJoinLater(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		path, keys, other := fresh(), names("key-", 3), w.Client(t)
+		must.Get(other.Create(t.Context(), path+"/members/a", nil, framework.Ephemeral(), framework.WithParents()))(t)
+		p := must.Get(partition.New(w.Client(t), path, keys, partition.WithID("a")))(t)
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil }) }()
+		<-time.After(10 * settle)
+		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All&^acl.Create), framework.AnyVersion))(t)
+		must.OK(t, other.Delete(t.Context(), path+"/members/a"))
+		if err := must.Receive(t, ended, "the end of Run"); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Run: %v, want ErrNoAuth", err)
+		}
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}

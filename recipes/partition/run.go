@@ -41,8 +41,10 @@ const leaveGrace = 10 * time.Second
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
 // background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
 // with the value. If serve calls runtime.Goexit, Run ends with an error. While another process has the
-// id, Run serves no key, and logs a warning. If the members can't be listed later, the keys stay where
-// they are, and Run logs a warning. A second Run of this Partition at a time is an error. If serve is nil, Run returns an error.
+// id, Run serves no key, and logs a warning. If this process has joined and may not list the members or
+// join again later, the keys stay where they are, and Run logs a warning. A second Run of this Partition
+// at a time is an error, and so is one with the id of another Run of the client. If serve is nil, Run
+// returns an error.
 func (p *Partition) Run(
 	ctx context.Context, serve func(ctx context.Context, key string, l *lease.Lease) error,
 ) error {
@@ -81,11 +83,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}
-	r.keys.Go(func() { r.join(self) })
 	r.follow(members, self, dir)
 	failed := context.Cause(r.ctx) // before stop gives it another
 	r.stop(nil)
-	leaving, cancel := contender.Leaving(ctx, r.client, leaveGrace)
+	leaving, cancel := contender.Leaving(r.ctx, r.client, leaveGrace)
 	defer cancel()
 	left := self.Close(leaving) // so that other members take the keys as soon as they are free
 	r.keys.Wait()
@@ -93,24 +94,14 @@ func (r *run) run(ctx context.Context) (err error) {
 	return cmp.Or(ctx.Err(), failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
 }
 
-// join waits until this process is a member. It stops the run if that can't be.
-func (r *run) join(self *node.Node) {
-	if err := self.Await(r.ctx); errors.Is(err, framework.ErrNoAuth) && r.ctx.Err() == nil {
-		r.stop(err)
-	}
-}
-
 // follow divides the keys whenever the members change, until the run ends. While another process has the
-// id, this one serves no key. If the members can't be listed at first, that ends the run; later it is
-// logged, and the division stays.
+// id, this one serves no key. If this process may not join, or list the members, that ends the run at
+// first; later it is logged, and the division stays.
 func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
-	own := make(chan node.ChangeKind)
+	own := make(chan node.Change)
 	defer self.OnChange(func(c node.Change) {
-		if c.Kind != node.Made && c.Kind != node.Taken {
-			return // it has joined, or will
-		}
 		select {
-		case own <- c.Kind:
+		case own <- c:
 		case <-r.ctx.Done():
 		}
 	})()
@@ -136,12 +127,24 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 		}
 	})
 	var all []division.Member
-	joined := false
+	joined, before := false, false // as a member: now, and at any time of the run
 	for {
 		select {
-		case kind := <-own:
-			if joined = kind == node.Made; !joined {
-				r.warn("another process has the id: waiting until it has left", r.path, node.ErrTaken)
+		case change := <-own:
+			switch {
+			case change.Kind == node.Made:
+				joined, before = true, true
+			case change.Kind == node.Taken:
+				joined = false
+				r.warn("another process has the id: waiting until it has left", r.path, change.Err)
+			case !errors.Is(change.Err, framework.ErrNoAuth):
+				continue // it has joined, or will
+			case !before:
+				r.stop(change.Err)
+				return
+			default:
+				r.warn("this process may not join again: it tries to", r.path, change.Err)
+				continue
 			}
 		case listed, open := <-lists:
 			if all = listed; !open {

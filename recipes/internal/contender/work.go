@@ -36,12 +36,12 @@ func Work(
 	return fn(held, l)
 }
 
-// Leaving returns the context of a clean-up: it outlives ctx by the grace. If ctx has ended, it ends at
-// once when the client has no connection: then the clean-up goes on in the background.
+// Leaving returns the context of a clean-up after ctx has ended: it outlives ctx by the grace, but ends
+// when the client has no connection, because then the clean-up goes on in the background.
 func Leaving(ctx context.Context, c *framework.Client, grace time.Duration) (context.Context, context.CancelFunc) {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	remove := c.OnState(func(change framework.StateChange) {
-		if ctx.Err() != nil && change.To != framework.Connected {
+		if change.To != framework.Connected {
 			cancel()
 		}
 	})
