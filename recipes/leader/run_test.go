@@ -163,6 +163,27 @@ func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 	}
 }
 
+// TestRunOutlivesARefusedCredential: the servers refuse the client's credential for a while.
+func TestRunOutlivesARefusedCredential(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), pathOf(t)
+		c := way.Client(t, framework.WithSessionTimeout(sessionAtStake), framework.WithAuth("digest", []byte("user:password")))
+		r := run(t, newElection(t, c, path))
+		first := must.Receive(t, r.terms, "the first term")
+		refused := way.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed, Times: fault.Forever})
+		way.Cut()
+		must.Receive(t, first.Lost(), "the loss of the term")
+		zktest.Eventually(t, generous, "AuthFailed", func() bool { return c.State() == framework.AuthFailed })
+		w.Quiesce() // the campaign that follows is refused
+		refused.Remove()
+		if second := must.Receive(t, r.terms, "the second term"); second.Fence() <= first.Fence() {
+			t.Errorf("term %d after term %d: must grow", second.Fence(), first.Fence())
+		}
+		r.stop(t)
+	})
+}
+
 func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -154,6 +155,35 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
 	})
+}
+
+// TestPausesOfTTLBeginAgain: after a success, the first failure is followed by a short pause, whatever
+// failed before.
+func TestPausesOfTTLBeginAgain(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		way, path := w.Route(t), fresh()
+		n := kept(t, way.Client(t), path, "alive", node.WithTTL(10*time.Second))
+		mustAwait(t, n)
+		refuse := func(times int) (took time.Duration) {
+			refused := way.Rules().Add(fault.Rule{
+				Op: fault.SetData, Path: path + "/touch", Action: fault.Refuse, Code: fault.NoAuth, Times: times,
+			})
+			must.Receive(t, refused.Hit(), "a refused touch")
+			began, touched := time.Now(), way.Count(fault.SetData)
+			zktest.Eventually(t, 10*time.Minute, "a touch that is not refused", func() bool {
+				return refused.Hits() == times && way.Count(fault.SetData) >= touched+times
+			})
+			mustAwait(t, n)
+			return time.Since(began)
+		}
+		if took := refuse(8); took < 10*time.Second {
+			t.Errorf("8 failures within %v: the pauses do not grow, and the test shows nothing", took)
+		}
+		if took := refuse(1); took > time.Second {
+			t.Errorf("the attempt after one failure came %v later", took)
+		}
+	}, zkenv.Only("minutes have to pass", zkenv.Embedded))
 }
 
 // mustBeOf checks that the znode at the path has the data and belongs to no session.

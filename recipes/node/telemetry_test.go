@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -84,6 +85,26 @@ func TestTelemetryOfNodes(t *testing.T) {
 		}
 		if err := taken.Close(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// TestAClosedClientIsNoFault: a client is closed before its Node, or the Node before it. Neither is logged.
+func TestAClosedClientIsNoFault(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		core, logs := observer.New(zap.InfoLevel)
+		c := w.Client(t, framework.WithLogger(zap.New(core)))
+		first, last := kept(t, c, fresh(), "alive"), kept(t, c, fresh(), "alive")
+		for _, n := range []*node.Node{first, last} {
+			mustAwait(t, n)
+		}
+		logs.TakeAll()
+		must.OK(t, first.Close(t.Context()))
+		must.OK(t, c.Close())
+		must.OK(t, last.Close(t.Context()))
+		for _, line := range logs.FilterMessage("kept znode changed").All() {
+			t.Errorf("%v %s %v", line.Level, line.Message, line.ContextMap())
 		}
 	})
 }
