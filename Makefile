@@ -15,7 +15,7 @@ unexport CHAOS_SECONDS # else race and plain would do it, too
 # The run may take a minute more, and has to start, mend and check.
 CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) + 600)
 
-# How much is simulated: see docs/simulation.md.
+# How much is simulated: see testing/internal/sim/README.md.
 SIM_SCHEDULES ?= 10000
 SIM_HOURS ?= 1000
 unexport SIM_SCHEDULES SIM_HOURS # else race and plain would do it, too
@@ -198,9 +198,8 @@ chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check t
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/internal/chaos
 
 .PHONY: soak
-soak: ## Keep one client at work under faults for SOAK_SECONDS, measure it each second, and draw what was measured
+soak: ## Keep one client at work under faults for SOAK_SECONDS, and measure it each second
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/internal/soak
-	go -C scripts/plot run . -columns 'goroutines,heap KiB,descriptors,faults' <.cache/soak/soak.csv >.cache/soak/soak.svg
 
 .PHONY: spec
 spec: ## Check the model of the queue protocol exhaustively, and its broken variants
@@ -214,10 +213,6 @@ examples: setup ## Build and run every example
 .PHONY: setup
 setup: ## Install ZooKeeper for the tests, where apt-get can
 	scripts/setup-zookeeper
-
-.PHONY: drawings
-drawings: ## Make the drawings of docs/img anew
-	go run ./docs/drawings
 
 .PHONY: doc
 doc: ## Show the documentation in a browser

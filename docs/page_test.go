@@ -93,15 +93,6 @@ func (p *page) split(t *testing.T) {
 
 var heading = regexp.MustCompile(`(?m)^(#+) +(.*?) *$`)
 
-// headings returns the level of each heading, in order.
-func (p *page) headings() []int {
-	var levels []int
-	for _, match := range heading.FindAllStringSubmatch(p.prose, -1) {
-		levels = append(levels, len(match[1]))
-	}
-	return levels
-}
-
 // anchors returns what GitHub makes of the page's headings.
 func (p *page) anchors() map[string]bool {
 	found := map[string]bool{}

@@ -17,42 +17,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// The Chinese README has the same Go, headings, tables and links, to Chinese pages where
-// they exist.
-func TestTheChineseREADMESaysTheSame(t *testing.T) {
-	t.Parallel()
-	english, chinese := read(t, "README.md"), read(t, "README.zh-CN.md")
-	if !slices.Equal(english.headings(), chinese.headings()) {
-		t.Errorf("levels of headings %v, and in Chinese %v", english.headings(), chinese.headings())
-	}
-	if len(english.blocks) != len(chinese.blocks) {
-		t.Fatalf("%d blocks, and in Chinese %d", len(english.blocks), len(chinese.blocks))
-	}
-	for i, b := range english.blocks {
-		c := chinese.blocks[i]
-		if b.language != c.language || b.language == "go" && b.text != c.text || !slices.Equal(commands(b), commands(c)) {
-			t.Errorf("block %d: %s %q, and in Chinese %s %q", i, b.language, b.text, c.language, c.text)
-		}
-	}
-	rows := func(p page) int { return strings.Count(p.prose, "\n|") }
-	if rows(english) != rows(chinese) {
-		t.Errorf("%d rows of tables, and in Chinese %d", rows(english), rows(chinese))
-	}
-	links := func(p page) []string {
-		var all []string
-		for _, match := range target.FindAllStringSubmatch(p.prose, -1) {
-			if !strings.HasPrefix(match[1], "README") {
-				all = append(all, strings.Replace(match[1], ".zh-CN.md", ".md", 1))
-			}
-		}
-		slices.Sort(all)
-		return all
-	}
-	if !slices.Equal(links(english), links(chinese)) {
-		t.Errorf("links\n%v\nand in Chinese\n%v", links(english), links(chinese))
-	}
-}
-
 // The program of the README, against a server: it waits for its turn, writes the
 // report, and leaves nothing behind.
 func TestTheProgramOfTheREADME(t *testing.T) {
@@ -60,21 +24,44 @@ func TestTheProgramOfTheREADME(t *testing.T) {
 	server := zkserver.Run(t)
 	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	holder := lockReport(t, addr)
-	program := exec.CommandContext(t.Context(), buildProgram(t, addr))
-	var out strings.Builder
-	program.Stdout, program.Stderr = &out, &out
-	must.OK(t, program.Start())
+	binary := buildProgram(t, addr)
+
+	interrupted, said := startProgram(t, binary)
 	awaitContenders(t, server, 2)
-	if strings.Contains(out.String(), "report") {
-		t.Error("the program writes the report while somebody else has the lock")
+	must.OK(t, interrupted.Process.Signal(os.Interrupt))
+	if err := interrupted.Wait(); err == nil || strings.Contains(said(), "writing") {
+		t.Errorf("the program after an interrupt: %v\n%s", err, said())
+	}
+	awaitContenders(t, server, 1)
+
+	program, said := startProgram(t, binary)
+	awaitContenders(t, server, 2)
+	if strings.Contains(said(), "writing") {
+		t.Error("the program writes the report while another client has the lock")
 	}
 	if err := holder.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := program.Wait(); err != nil || !strings.Contains(out.String(), "writing the report") {
-		t.Errorf("the program: %v\n%s", err, &out)
+	if err := program.Wait(); err != nil {
+		t.Errorf("the program: %v", err)
+	}
+	for _, want := range []string{"ZooKeeper: Connected", "contenders ahead: 1", "writing the report"} {
+		if !strings.Contains(said(), want) {
+			t.Errorf("the program prints no %q:\n%s", want, said())
+		}
 	}
 	awaitContenders(t, server, 0)
+}
+
+// startProgram starts the program. said returns what it has printed.
+func startProgram(t *testing.T, binary string) (program *exec.Cmd, said func() string) {
+	t.Helper()
+	log := must.Get(os.Create(filepath.Join(t.TempDir(), "log")))(t)
+	t.Cleanup(func() { _ = log.Close() })
+	program = exec.CommandContext(t.Context(), binary)
+	program.Stderr = log
+	must.OK(t, program.Start())
+	return program, func() string { return string(must.Get(os.ReadFile(log.Name()))(t)) }
 }
 
 // buildProgram builds the README's program for a server at addr.

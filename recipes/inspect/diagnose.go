@@ -97,7 +97,7 @@ func ofLock(l Lock, rules Rules) []Finding {
 		found = append(found, Finding{
 			Severity: Error, Problem: Mixed, Path: l.Path,
 			Text:   "contenders of several formats are in the directory, and do not exclude each other",
-			Advice: "Give each format a path of its own; see docs/interop.md for names that all libraries share.",
+			Advice: "Give each format a path of its own; see docs/migrating-from-curator.md for names that all libraries share.",
 		})
 	}
 	if n := len(l.Waiters()); n > rules.Crowd {

@@ -25,7 +25,7 @@ func clone() map[string]string {
 		"cmd/docent/main.go":   "package main\n",
 		"examples/one/go.mod":  "module " + docent + "/examples/one\n\nrequire " + docent + " v0.2.0\n\nreplace " + docent + " => ../..\n",
 		"examples/one/main.go": "package main\n",
-		"scripts/plot/go.mod":  "module " + docent + "/scripts/plot\n",
+		"scripts/tool/go.mod":  "module " + docent + "/scripts/tool\n",
 	}
 }
 

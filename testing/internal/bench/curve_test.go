@@ -37,11 +37,10 @@ func TestScale_has_every_curve(t *testing.T) {
 				t.Errorf("%s: %s: %+v, want size %d, times and requests", c.Name(), own.Contender, last, limit)
 			}
 		}
-		var text, values strings.Builder
+		var text strings.Builder
 		results[0].Markdown(&text)
-		must.OK(t, results[0].CSV(&values))
-		if !strings.Contains(text.String(), "*exponent*") || !strings.Contains(values.String(), "docent,") {
-			t.Errorf("%s: no exponent in %s or no values in %s", c.Name(), &text, &values)
+		if !strings.Contains(text.String(), "*exponent*") {
+			t.Errorf("%s: no exponent in %s", c.Name(), &text)
 		}
 	}
 }

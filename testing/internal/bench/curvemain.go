@@ -39,10 +39,6 @@ func (f flags) writeCurves(results []curveResult) error {
 	for _, r := range results {
 		r.markdown(&text)
 	}
-	if f.csv != "" {
-		all, err := add(nil, results)
-		errs = append(errs, err, writeValues(f.csv, all))
-	}
 	if f.markdown != "" {
 		errs = append(errs, writeFile(f.markdown, []byte(text.String())))
 	}

@@ -5,7 +5,7 @@
 //	make bench BENCHFLAGS='-scale waiters'         a curve: the same at growing sizes
 //	go run ./testing/internal/bench -quick                  whether it works; the figures mean nothing
 //
-// docs/performance.md explains how to read what it prints.
+// README.md explains the scenarios and the columns of what it prints.
 //
 // # How it measures
 //

@@ -194,34 +194,7 @@ func (b *Bench) Scale(ctx context.Context, all []Curve, limit int) ([]curveResul
 
 func (r curveResult) Markdown(w io.Writer) { r.markdown(w) }
 
-func (r curveResult) CSV(w io.Writer) error {
-	return valuesOf(r).write(w)
-}
-
 func Exponent(points []Point, value func(Point) float64) float64 { return exponent(points, value) }
-
-type (
-	CurveResult = curveResult
-	Climb       = climb
-)
-
-const (
-	ExponentsBegin = exponentsBegin
-	ExponentsEnd   = exponentsEnd
-)
-
-// Fold gathers the files in the directory and replaces the page's exponents.
-func Fold(dir, page string, files ...string) error {
-	return flags{csv: dir, page: page}.gather(files)
-}
 
 // RoundLines returns a contender's rounds as benchstat reads them.
 func (r *Report) RoundLines(contender string) string { return r.rounds(contender) }
-
-// Exponents returns the tables of the files in the directory.
-func Exponents(dir string) (string, error) {
-	all, err := readAllValues(dir)
-	var table strings.Builder
-	exponents(&table, all)
-	return table.String(), err
-}

@@ -5,25 +5,17 @@ import "math"
 // fitFrom is the least size that an exponent is taken from: below it what is constant rules.
 const fitFrom = 10
 
-// exponent returns the exponent of a column of a climb.
+// exponent returns b of the power law a × size^b through the values of the points of sizes from
+// fitFrom on. It is fitted by least squares of the logarithms. It is NaN of fewer than three values.
+// A value that isn't positive is left out.
 func exponent(points []point, value func(point) float64) float64 {
-	sizes, values := make([]int, len(points)), make([]float64, len(points))
-	for i, p := range points {
-		sizes[i], values[i] = p.Size, value(p)
-	}
-	return powerLaw(sizes, values)
-}
-
-// powerLaw returns b of the power law a × size^b through the values of sizes from fitFrom on. It is
-// fitted by least squares of the logarithms. It is NaN of fewer than three values. A value that
-// isn't positive is left out.
-func powerLaw(sizes []int, values []float64) float64 {
 	var n, sx, sy, sxx, sxy float64
-	for i, v := range values {
-		if sizes[i] < fitFrom || !(v > 0) {
+	for _, p := range points {
+		v := value(p)
+		if p.Size < fitFrom || !(v > 0) {
 			continue
 		}
-		x, y := math.Log(float64(sizes[i])), math.Log(v)
+		x, y := math.Log(float64(p.Size)), math.Log(v)
 		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
 	if n < 3 {

@@ -34,10 +34,7 @@ type flags struct {
 	serve     string
 	scale     string
 	limit     int
-	csv       string
 	jitter    time.Duration
-	fold      bool
-	page      string
 	only      string
 	compare   string
 }
@@ -56,10 +53,7 @@ func main() {
 	flag.StringVar(&f.before, "before", "", "this program built at another commit: its docent takes part as "+before)
 	flag.StringVar(&f.scale, "scale", "", "regular expression of curves: measure these at growing sizes, in place of scenarios")
 	flag.IntVar(&f.limit, "limit", 100_000, "largest size of a curve")
-	flag.StringVar(&f.csv, "csv", "", "directory to write the curves' values to, a file for each curve")
 	flag.DurationVar(&f.jitter, "jitter", 0, "the most to add to a round trip besides, at random; it needs -rtt")
-	flag.BoolVar(&f.fold, "fold", false, "measure nothing: gather the curves of the JSON files that are given as arguments")
-	flag.StringVar(&f.page, "page", "", "with -fold: page whose table of exponents to replace")
 	flag.StringVar(&f.only, "contenders", ".", "regular expression of the contenders' names")
 	flag.StringVar(&f.compare, "compare", "", "with -before: directory for the rounds of before and after, as benchstat reads them")
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
@@ -77,9 +71,6 @@ func main() {
 func (f flags) run(ctx context.Context) (err error) {
 	if f.serve != "" {
 		return serve(ctx, f.serve, f.profile)
-	}
-	if f.fold {
-		return f.gather(flag.Args())
 	}
 	settings, err := f.settings()
 	if err != nil {

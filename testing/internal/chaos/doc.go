@@ -31,5 +31,5 @@
 //   - Every kind of lock is granted again after the last fault.
 //   - Workers end, and leave no znodes.
 //
-// A run in which nothing could have been found fails, too. See docs/chaos.md.
+// A run in which nothing could have been found fails, too. See README.md.
 package chaos

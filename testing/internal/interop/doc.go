@@ -1,6 +1,6 @@
 // Package interop proves that docent's locks exclude those of Apache Curator and
 // kazoo: processes of all three contend for the same paths of one real ZooKeeper.
-// It consists of tests; docs/interop.md is their result.
+// It consists of tests; docs/migrating-from-curator.md has their results.
 //
 // # The drivers
 //

@@ -174,12 +174,12 @@ func (w *world) reports(g guarantee, text string) bool {
 	})
 }
 
-// TestThePageNamesTheBugs holds docs/simulation.md against the deliberate bugs.
+// TestThePageNamesTheBugs holds README.md against the deliberate bugs.
 func TestThePageNamesTheBugs(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../docs/simulation.md"))(t)
+	page := must.Get(os.ReadFile("README.md"))(t)
 	for _, b := range allBugs() {
 		if row := fmt.Sprintf("| %s | %s |", b.what, b.guarantee); !strings.Contains(string(page), row) {
-			t.Errorf("docs/simulation.md lacks the row %q", row)
+			t.Errorf("README.md lacks the row %q", row)
 		}
 	}
 }

@@ -4,5 +4,5 @@
 //
 //	SOAK_SECONDS=600 go test -count=1 -v -timeout=20m -run='^TestSoak$' ./testing/internal/soak
 //
-// The measurements are written to .cache/soak/soak.csv. Package scripts/plot draws them.
+// The measurements are written to .cache/soak/soak.csv.
 package soak

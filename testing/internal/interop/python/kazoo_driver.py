@@ -18,7 +18,7 @@ from kazoo.recipe.lock import Lock, ReadLock, Semaphore, WriteLock
 
 
 class CuratorLock(Lock):
-    """kazoo's algorithm on Curator's names: docs/interop.md has it as a recipe."""
+    """kazoo's algorithm on Curator's names: docs/migrating-from-curator.md has it as a recipe."""
 
     _NODE_NAME = "-lock-"
     _EXCLUDE_NAMES = ["-lock-"]

@@ -1,5 +1,0 @@
-package ring
-
-type second struct{ third *third }
-
-func Undocumented() *third { return newThird() }
