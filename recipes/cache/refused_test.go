@@ -138,7 +138,7 @@ func TestARefusalOnNewServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkserver.WithVersion(zkserver.V39))
+				srv := zkserver.Run(t, zkserver.WithVersion("3.9.6"))
 				owner := newClient(t, srv, srv.Dial)
 				if err := owner.AddAuth(t.Context(), "digest", []byte("cache:secret")); err != nil {
 					t.Fatal(err)

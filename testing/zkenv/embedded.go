@@ -18,12 +18,12 @@ type embedded struct{ server *zkserver.Server }
 // newEmbedded starts a server with the timings of package zktest's.
 func newEmbedded(t testing.TB, kind Kind) host {
 	t.Helper()
-	server, err := zkserver.Start(
+	server, err := zkserver.Start(append(DrawVersion(t),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),
 		zkserver.WithReapInterval(zktest.DefaultContainerInterval),
-	)
+	)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,10 @@ package zkenv_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -152,4 +156,20 @@ func TestADayInABubble(t *testing.T) {
 			t.Errorf("%v in session %#x after a day, want Connected in %#x", c.State(), now, before)
 		}
 	}, zkenv.Only("virtual time", zkenv.Embedded))
+}
+
+// The version of an embedded server follows from the seed and the test's name, or is the one that the
+// environment names.
+func TestDrawVersion(t *testing.T) {
+	t.Setenv("ZK_EMBEDDED", "3.8.4")
+	options := zkenv.DrawVersion(t)
+	srv := zkserver.Run(t, options...)
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
+	nc := must.Get(net.Dial("tcp", addr))(t)
+	defer nc.Close()
+	must.Get(nc.Write([]byte("srvr")))(t)
+	answer := must.Get(io.ReadAll(nc))(t)
+	if !strings.Contains(string(answer), "Zookeeper version: 3.8.4-") {
+		t.Errorf("srvr: %s", answer)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -102,11 +103,18 @@ func (c *conn) send(frame []byte, injection *fault.Injection) {
 	c.out.push(outgoing{frame: frame, injection: injection, at: time.Now()})
 }
 
-// enqueueEvent sends a watch event, at once or as the fault rules will. It needs
+// noZxid is the zxid in the head of an event that says of no change, and of all events before
+// ZooKeeper 3.9.
+const noZxid = -1
+
+// enqueueEvent sends an event of the change with the zxid, at once or as the fault rules will. It needs
 // Server.mu.
-func (c *conn) enqueueEvent(path string, event eventType) {
+func (c *conn) enqueueEvent(zxid int64, path string, event eventType) {
+	if !c.server.config.has(zkversion.EventsHaveZxid) {
+		zxid = noZxid
+	}
 	injection := c.server.rules.Match(fault.Frame{Session: c.session.id, Xid: -1, Op: fault.Event, Path: path})
-	c.out.push(outgoing{frame: eventFrame(path, event), injection: injection, at: time.Now()})
+	c.out.push(outgoing{frame: eventFrame(zxid, path, event), injection: injection, at: time.Now()})
 }
 
 // complete is called when the front end has applied what this connection asked for.

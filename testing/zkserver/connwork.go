@@ -59,7 +59,7 @@ func (c *conn) work(a arrival) bool {
 		return c.refuse(&a.req)
 	case c.readsOnly():
 		return c.serveReadOnly(&a.req)
-	case a.req.op == proto.OpSync || isWrite(a.req.op) && isKnown(a.req.op):
+	case a.req.op == proto.OpSync || isWrite(a.req.op) && c.server.config.knows(a.req.op):
 		return c.serveByLeader(&a.req)
 	}
 	return c.serveHere(&a.req)
@@ -242,8 +242,12 @@ func (c *conn) serveHere(r *request) bool {
 	}
 	defer c.server.mu.Unlock()
 	switch {
-	case !isKnown(r.op):
-		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
+	case !c.server.config.knows(r.op):
+		if !c.server.config.mute {
+			c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
+		}
+		c.injection.Cancel()
+		c.injection = nil
 		c.finish()
 		return false
 	case r.op == proto.OpAuth:

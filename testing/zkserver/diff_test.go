@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -28,7 +29,7 @@ const (
 	diffTimeout = 30 * time.Second
 )
 
-// For any requests, in any order, a client gets the answers and events of ZooKeeper 3.8. They are
+// For any requests, in any order, a client gets the answers and events of a ZooKeeper of the same version. They are
 // equal down to error codes, stats and the order of events.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
@@ -43,7 +44,7 @@ func TestDifferential(t *testing.T) {
 		seed = rand.Uint64() >> 32
 	}
 	t.Logf("seed %d: go test -run TestDifferential -zkserver.diffseed=%d -zkserver.diffops=%d", seed, seed, *diffOps)
-	srv := zkserver.Run(t, zkserver.WithReapInterval(time.Hour))
+	srv := zkserver.Run(t, zkserver.WithVersion(must.Get(zktest.Version())(t)), zkserver.WithReapInterval(time.Hour))
 	d := &differential{
 		t:   t,
 		gen: &generator{rng: rand.New(rand.NewPCG(seed, 1))},

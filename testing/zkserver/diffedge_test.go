@@ -91,7 +91,7 @@ func TestDifferentialConnections(t *testing.T) {
 		}},
 	}
 	peer := zktest.Shared(t)
-	srv := zkserver.Run(t, zkserver.WithTick(500*time.Millisecond), zkserver.WithSessionTimeouts(time.Second, time.Minute))
+	srv := zkserver.Run(t, zkserver.WithVersion(must.Get(zktest.Version())(t)), zkserver.WithTick(500*time.Millisecond), zkserver.WithSessionTimeouts(time.Second, time.Minute))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ours := &edge{open: func() (net.Conn, error) { return srv.Dial(context.Background(), "", "") }}

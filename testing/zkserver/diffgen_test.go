@@ -192,9 +192,9 @@ func (g *generator) rare() request {
 	case 3:
 		return plain(auth, 0, "digest", []byte(g.pick("u1:p1", "u2:p2")))
 	case 4:
-		return plain(checkWatches, g.path(), 1+g.rng.IntN(3))
+		return plain(checkWatches, g.path(), 1+g.rng.IntN(5))
 	case 5:
-		return plain(removeWatches, g.path(), 1+g.rng.IntN(3))
+		return plain(removeWatches, g.path(), 1+g.rng.IntN(5))
 	case 6:
 		return plain(getEphemerals, g.pick(g.root, "", "/"))
 	case 7:

@@ -153,7 +153,7 @@ func (s *side) render(op int32, r reply) (text string) {
 		}
 	}()
 	if r.xid == -1 {
-		return fmt.Sprintf("event zxid %d type %d state %d path %s rest %d", r.zxid, c.int32(), c.int32(), c.bytes(), len(c.b))
+		return fmt.Sprintf("event zxid %s type %d state %d path %s rest %d", s.label("z", r.zxid), c.int32(), c.int32(), c.bytes(), len(c.b))
 	}
 	head := fmt.Sprintf("op %d xid %d zxid %s err %d ", op, r.xid, s.label("z", r.zxid), r.err)
 	s.zxids = append(s.zxids, r.zxid)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // long is a timeout that no session in a scene reaches.
@@ -122,7 +124,7 @@ func TestEnsembles(t *testing.T) {
 		playEnd(t, e)
 		playMoves(t, e)
 		if operations := ensembleOperations(t); operations > 0 {
-			fake := runEmbedded(t)
+			fake := runEmbedded(t, zkserver.WithVersion(must.Get(zktest.Version())(t)))
 			playEnd(t, fake)
 			compareEnsembles(t, fake, e, operations)
 		}

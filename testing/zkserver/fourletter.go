@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// version is what the four-letter words say, and what monitoring tools parse.
-const version = "3.8.0-docent-zkserver, built on 01/01/2024 00:00 UTC"
+// fullVersion is what the four-letter words say, and what monitoring tools parse.
+func (c *config) fullVersion() string {
+	return fmt.Sprintf("%d.%d.%d-docent-zkserver, built on 01/01/2024 00:00 UTC", c.version.Major, c.version.Minor, c.version.Patch)
+}
 
 // fourLetter answers the administrator's words that tools rely on, and returns ""
 // for everything else.
@@ -31,7 +33,7 @@ func (s *Server) fourLetter(word string, f *Frontend) string {
 	case "dump":
 		return s.dump()
 	case "envi":
-		return "Environment:\nzookeeper.version=" + version + "\n"
+		return "Environment:\nzookeeper.version=" + s.config.fullVersion() + "\n"
 	case "conf":
 		return fmt.Sprintf("tickTime=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\n", s.config.tick.Milliseconds(),
 			s.config.minTimeout.Milliseconds(), s.config.maxTimeout.Milliseconds())
@@ -57,7 +59,7 @@ func (s *Server) mode(f *Frontend) string {
 
 func (s *Server) srvr(f *Frontend) string {
 	return fmt.Sprintf("Zookeeper version: %s\nConnections: %d\nOutstanding: 0\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
-		version, len(f.conns), f.view().zxid, s.mode(f), len(f.view().nodes)-1)
+		s.config.fullVersion(), len(f.conns), f.view().zxid, s.mode(f), len(f.view().nodes)-1)
 }
 
 func (s *Server) mntr(f *Frontend) string {
@@ -67,7 +69,7 @@ func (s *Server) mntr(f *Frontend) string {
 	}
 	var b strings.Builder
 	line := func(key string, value any) { fmt.Fprintf(&b, "zk_%s\t%v\n", key, value) }
-	line("version", version)
+	line("version", s.config.fullVersion())
 	line("server_state", s.mode(f))
 	line("num_alive_connections", len(f.conns))
 	line("znode_count", len(f.view().nodes)-1)

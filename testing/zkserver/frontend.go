@@ -55,7 +55,7 @@ func newFrontend(s *Server, number int) *Frontend {
 		number:  number,
 		conns:   map[*conn]struct{}{},
 		attach:  map[int64]*conn{},
-		watches: newWatches(),
+		watches: newWatches(&s.config),
 		pending: map[int64][]*commit{},
 		changed: make(chan struct{}),
 	}
@@ -218,7 +218,7 @@ func (f *Frontend) backlogDue() {
 // one who asked for it.
 func (f *Frontend) finish(m *commit) {
 	for i := range m.txn.changes {
-		f.watches.fire(&m.txn.changes[i])
+		f.watches.fire(m.txn.zxid, &m.txn.changes[i])
 	}
 	if c := f.attach[m.ended]; m.ended != 0 && c != nil && c != m.origin {
 		c.finish()

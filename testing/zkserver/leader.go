@@ -1,9 +1,11 @@
 package zkserver
 
 import (
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -69,6 +71,9 @@ func (s *Server) refuse(c *conn, r *request, err proto.Code) *commit {
 
 // submitMulti decides on all operations or none.
 func (s *Server) submitMulti(c *conn, r *request, p *prep) *commit {
+	if s.config.has(zkversion.StrictTransactions) && slices.ContainsFunc(r.ops, request.hasUnknownMode) {
+		return s.refuse(c, r, proto.CodeMarshallingError)
+	}
 	changes := make([]change, 0, len(r.ops))
 	failed, failure := -1, proto.CodeOK
 	for i := range r.ops {
@@ -81,7 +86,7 @@ func (s *Server) submitMulti(c *conn, r *request, p *prep) *commit {
 		changes = append(changes, chg)
 	}
 	m := &commit{origin: c, records: p.pending, answer: func(x *txn, after []proto.Stat) []byte {
-		return multiReply(r, x.zxid, changes, after)
+		return multiReply(r, x.zxid, changes, after, s.config.has(zkversion.StrictTransactions))
 	}}
 	if failed >= 0 {
 		m.records = nil

@@ -3,7 +3,11 @@ package zkserver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
 )
 
 const (
@@ -45,7 +49,11 @@ type config struct {
 	observer               func(Transaction) // nil for none
 	readOnly               bool              // front ends without a leader serve reads
 	localSessions          bool              // and begin sessions for that
-	version                Version
+	versionText            string
+	version                zkversion.Version // what versionText says
+	behaves                map[zkversion.Behavior]bool
+	lacks                  []proto.Opcode // what the server does not know
+	mute                   bool           // it closes the connection for an unknown operation without a reply
 }
 
 type option func(*config)
@@ -110,17 +118,42 @@ func WithCommitTime(d time.Duration) Option { return option(func(c *config) { c.
 // The same seed gives the same order of the same paths. The default is 0.
 func WithSeed(seed uint64) Option { return option(func(c *config) { c.seed = seed }) }
 
-// A Version is a version of ZooKeeper whose behavior a server has, where versions differ.
-type Version int
+// DefaultVersion is the version of ZooKeeper whose behavior a server has unless [WithVersion] sets
+// another: Debian 12's 3.8.0, which filters events.
+const DefaultVersion = "3.8.0+deb12u2"
 
-// The versions. A later one is greater.
-const (
-	V38 Version = iota + 1 // ZooKeeper 3.8
-	V39                    // ZooKeeper 3.9: exists needs permission to read a znode (ZOOKEEPER-2590)
-)
+// WithVersion sets the version of ZooKeeper whose behavior the server has, where versions differ in
+// what a client can see: which operations there are, whether exists needs permission to read, whether
+// events are filtered and what is in their heads, how watches of one path get along. The version is
+// written as in "3.8.4", and must be 3.5.0 or newer. The default is DefaultVersion.
+func WithVersion(version string) Option { return option(func(c *config) { c.versionText = version }) }
 
-// WithVersion sets the version. The default is V38.
-func WithVersion(v Version) Option { return option(func(c *config) { c.version = v }) }
+// WithoutOpcodes makes the server not know the operations, besides those that its version does not
+// know. It replies that the operation is unimplemented and closes the connection, as ZooKeeper does.
+// The opcodes are the protocol's, such as 15 for create2. They must not be those of pings, handshakes
+// and the ends of sessions.
+func WithoutOpcodes(opcodes ...int32) Option {
+	return option(func(c *config) {
+		for _, op := range opcodes {
+			c.lacks = append(c.lacks, proto.Opcode(op))
+		}
+	})
+}
+
+// WithoutReplyToUnknown makes the server close the connection without a reply when it gets an
+// operation that it does not know, as many versions of ClickHouse Keeper do.
+func WithoutReplyToUnknown() Option { return option(func(c *config) { c.mute = true }) }
+
+// KeeperLacks returns the opcodes that ClickHouse Keeper did not know in 2023, for [WithoutOpcodes]:
+// create2, containers, TTL, multiRead, all that has to do with lasting watches and with the removal of
+// watches, setWatches, getEphemerals, getAllChildrenNumber, SASL and whoAmI.
+func KeeperLacks() []int32 {
+	var opcodes []int32
+	for _, op := range zkversion.KeeperLacks() {
+		opcodes = append(opcodes, int32(op))
+	}
+	return opcodes
+}
 
 // newConfig applies and checks the options, and fills in what follows from others.
 func newConfig(opts []Option) (config, error) {
@@ -132,7 +165,7 @@ func newConfig(opts []Option) (config, error) {
 		leader:       noLeader,
 		syncLimit:    DefaultSyncLimit,
 		ttl:          true,
-		version:      V38,
+		versionText:  DefaultVersion,
 	}
 	bounded := false
 	for _, o := range opts {
@@ -169,8 +202,18 @@ func (c *config) validate() error {
 	if c.leader != noLeader && (c.leader < 0 || c.leader >= c.frontends || c.frontends < 2) {
 		refuse("leader %d: must be the number of one of 2 or more front ends, there are %d", c.leader, c.frontends)
 	}
-	if c.version < V38 || c.version > V39 {
-		refuse("version %d: must be V38 or V39", c.version)
+	var err error
+	if c.version, err = zkversion.Parse(c.versionText); err != nil {
+		refuse("%w", err)
+	} else if c.version.Compare(zkversion.Must("3.5.0")) < 0 {
+		refuse("version %q: must be 3.5.0 or newer", c.versionText)
+	}
+	c.behaves = c.version.Behaviors()
+	c.lacks = append(c.lacks, c.version.Lacks()...)
+	for _, op := range c.lacks {
+		if op == proto.OpPing || op < 0 {
+			refuse("without opcode %d: a server can't do without it", op)
+		}
 	}
 	if c.commitTime < 0 {
 		refuse("commit time %v: must be at least 0", c.commitTime)
@@ -183,3 +226,9 @@ func (c *config) validate() error {
 	}
 	return errors.Join(faults...)
 }
+
+// knows reports whether the server has the operation.
+func (c *config) knows(op proto.Opcode) bool { return isKnown(op) && !slices.Contains(c.lacks, op) }
+
+// has reports whether a server of the version behaves so.
+func (c *config) has(b zkversion.Behavior) bool { return c.behaves[b] }

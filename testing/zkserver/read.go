@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
 )
 
 // answerRead answers everything that the front end answers by itself, from its own
@@ -45,7 +46,7 @@ func (f *Frontend) read(e *proto.Encoder, t *tree, c *conn, r *request) proto.Co
 		f.watches.resume(t, c, &r.resume)
 		return proto.CodeOK
 	case proto.OpCheckWatches:
-		return f.watches.check(r.path, r.kind)
+		return f.watches.check(r.path, c, r.kind)
 	case proto.OpRemoveWatches:
 		return f.watches.remove(r.path, c, r.kind)
 	case proto.OpAddWatch:
@@ -56,14 +57,13 @@ func (f *Frontend) read(e *proto.Encoder, t *tree, c *conn, r *request) proto.Co
 	return f.readNode(e, t, c, r)
 }
 
-// readExists needs no permission before ZooKeeper 3.9. Its watch is set also on a znode that doesn't
-// exist.
+// readExists needs no permission on older servers. Its watch is set also on a znode that doesn't exist.
 func (f *Frontend) readExists(e *proto.Encoder, t *tree, c *conn, r *request) proto.Code {
 	if strings.Contains(r.path, "\x00") {
 		return proto.CodeBadArguments
 	}
 	n := t.nodes[r.path]
-	if n != nil && f.server.config.version >= V39 && !permits(n.acl, c.ids, permRead) {
+	if n != nil && f.server.config.has(zkversion.ExistsNeedsRead) && !permits(n.acl, c.ids, permRead) {
 		return proto.CodeNoAuth
 	}
 	if r.watch {

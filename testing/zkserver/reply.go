@@ -39,13 +39,17 @@ func syncReply(r *request, zxid int64) []byte {
 }
 
 // multiReply returns the reply to a multi that has succeeded. A container or TTL
-// node answers as a create2 does.
-func multiReply(r *request, zxid int64, changes []change, after []proto.Stat) []byte {
+// node answers as a create2 does, and a create2 as a create unless the server is strict.
+func multiReply(r *request, zxid int64, changes []change, after []proto.Stat, strict bool) []byte {
 	e := proto.NewEncoder()
 	e.ReplyHead(r.xid, zxid, proto.CodeOK)
 	for i, op := range r.ops {
-		switch op.op {
-		case proto.OpCreateContainer, proto.OpCreateTTL:
+		kind := op.op
+		if strict && op.asked == proto.OpCreate2 && kind == proto.OpCreate {
+			kind = proto.OpCreate2
+		}
+		switch kind {
+		case proto.OpCreateContainer, proto.OpCreateTTL, proto.OpCreate2:
 			e.OpHead(proto.OpCreate2, false, proto.CodeOK)
 			e.String(changes[i].path)
 			e.Stat(after[i])
@@ -94,10 +98,10 @@ func connectReply(r *proto.ConnectRequest, sess *session, readOnly bool) []byte 
 }
 
 // eventFrame returns a watch event.
-func eventFrame(path string, event eventType) []byte {
+func eventFrame(zxid int64, path string, event eventType) []byte {
 	const syncConnected = 3
 	e := proto.NewEncoder()
-	e.ReplyHead(-1, -1, proto.CodeOK)
+	e.ReplyHead(proto.XidEvent, zxid, proto.CodeOK)
 	e.Int32(int32(event))
 	e.Int32(syncConnected)
 	e.String(path)

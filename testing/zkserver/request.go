@@ -17,10 +17,11 @@ type request struct {
 	ttl     int64 // of a createTTL, in milliseconds; -1 in every other create
 	version int32 // expected; -1 matches every version
 	watch   bool
-	kind    int32       // watcher type of removeWatches and checkWatches, mode of addWatch
-	scheme  string      // of an auth
-	ops     []request   // of a multi
-	resume  watchResume // of a setWatches
+	kind    int32        // watcher type of removeWatches and checkWatches, mode of addWatch
+	scheme  string       // of an auth
+	ops     []request    // of a multi
+	asked   proto.Opcode // of one of them, before its flags decided
+	resume  watchResume  // of a setWatches
 }
 
 // A watchResume is what a client that reconnects asks to be watched on.
@@ -108,12 +109,13 @@ func (r *request) allows(op proto.Opcode) bool {
 }
 
 // normalize changes a create inside a multi as ZooKeeper does. The operation follows from the
-// flags, whatever was asked for. So a create2 is answered like a create, and a create with the
+// flags, whatever was asked for. So up to ZooKeeper 3.8 a create2 is answered like a create, and a create with the
 // container flag makes a container.
 func (r *request) normalize() {
 	if !isCreate(r.op) {
 		return
 	}
+	r.asked = r.op
 	mode, _ := modeOf(r.flags)
 	switch {
 	case mode.container:
@@ -123,6 +125,12 @@ func (r *request) normalize() {
 	default:
 		r.op, r.ttl = proto.OpCreate, -1
 	}
+}
+
+// hasUnknownMode reports whether the operation is a create with flags that there are not.
+func (r request) hasUnknownMode() bool {
+	_, known := modeOf(r.flags)
+	return isCreate(r.op) && !known
 }
 
 func (r *request) parseResume(d *proto.Decoder) {

@@ -1,31 +1,35 @@
 package zkserver
 
-import "github.com/docent-go/docent/internal/proto"
+import (
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
+)
 
 // watches are the watches of the connections of one front end, guarded by Server.mu.
 // The data table also holds the watches on nodes that don't exist.
 type watches struct {
+	config      *config
 	data, child *watchTable
 }
 
-func newWatches() *watches {
-	return &watches{data: newWatchTable(), child: newWatchTable()}
+func newWatches(cfg *config) *watches {
+	return &watches{config: cfg, data: newWatchTable(cfg), child: newWatchTable(cfg)}
 }
 
 // fire tells the watches of what a change has done, in ZooKeeper's order.
-func (w *watches) fire(c *change) {
+func (w *watches) fire(zxid int64, c *change) {
 	switch c.kind {
 	case changeCreate:
 		parent, _ := parentOf(c.path)
-		w.data.fire(c.path, eventCreated, c.nodeACL, nil)
-		w.child.fire(watchPath(parent), eventChildrenChanged, c.parentACL, nil)
+		w.data.fire(zxid, c.path, eventCreated, c.nodeACL, nil)
+		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeDelete:
 		parent, _ := parentOf(c.path)
-		told := w.data.fire(c.path, eventDeleted, c.nodeACL, nil)
-		w.child.fire(c.path, eventDeleted, c.nodeACL, told)
-		w.child.fire(watchPath(parent), eventChildrenChanged, c.parentACL, nil)
+		told := w.data.fire(zxid, c.path, eventDeleted, c.nodeACL, nil)
+		w.child.fire(zxid, c.path, eventDeleted, c.nodeACL, told)
+		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeData:
-		w.data.fire(c.path, eventDataChanged, c.nodeACL, nil)
+		w.data.fire(zxid, c.path, eventDataChanged, c.nodeACL, nil)
 	}
 }
 
@@ -35,16 +39,16 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 	for _, path := range r.data {
 		switch n := t.nodes[path]; {
 		case n == nil:
-			c.enqueueEvent(path, eventDeleted)
+			c.enqueueEvent(noZxid, path, eventDeleted)
 		case n.stat.Mzxid > r.relativeZxid:
-			c.enqueueEvent(path, eventDataChanged)
+			w.catchUp(c, n, path, eventDataChanged)
 		default:
 			w.data.add(path, c, watchOnce)
 		}
 	}
 	for _, path := range r.exist {
-		if t.nodes[path] != nil {
-			c.enqueueEvent(path, eventCreated)
+		if n := t.nodes[path]; n != nil {
+			w.catchUp(c, n, path, eventCreated)
 		} else {
 			w.data.add(path, c, watchOnce)
 		}
@@ -52,9 +56,9 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 	for _, path := range r.child {
 		switch n := t.nodes[path]; {
 		case n == nil:
-			c.enqueueEvent(path, eventDeleted)
+			c.enqueueEvent(noZxid, path, eventDeleted)
 		case n.stat.Pzxid > r.relativeZxid:
-			c.enqueueEvent(path, eventChildrenChanged)
+			w.catchUp(c, n, path, eventChildrenChanged)
 		default:
 			w.child.add(path, c, watchOnce)
 		}
@@ -67,10 +71,19 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 	}
 }
 
-// add sets a watch of a kind that is both on the data and on the children.
+// catchUp notifies a client of what it has missed of a znode that exists.
+func (w *watches) catchUp(c *conn, n *node, path string, event eventType) {
+	if !w.config.has(zkversion.FiltersMissed) || permits(n.acl, c.ids, permRead) {
+		c.enqueueEvent(noZxid, path, event)
+	}
+}
+
+// add sets a lasting watch. One of a tree is on the children as well only on older servers.
 func (w *watches) add(path string, c *conn, mode watchMode) {
 	w.data.add(path, c, mode)
-	w.child.add(path, c, mode)
+	if mode != watchTree || !w.config.has(zkversion.TreesOmitChildren) {
+		w.child.add(path, c, mode)
+	}
 }
 
 // addPersistent sets a watch that lasts. The modes are the protocol's.
@@ -88,23 +101,44 @@ func (w *watches) addPersistent(path string, c *conn, mode int32) proto.Code {
 
 // Kinds of watches in removeWatches and checkWatches.
 const (
-	watcherChildren int32 = 1
-	watcherData     int32 = 2
-	watcherAny      int32 = 3
+	watcherChildren   int32 = 1
+	watcherData       int32 = 2
+	watcherAny        int32 = 3
+	watcherPersistent int32 = 4
+	watcherTree       int32 = 5
 )
 
+// aims returns the tables that a kind of watch is in, and its modes there. It returns none if the server
+// does not know the kind.
+func (w *watches) aims(kind int32) (tables []*watchTable, modes watchMode) {
+	all, byMode := watchOnce|watchPersistent|watchTree, w.config.has(zkversion.RemovesByMode)
+	standard := all
+	if byMode {
+		standard = watchOnce
+	}
+	switch {
+	case kind == watcherChildren:
+		return []*watchTable{w.child}, standard
+	case kind == watcherData:
+		return []*watchTable{w.data}, standard
+	case kind == watcherAny:
+		return []*watchTable{w.child, w.data}, all
+	case kind == watcherPersistent && byMode:
+		return []*watchTable{w.child, w.data}, watchPersistent
+	case kind == watcherTree && byMode:
+		return []*watchTable{w.data}, watchTree
+	}
+	return nil, 0
+}
+
 func (w *watches) remove(path string, c *conn, kind int32) proto.Code {
-	var removed bool
-	switch kind {
-	case watcherChildren:
-		removed = w.child.remove(path, c)
-	case watcherData:
-		removed = w.data.remove(path, c)
-	case watcherAny:
-		child := w.child.remove(path, c)
-		removed = w.data.remove(path, c) || child
-	default:
+	tables, modes := w.aims(kind)
+	if tables == nil {
 		return proto.CodeMarshallingError
+	}
+	var removed bool
+	for _, table := range tables {
+		removed = table.remove(path, c, modes) || removed
 	}
 	if !removed {
 		return proto.CodeNoWatcher
@@ -112,22 +146,18 @@ func (w *watches) remove(path string, c *conn, kind int32) proto.Code {
 	return proto.CodeOK
 }
 
-func (w *watches) check(path string, kind int32) proto.Code {
-	var found bool
-	switch kind {
-	case watcherChildren:
-		found = w.child.has(path)
-	case watcherData:
-		found = w.data.has(path)
-	case watcherAny:
-		found = w.child.has(path) || w.data.has(path)
-	default:
+// check answers for one client. Older servers answer whether any client watches the path.
+func (w *watches) check(path string, c *conn, kind int32) proto.Code {
+	tables, modes := w.aims(kind)
+	if tables == nil {
 		return proto.CodeMarshallingError
 	}
-	if !found {
-		return proto.CodeNoWatcher
+	for _, table := range tables {
+		if !w.config.has(zkversion.RemovesByMode) && table.has(path) || table.byPath[path][c]&modes != 0 {
+			return proto.CodeOK
+		}
 	}
-	return proto.CodeOK
+	return proto.CodeNoWatcher
 }
 
 func (w *watches) removeConn(c *conn) {

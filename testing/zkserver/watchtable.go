@@ -3,28 +3,33 @@ package zkserver
 import (
 	"maps"
 	"strings"
+
+	"github.com/docent-go/docent/internal/zkversion"
 )
 
-// A watchMode says how long a watch lasts and what it covers.
+// A watchMode says how long a watch lasts and what it covers. Where a connection may have several
+// watches on a path, it is the set of their modes.
 type watchMode int
 
 const (
-	watchOnce       watchMode = iota + 1
+	watchOnce       watchMode = 1 << iota
 	watchPersistent           // fires until removed
 	watchTree                 // persistent, and covers everything below the path
 )
 
-// A watchTable holds the watches of one kind, on data or on children. A connection
-// has at most one watch on a path: a later one takes the place of an earlier one,
-// whatever its mode. It is guarded by Server.mu.
+// A watchTable holds the watches of one kind, on data or on children. Up to ZooKeeper 3.8, a connection
+// has at most one watch on a path: a later one takes the place of an earlier one, whatever its mode.
+// The table is guarded by Server.mu.
 type watchTable struct {
+	config *config
 	byPath map[string]map[*conn]watchMode
 	byConn map[*conn]map[string]struct{}
 	trees  int // how many watches are watchTree
 }
 
-func newWatchTable() *watchTable {
+func newWatchTable(cfg *config) *watchTable {
 	return &watchTable{
+		config: cfg,
 		byPath: map[string]map[*conn]watchMode{},
 		byConn: map[*conn]map[string]struct{}{},
 	}
@@ -37,18 +42,25 @@ func (w *watchTable) add(path string, c *conn, mode watchMode) {
 	if w.byConn[c] == nil {
 		w.byConn[c] = map[string]struct{}{}
 	}
+	if w.config.has(zkversion.ManyWatchesPerPath) {
+		mode |= w.byPath[path][c]
+	}
 	w.trees += treesIn(mode) - treesIn(w.byPath[path][c])
 	w.byPath[path][c] = mode
 	w.byConn[c][path] = struct{}{}
 }
 
-// remove takes one watch away and reports whether there was one.
-func (w *watchTable) remove(path string, c *conn) bool {
-	mode, found := w.byPath[path][c]
-	if !found {
+// remove takes the watches of the modes away and reports whether there were any.
+func (w *watchTable) remove(path string, c *conn, modes watchMode) bool {
+	mode := w.byPath[path][c]
+	if mode&modes == 0 {
 		return false
 	}
-	w.trees -= treesIn(mode)
+	w.trees -= treesIn(mode & modes)
+	if left := mode &^ modes; left != 0 {
+		w.byPath[path][c] = left
+		return true
+	}
 	delete(w.byPath[path], c)
 	if len(w.byPath[path]) == 0 {
 		delete(w.byPath, path)
@@ -63,7 +75,7 @@ func (w *watchTable) remove(path string, c *conn) bool {
 // removeConn takes every watch of a connection away.
 func (w *watchTable) removeConn(c *conn) {
 	for path := range maps.Clone(w.byConn[c]) {
-		w.remove(path, c)
+		w.remove(path, c, watchOnce|watchPersistent|watchTree)
 	}
 }
 
@@ -80,25 +92,24 @@ func (w *watchTable) count() int {
 }
 
 // fire ends or keeps every watch that covers the event. It notifies the clients that may read the
-// znode and are not in told, so that one deletion notifies no client twice. It returns the clients
+// znode, if the version filters events, and are not in told, so that one deletion notifies no client twice. It returns the clients
 // whose watches it has found.
-func (w *watchTable) fire(path string, event eventType, readers []acl, told map[*conn]struct{}) map[*conn]struct{} {
+func (w *watchTable) fire(zxid int64, path string, event eventType, readers []acl, told map[*conn]struct{}) map[*conn]struct{} {
 	fired := map[*conn]struct{}{}
 	for c, mode := range w.byPath[path] {
 		if mode == watchTree && event == eventChildrenChanged {
 			continue
 		}
 		fired[c] = struct{}{}
-		if mode == watchOnce {
-			w.remove(path, c)
-		}
+		w.remove(path, c, watchOnce)
 	}
 	if w.trees > 0 && event != eventChildrenChanged {
 		w.fireTrees(path, fired)
 	}
 	for c := range fired {
-		if _, again := told[c]; !again && permits(readers, c.ids, permRead) {
-			c.enqueueEvent(path, event)
+		readable := !w.config.has(zkversion.FiltersEvents) || permits(readers, c.ids, permRead)
+		if _, again := told[c]; !again && readable {
+			c.enqueueEvent(zxid, path, event)
 		}
 	}
 	return fired
@@ -109,7 +120,7 @@ func (w *watchTable) fireTrees(path string, fired map[*conn]struct{}) {
 	for path != "/" {
 		path = watchPath(path[:strings.LastIndexByte(path, '/')])
 		for c, mode := range w.byPath[path] {
-			if mode == watchTree {
+			if mode&watchTree != 0 {
 				fired[c] = struct{}{}
 			}
 		}
@@ -117,7 +128,7 @@ func (w *watchTable) fireTrees(path string, fired map[*conn]struct{}) {
 }
 
 func treesIn(mode watchMode) int {
-	if mode == watchTree {
+	if mode&watchTree != 0 {
 		return 1
 	}
 	return 0

@@ -5,11 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+
+	"github.com/docent-go/docent/internal/zkversion"
 )
 
 // debianJar is where Debian's package libzookeeper-java puts ZooKeeper. Its
 // manifest names the jars that it needs.
 const debianJar = "/usr/share/java/zookeeper.jar"
+
+// homeVariable names the environment variable that says where a release of ZooKeeper is. Without it,
+// the installed package is used.
+const homeVariable = "ZOOKEEPER_HOME"
 
 // An install is what it takes to run ZooKeeper.
 type install struct {
@@ -19,12 +26,15 @@ type install struct {
 
 // locate finds ZooKeeper and Java. Its error is [ErrMissing] when they are not
 // where one would look, and another when the environment points elsewhere.
-func locate() (install, error) {
+func locate() (install, error) { return locateAt(os.Getenv(homeVariable)) }
+
+// locateAt is locate for the release in the directory home, or the package if home is "".
+func locateAt(home string) (install, error) {
 	java, err := locateJava(os.Getenv("JAVA_HOME"))
 	if err != nil {
 		return install{}, err
 	}
-	jars, err := locateJars(os.Getenv("ZOOKEEPER_HOME"), debianJar)
+	jars, err := locateJars(home, debianJar)
 	if err != nil {
 		return install{}, err
 	}
@@ -60,6 +70,36 @@ func locateJars(home, packaged string) ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("zktest: ZOOKEEPER_HOME=%s: no lib/zookeeper-*.jar there", home)
+}
+
+// Version returns the version of the ZooKeeper that the package's servers are, such as "3.9.6". If the
+// distributor has mended CVE-2024-23944 in an older version, as Debian has, it is "3.8.0+deb12u2".
+// The error is [ErrMissing] if there is no ZooKeeper.
+func Version() (string, error) {
+	in, err := locate()
+	if err != nil {
+		return "", err
+	}
+	return in.version()
+}
+
+func (in install) version() (string, error) {
+	for _, jar := range in.classPath {
+		all, err := filepath.Glob(filepath.Join(filepath.Dir(jar), "zookeeper-[0-9]*.jar"))
+		if err != nil || len(all) == 0 {
+			continue
+		}
+		text := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(all[0]), "zookeeper-"), ".jar")
+		v, err := zkversion.Parse(text)
+		if err != nil {
+			return "", fmt.Errorf("zktest: %s: %w", all[0], err)
+		}
+		if !v.Has(zkversion.FiltersEvents) {
+			v.Patched, err = hasFile(all[0], "org/apache/zookeeper/server/ServerWatcher.class")
+		}
+		return v.String(), err
+	}
+	return "", fmt.Errorf("zktest: no zookeeper-*.jar beside %v", in.classPath)
 }
 
 // packagedJars lists a distribution's jar and what its manifest asks for. ZooKeeper logs to slf4j,

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,16 @@ func manifestClassPath(jar string) ([]string, error) {
 		paths = append(paths, path)
 	}
 	return paths, nil
+}
+
+// hasFile reports whether the jar holds the file.
+func hasFile(jar, name string) (bool, error) {
+	archive, err := zip.OpenReader(jar)
+	if err != nil {
+		return false, err
+	}
+	defer archive.Close()
+	return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name }), nil
 }
 
 // manifestAttribute returns an attribute of the manifest's main section, which ends with an empty

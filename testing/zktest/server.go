@@ -17,19 +17,20 @@ import (
 // end the process, [Server.Restart] starts another one, and [Server.Close] ends
 // it all.
 type Server struct {
-	layout  layout   // immutable
-	command []string // immutable
-	words   atomic.Int64
+	layout layout // immutable
+	config config // immutable
+	words  atomic.Int64
 
 	turn chan struct{} // holds the token of whoever restarts or closes
 
-	mu     sync.Mutex // guards following; never held while waiting
-	proc   *process   // the latest, which may have ended; nil before the first
-	closed bool
+	mu      sync.Mutex // guards following; never held while waiting
+	proc    *process   // the latest, which may have ended; nil before the first
+	command []string   // of the next
+	closed  bool
 }
 
 func newServer(l layout, in install, cfg config) *Server {
-	return &Server{layout: l, command: l.command(in, cfg), turn: make(chan struct{}, 1)}
+	return &Server{layout: l, config: cfg, command: l.command(in, cfg), turn: make(chan struct{}, 1)}
 }
 
 // Addr returns the address for clients, "127.0.0.1:port". It never changes.
@@ -125,6 +126,20 @@ func (s *Server) Restart(ctx context.Context) error {
 		return fmt.Errorf("zktest: start %s: %w", s.Addr(), err)
 	}
 	return nil
+}
+
+// RestartAt is Restart with the release of ZooKeeper in the directory home, as ZOOKEEPER_HOME would
+// name it, or with the installed package if home is "". It and later runs are of that release: a
+// rolling upgrade takes the members of an ensemble one after the other.
+func (s *Server) RestartAt(ctx context.Context, home string) error {
+	in, err := locateAt(home)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.command = s.layout.command(in, s.config)
+	s.mu.Unlock()
+	return s.Restart(ctx)
 }
 
 func (s *Server) restart(ctx context.Context) error {

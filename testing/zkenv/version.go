@@ -1,0 +1,68 @@
+package zkenv
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// Variables of the environment that decide what the embedded servers are.
+const (
+	// embeddedVariable is the version of all embedded servers, as [zkserver.WithVersion] takes it, or
+	// "keeper" or "keeper-silent": then they know the operations that ClickHouse Keeper knows, and
+	// answer others as unimplemented or close the connection. Without it, each test draws a version.
+	embeddedVariable = "ZK_EMBEDDED"
+
+	// seedVariable is the seed of these draws, a number. Without it, each process draws one.
+	seedVariable = "ZK_EMBEDDED_SEED"
+)
+
+// versions are those that differ for the recipes and know all that the recipes use.
+func versions() []string {
+	return []string{"3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
+}
+
+// seed is the process's.
+var seed = sync.OnceValues(func() (uint64, error) { //nolint:gochecknoglobals // a process has one
+	text := os.Getenv(seedVariable)
+	if text == "" {
+		return rand.Uint64() >> 32, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("zkenv: %s=%q: must be a number", seedVariable, text)
+	}
+	return n, nil
+})
+
+// DrawVersion returns the options that make an embedded server one of a version drawn for the test, by
+// the seed ZK_EMBEDDED_SEED and the test's name. It logs the version, and how to have it again. If
+// ZK_EMBEDDED is set, that is the version: "3.8.4", "keeper" or "keeper-silent", for example.
+func DrawVersion(t testing.TB) []zkserver.Option {
+	t.Helper()
+	name := os.Getenv(embeddedVariable)
+	if name == "" {
+		n, err := seed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := fnv.New64a()
+		h.Write([]byte(t.Name()))
+		all := versions()
+		name = all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
+	}
+	t.Logf("embedded server of version %s: %s=%s", name, embeddedVariable, name)
+	switch name {
+	case "keeper":
+		return []zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...)}
+	case "keeper-silent":
+		return []zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}
+	}
+	return []zkserver.Option{zkserver.WithVersion(name)}
+}

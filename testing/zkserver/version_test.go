@@ -1,0 +1,112 @@
+package zkserver_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// What differs between versions, seen by a client without READ on a znode.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]struct {
+		exists    int32 // the code
+		event     bool  // of the znode's deletion
+		eventZxid bool
+	}{
+		"3.5.0":         {exists: 0, event: true},
+		"3.8.0":         {exists: 0, event: true},
+		"3.8.0+deb12u2": {exists: 0},
+		"3.8.4":         {exists: errNoAuth},
+		"3.9.0":         {exists: 0, event: true, eventZxid: true},
+		"3.9.6":         {exists: errNoAuth},
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t, zkserver.WithVersion(version))
+				writer, reader := connect(t, srv), connect(t, srv)
+				writer.do(t, create, "/secret", []byte(nil), []entry{{30, "world", "anyone"}}, 0)
+				writer.do(t, create, "/open", []byte(nil), open(), 0)
+				reader.do(t, exists, "/open", true)
+				if got := reader.call(t, exists, "/secret", true).err; got != want.exists {
+					t.Errorf("exists: code %d, want %d", got, want.exists)
+				}
+				writer.do(t, del, "/secret", -1)
+				deleted := writer.call(t, del, "/open", -1)
+				var events []reply
+				must.Get(reader.send(ping))(t)
+				for got := must.Get(reader.receive())(t); got.xid == -1; got = must.Get(reader.receive())(t) {
+					events = append(events, got)
+				}
+				n := 1
+				if want.event {
+					n++
+				}
+				if len(events) != n {
+					t.Fatalf("%d events, want %d", len(events), n)
+				}
+				wantZxid := int64(-1)
+				if want.eventZxid || version == "3.9.6" {
+					wantZxid = deleted.zxid
+				}
+				if got := events[n-1].zxid; got != wantZxid {
+					t.Errorf("the event's zxid is %d, want %d", got, wantZxid)
+				}
+			})
+		})
+	}
+}
+
+// An operation that the server lacks ends the connection, with a reply or without one.
+func TestWithoutOpcodes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opts    []zkserver.Option
+		op      int32
+		replies bool
+	}{
+		"a version that lacks it": {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, addWatch, true},
+		"taken away":              {[]zkserver.Option{zkserver.WithoutOpcodes(create2)}, create2, true},
+		"Keeper":                  {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...)}, createContainer, true},
+		"without a reply":         {[]zkserver.Option{zkserver.WithoutOpcodes(addWatch), zkserver.WithoutReplyToUnknown()}, addWatch, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t, zkserver.Run(t, tt.opts...))
+				c.do(t, create, "/plain", []byte(nil), open(), 0)
+				fields := []any{"/n", []byte(nil), open(), 0}
+				if tt.op == addWatch {
+					fields = []any{"/n", 1}
+				}
+				must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
+				must.Get(c.send(tt.op, fields...))(t)
+				got, err := c.receive()
+				if (err == nil) != tt.replies || tt.replies && got.err != -6 {
+					t.Errorf("reply %+v, %v; want one: %v", got, err, tt.replies)
+				}
+				_, err = io.ReadAll(c.r)
+				if e := (net.Error)(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
+					t.Errorf("the connection goes on: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestWithVersion_refuses_what_it_does_not_know(t *testing.T) {
+	t.Parallel()
+	for _, opt := range []zkserver.Option{zkserver.WithVersion("3.4.14"), zkserver.WithVersion("newest"), zkserver.WithoutOpcodes(11)} {
+		if srv, err := zkserver.Start(opt); err == nil {
+			t.Error("started")
+			must.OK(t, srv.Close())
+		}
+	}
+}
