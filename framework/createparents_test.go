@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -50,6 +51,22 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 					t.Errorf("sent %v, want %v", sent, want.requests)
 				}
 			})
+		})
+	}
+}
+
+// A znode above the missing parents that may not be read exists, whatever a server of any version replies
+// to exists.
+func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
+	for _, version := range []string{"3.5.10", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
+		t.Run(version, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				must.Get(c.Create(t.Context(), "/hidden", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
+				if _, err := c.Create(t.Context(), "/hidden/a/b/c/n", nil, framework.WithParents()); err != nil {
+					t.Error(err)
+				}
+			}, zkserver.WithVersion(version))
 		})
 	}
 }

@@ -232,6 +232,9 @@ func (cr *creation) makeParents(ctx context.Context, s *session.Session, missing
 	}
 	for dir, _ := SplitPath(top); dir != "/"; dir, _ = SplitPath(dir) {
 		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
+		if errors.Is(err, ErrNoAuth) { // it exists: since 3.8.4 and 3.9.2, exists needs READ
+			break
+		}
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
