@@ -10,8 +10,10 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
@@ -24,7 +26,7 @@ type core struct {
 	log         *zap.Logger
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
-	unsupported session.Unsupported
+	opcodes     tap.Opcodes
 	readOnly    readOnly
 	trees       watchreg.Trees
 	credentials credentials
@@ -220,3 +222,28 @@ func (c *core) fault(err error) {
 func (c *core) listenerPanicked(p *listeners.PanicError) {
 	c.log.Error("a state listener panicked", zap.Error(p), zap.ByteString("stack", p.Stack))
 }
+
+// missing logs that a server does not know an operation, and what the client does instead.
+func (c *core) missing(server string, op proto.Opcode) {
+	instead, known := map[proto.Opcode]string{
+		proto.OpCreate2:         "creates are followed by an exists where the Stat is asked for",
+		proto.OpCreateContainer: "parents are persistent znodes, which nobody removes",
+		proto.OpCreateTTL:       "creates with a TTL fail",
+		proto.OpAddWatch:        "caches keep two watches for each znode",
+		proto.OpRemoveWatches:   "watches remain until they fire or the connection ends",
+		proto.OpGetEphemerals:   "Ephemerals fails",
+		proto.OpWhoAmI:          "WhoAmI fails",
+		proto.OpReconfig:        "Reconfig fails",
+	}[op]
+	if known {
+		c.log.Warn("the server does not know an operation", zap.String(fieldServer, server), zap.Int32(fieldOpcode, int32(op)),
+			zap.String(fieldInstead, instead))
+	}
+}
+
+// Fields of the log line about an operation that the server does not know.
+const (
+	fieldServer  = "server.address"
+	fieldOpcode  = "zookeeper.opcode"
+	fieldInstead = "zookeeper.instead"
+)

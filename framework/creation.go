@@ -91,6 +91,9 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	if cr.epoch != nil {
 		return cr.sendWithEpoch(ctx, s)
 	}
+	if cr.has(withTTL) && s.Tap().Lacks(proto.OpCreateTTL) {
+		return "", ErrUnsupported
+	}
 	p := cr.begin(ctx, s)
 	made, err := p.Wait(ctx)
 	p.lists.store(ctx, &cr.createConfig, err)

@@ -22,7 +22,7 @@ func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session,
 		MaxReply:       c.cfg.maxReply,
 		Margin:         c.cfg.margin,
 		Trees:          &c.trees,
-		Unsupported:    &c.unsupported,
+		Opcodes:        &c.opcodes,
 	}
 	if c.cfg.marginGiven {
 		cfg.Wanted = c.cfg.leaseMargin

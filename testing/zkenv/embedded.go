@@ -16,9 +16,9 @@ import (
 type embedded struct{ server *zkserver.Server }
 
 // newEmbedded starts a server with the timings of package zktest's.
-func newEmbedded(t testing.TB, kind Kind) host {
+func newEmbedded(t testing.TB, kind Kind, versions []string) host {
 	t.Helper()
-	server, err := zkserver.Start(append(DrawVersion(t),
+	server, err := zkserver.Start(append(drawVersion(t, versions),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),

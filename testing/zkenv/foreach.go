@@ -22,7 +22,7 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			if kind.Virtual() {
-				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind), cfg}) })
+				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind, cfg.versions), cfg}) })
 				return
 			}
 			body(t, &Env{kind, newReal(t, kind, cfg.breakable), cfg})

@@ -17,6 +17,7 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 type config struct {
 	kinds     []Kind
 	breakable bool
+	versions  []string // to draw the version of an embedded server from
 	limits    []limit
 }
 
@@ -31,6 +32,16 @@ type limit struct {
 // allow. The default is all environments.
 func Only(reason string, kinds ...Kind) Option {
 	return optionFunc(func(cfg *config) { cfg.limits = append(cfg.limits, limit{reason, kinds}) })
+}
+
+// Versions restricts which versions an embedded server of the test may have, as DrawVersion draws them,
+// for a reason that is logged if ZK_EMBEDDED asks for another: then the test is skipped there. It has
+// no effect on real servers. The default is those of DrawVersion.
+func Versions(reason string, versions ...string) Option {
+	return optionFunc(func(cfg *config) {
+		cfg.limits = append(cfg.limits, limit{reason, allKinds()})
+		cfg.versions = versions
+	})
 }
 
 // Breakable gives the test a server or an ensemble of its own, so that it may freeze

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -46,7 +47,19 @@ var seed = sync.OnceValues(func() (uint64, error) { //nolint:gochecknoglobals //
 // ZK_EMBEDDED is set, that is the version: "3.8.4", "keeper" or "keeper-silent", for example.
 func DrawVersion(t testing.TB) []zkserver.Option {
 	t.Helper()
+	return drawVersion(t, nil)
+}
+
+// drawVersion is DrawVersion from the given versions, if there are any.
+func drawVersion(t testing.TB, all []string) []zkserver.Option {
+	t.Helper()
 	name := os.Getenv(embeddedVariable)
+	if name != "" && all != nil && !slices.Contains(all, name) {
+		t.Skipf("SKIPPED, NOT TESTED: %s=%s, and the test is for %v", embeddedVariable, name, all)
+	}
+	if all == nil {
+		all = versions()
+	}
 	if name == "" {
 		n, err := seed()
 		if err != nil {
@@ -54,7 +67,6 @@ func DrawVersion(t testing.TB) []zkserver.Option {
 		}
 		h := fnv.New64a()
 		h.Write([]byte(t.Name()))
-		all := versions()
 		name = all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
 	}
 	t.Logf("embedded server of version %s: %s=%s", name, embeddedVariable, name)

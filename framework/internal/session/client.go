@@ -73,6 +73,6 @@ type Config struct {
 	Wanted time.Duration
 
 	// Shared by the sessions of one client.
-	Trees       *watchreg.Trees // nil for none
-	Unsupported *Unsupported
+	Trees   *watchreg.Trees // nil for none
+	Opcodes *tap.Opcodes
 }

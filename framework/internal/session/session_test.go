@@ -95,7 +95,7 @@ func withSession(t *testing.T, fn func(t *testing.T, srv *zkserver.Server, c *cl
 			MaxRequest:     1 << 20,
 			MaxReply:       1 << 20,
 			Margin:         func(timeout time.Duration) time.Duration { return timeout / 5 },
-			Unsupported:    new(session.Unsupported),
+			Opcodes:        new(tap.Opcodes),
 		})
 		if err != nil {
 			t.Fatal(err)

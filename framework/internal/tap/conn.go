@@ -19,6 +19,8 @@ type Conn struct {
 	authenticate func() error // carries out SASL within the handshake; nil without SASL
 
 	credentials []Credential // on trial or not; only for Read, once in use
+	opcodes     *Opcodes     // immutable once in use; may be nil
+	server      string       // immutable once in use
 
 	established atomic.Bool   // the handshake is complete
 	received    atomic.Int64  // when the latest bytes arrived, since Tap.born; 0 for never
@@ -58,6 +60,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.read(p)
 	if err != nil {
 		c.tap.broke(c, err)
+		if closedByServer(err) {
+			c.opcodes.closed(c.server, c.oldestOpcode())
+		}
 		c.abandonQuestions()
 	}
 	return n, err
@@ -137,7 +142,7 @@ func (c *Conn) outgoing(p []byte) []byte {
 	rq := request{xid: xid, opcode: opcode, sent: now}
 	switch opcode {
 	case proto.OpCreate:
-		p = c.tap.completeCreateLocked(p, &rq)
+		p = c.completeCreateLocked(p, &rq)
 	case proto.OpCreateTTL:
 		if path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:]); ok {
 			rq.following = c.tap.sendsLocked(false, path)

@@ -101,23 +101,33 @@ func (f *Following) repliedLocked(rp reply) {
 	case f == nil || rp.code != 0:
 	case f.key.transaction:
 		f.stat, f.known = proto.Stat{Czxid: rp.zxid}, true
-	default:
+	default: // the body of a plain create has no Stat
 		_, f.stat, f.known = parseCreated(rp.body)
 	}
 }
 
-// completeCreateLocked changes the opcode of a create to the opcode whose reply has a Stat.
-func (t *Tap) completeCreateLocked(p []byte, rq *request) []byte {
+// completeCreateLocked changes the opcode of a create to the opcode whose reply has a Stat. If the server
+// lacks that, it remains a create; if the server lacks containers, the znode is persistent. It needs
+// tap.mu.
+func (c *Conn) completeCreateLocked(p []byte, rq *request) []byte {
 	path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:])
 	if !ok {
 		return p
 	}
-	rq.opcode = proto.OpCreate2
-	if int32At(p, len(p)-4) == proto.FlagContainer {
-		rq.opcode = proto.OpCreateContainer
-	}
-	rq.following = t.sendsLocked(false, path)
+	rq.following = c.tap.sendsLocked(false, path)
 	p = append([]byte(nil), p...) // a Writer must not change its argument
+	container := int32At(p, len(p)-4) == proto.FlagContainer
+	switch {
+	case container && !c.lacks(proto.OpCreateContainer):
+		rq.opcode = proto.OpCreateContainer
+	case container:
+		binary.BigEndian.PutUint32(p[len(p)-4:], 0)
+		fallthrough
+	default:
+		if !c.lacks(proto.OpCreate2) {
+			rq.opcode = proto.OpCreate2
+		}
+	}
 	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
 	return p
 }

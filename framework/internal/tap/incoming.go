@@ -51,10 +51,13 @@ func (t *Tap) Zxid() int64 { return t.zxid.Load() }
 
 // requestOf returns the request to which the reply with the head belongs. If there is none, the
 // request's opcode is 0.
-func (c *Conn) requestOf(head []byte) request {
+func (c *Conn) requestOf(head []byte) request { return c.requestWith(int32At(head, 0)) }
+
+// requestWith returns the request in flight with the xid, or one without an opcode.
+func (c *Conn) requestWith(xid int32) request {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if i := c.indexLocked(int32At(head, 0)); i >= 0 {
+	if i := c.indexLocked(xid); i >= 0 {
 		return c.inflight[i]
 	}
 	return request{}
@@ -98,6 +101,9 @@ func (c *Conn) leftOut(sent time.Time) error {
 
 // replied records the reply to a request in flight, and notifies its waiter.
 func (c *Conn) replied(rp reply) {
+	if rq := c.requestWith(rp.xid); rq.opcode != 0 {
+		c.opcodes.replied(c.server, rq.opcode, rp.code)
+	}
 	if tell := c.note(rp); tell != nil {
 		tell()
 	}

@@ -49,13 +49,16 @@ func (q *question) end(answer Answer, err error) {
 // returns the server's answer. The answer's body may have limit bytes. The wire client sees
 // neither. For the lease clock they count as any request with that opcode and its reply. Ask
 // returns when the answer is there or the connection has ended. Its errors are [ErrUnsent],
-// [ErrUnanswered] and [ErrTooLarge].
+// [ErrUnanswered], [ErrTooLarge] and [ErrUnknownOpcode].
 func (t *Tap) Ask(opcode proto.Opcode, body []byte, limit int) (Answer, error) {
 	t.mu.Lock()
 	c := t.conn
 	t.mu.Unlock()
 	if c == nil || !c.established.Load() {
 		return Answer{}, ErrUnsent
+	}
+	if c.lacks(opcode) {
+		return Answer{}, ErrUnknownOpcode
 	}
 	q := &question{limit: limit, ended: make(chan struct{})}
 	if !c.pose(q, opcode, body) {

@@ -3,6 +3,7 @@
 package zkconn
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -98,10 +99,17 @@ func (w *Conn) finishTTLs(cut func()) {
 	timer.Stop()
 }
 
+// errOtherForm is returned once for each kind of create that a server does not know. The create had no
+// effect, and the next has the form that the server knows.
+var errOtherForm = fmt.Errorf("%w: the server does not know this kind of create", zkerr.ErrNotConnected)
+
 // Create creates a znode and returns its path.
 func (w *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string, error) {
 	created, err := w.conn.Create(path, data, flags, acl)
-	return created, translated(err)
+	if err = translated(err); errors.Is(err, zkerr.ErrUnsupported) {
+		return "", errOtherForm
+	}
+	return created, err
 }
 
 // CreateTTL creates a znode that the server removes after the time.

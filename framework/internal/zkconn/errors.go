@@ -66,7 +66,7 @@ func unnamedError(text string) error {
 		return fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, errReplyTooLarge)
 	}
 	switch code := proto.Code(code); code {
-	case proto.CodeThrottled, proto.CodeNotReadOnly, proto.CodeAuthRequired:
+	case proto.CodeThrottled, proto.CodeNotReadOnly, proto.CodeAuthRequired, proto.CodeUnimplemented:
 		return zkerr.OfCode(code)
 	}
 	return zkerr.Unnamed(text)

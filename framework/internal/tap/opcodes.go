@@ -1,0 +1,156 @@
+package tap
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// ErrUnknownOpcode is returned by [Tap.Ask] for an operation that the server is known not to know. It was not
+// sent.
+var ErrUnknownOpcode = errors.New("the server does not know the operation")
+
+// unknownFor is for how long an operation is not sent again to a server that does not know it. Each such
+// request costs the connection. A newer server may replace the server.
+const unknownFor = 10 * time.Minute
+
+// enoughCloses is how many connections in a row have to end instead of a reply to an operation, until it
+// counts as unknown. One may end by chance.
+const enoughCloses = 2
+
+// Opcodes keeps which operations the servers of one client do not know. Servers that do not know an
+// operation reply so and close the connection. Some of ClickHouse's close it without a reply.
+type Opcodes struct {
+	// OnMissing is called without a lock, once for each operation that a server turns out not to know.
+	// It must not block. It may be nil.
+	OnMissing func(server string, opcode proto.Opcode)
+
+	mu      sync.Mutex                  // guards following
+	unknown map[serverOpcode]time.Time  // when the server said so
+	closes  map[proto.Opcode]closeCount // of all servers, whose versions are alike
+	known   map[proto.Opcode]bool       // a server has replied to it
+	told    map[proto.Opcode]bool
+}
+
+type serverOpcode struct {
+	server string
+	opcode proto.Opcode
+}
+
+// A closeCount counts connections that ended instead of a reply.
+type closeCount struct {
+	n    int
+	last time.Time
+}
+
+// optional reports whether a server may lack the operation and still serve the client. The others are
+// part of ZooKeeper since 3.4.
+func optional(op proto.Opcode) bool {
+	return slices.Contains([]proto.Opcode{
+		proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpAddWatch, proto.OpRemoveWatches,
+		proto.OpGetEphemerals, proto.OpWhoAmI, proto.OpReconfig,
+	}, op)
+}
+
+// Lacks reports whether the server is known not to know the operation.
+func (o *Opcodes) Lacks(server string, op proto.Opcode) bool {
+	if o == nil || !optional(op) {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, said := o.unknown[serverOpcode{server, op}]
+	count := o.closes[op]
+	return said && time.Since(at) < unknownFor || count.n >= enoughCloses && time.Since(count.last) < unknownFor
+}
+
+// replied records the code in a reply to the operation.
+func (o *Opcodes) replied(server string, op proto.Opcode, code proto.Code) {
+	if o != nil && optional(op) && o.learnReply(server, op, code) {
+		o.OnMissing(server, op)
+	}
+}
+
+func (o *Opcodes) learnReply(server string, op proto.Opcode, code proto.Code) (tell bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if code == proto.CodeUnimplemented {
+		setIn(&o.unknown, serverOpcode{server, op}, time.Now())
+		return o.tellsLocked(op)
+	}
+	if !o.known[op] {
+		setIn(&o.known, op, true)
+		delete(o.closes, op)
+	}
+	return false
+}
+
+// closed records that the server closed a connection, and that the operation was the oldest on it without
+// a reply.
+func (o *Opcodes) closed(server string, op proto.Opcode) {
+	if o != nil && optional(op) && o.learnClose(op) {
+		o.OnMissing(server, op)
+	}
+}
+
+func (o *Opcodes) learnClose(op proto.Opcode) (tell bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known[op] {
+		return false
+	}
+	count := closeCount{o.closes[op].n + 1, time.Now()}
+	setIn(&o.closes, op, count)
+	return count.n >= enoughCloses && o.tellsLocked(op)
+}
+
+// tellsLocked reports whether OnMissing is to be called: once for an operation. It needs mu.
+func (o *Opcodes) tellsLocked(op proto.Opcode) bool {
+	if o.told[op] || o.OnMissing == nil {
+		return false
+	}
+	setIn(&o.told, op, true)
+	return true
+}
+
+func setIn[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
+// UseOpcodes makes the connection, which leads to the server, leave out what the server does not know.
+// It has to be called before the connection is used.
+func (c *Conn) UseOpcodes(o *Opcodes, server string) { c.opcodes, c.server = o, server }
+
+// lacks reports whether the server of the connection is known not to know the operation.
+func (c *Conn) lacks(op proto.Opcode) bool { return c.opcodes.Lacks(c.server, op) }
+
+// Lacks reports whether the server of the present connection is known not to know the operation.
+func (t *Tap) Lacks(op proto.Opcode) bool {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	return c != nil && c.lacks(op)
+}
+
+// closedByServer reports whether err of a read says that the server closed the connection.
+func closedByServer(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// oldestOpcode returns the opcode of the oldest request without a reply, 0 if there is none.
+func (c *Conn) oldestOpcode() proto.Opcode {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if len(c.inflight) == 0 {
+		return 0
+	}
+	return c.inflight[0].opcode
+}
