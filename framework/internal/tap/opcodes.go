@@ -3,7 +3,6 @@ package tap
 import (
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -23,64 +22,55 @@ const unknownFor = 10 * time.Minute
 // counts as unknown. One may end by chance.
 const enoughCloses = 2
 
-// Opcodes keeps which operations the servers of one client do not know. Servers that do not know an
-// operation reply so and close the connection. Some of ClickHouse's close it without a reply.
+// Opcodes keeps which operations the servers of one client do not know. Their versions are alike, so what
+// one does not know is not sent to the others either. Servers that do not know an operation reply so and
+// close the connection. Some of ClickHouse's close it without a reply.
 type Opcodes struct {
 	// OnMissing is called without a lock, once for each operation that a server turns out not to know.
 	// It must not block. It may be nil.
 	OnMissing func(server string, opcode proto.Opcode)
 
-	mu      sync.Mutex                  // guards following
-	unknown map[serverOpcode]time.Time  // when the server said so
-	closes  map[proto.Opcode]closeCount // of all servers, whose versions are alike
-	known   map[proto.Opcode]bool       // a server has replied to it
+	mu      sync.Mutex                 // guards following
+	unknown map[proto.Opcode]time.Time // when a server showed that it does not know it
+	closes  map[proto.Opcode]int       // connections in a row that ended instead of a reply
+	known   map[proto.Opcode]bool      // a server has replied to it
 	told    map[proto.Opcode]bool
-}
-
-type serverOpcode struct {
-	server string
-	opcode proto.Opcode
-}
-
-// A closeCount counts connections that ended instead of a reply.
-type closeCount struct {
-	n    int
-	last time.Time
 }
 
 // optional reports whether a server may lack the operation and still serve the client. The others are
 // part of ZooKeeper since 3.4.
 func optional(op proto.Opcode) bool {
-	return slices.Contains([]proto.Opcode{
-		proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpAddWatch, proto.OpRemoveWatches,
-		proto.OpGetEphemerals, proto.OpWhoAmI, proto.OpReconfig,
-	}, op)
+	switch op {
+	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpAddWatch, proto.OpRemoveWatches,
+		proto.OpGetEphemerals, proto.OpWhoAmI, proto.OpReconfig:
+		return true
+	}
+	return false
 }
 
-// Lacks reports whether the server is known not to know the operation.
-func (o *Opcodes) Lacks(server string, op proto.Opcode) bool {
+// Lacks reports whether the servers are known not to know the operation.
+func (o *Opcodes) Lacks(op proto.Opcode) bool {
 	if o == nil || !optional(op) {
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at, said := o.unknown[serverOpcode{server, op}]
-	count := o.closes[op]
-	return said && time.Since(at) < unknownFor || count.n >= enoughCloses && time.Since(count.last) < unknownFor
+	at, unknown := o.unknown[op]
+	return unknown && time.Since(at) < unknownFor
 }
 
 // replied records the code in a reply to the operation.
 func (o *Opcodes) replied(server string, op proto.Opcode, code proto.Code) {
-	if o != nil && optional(op) && o.learnReply(server, op, code) {
+	if o != nil && optional(op) && o.learnReply(op, code) {
 		o.OnMissing(server, op)
 	}
 }
 
-func (o *Opcodes) learnReply(server string, op proto.Opcode, code proto.Code) (tell bool) {
+func (o *Opcodes) learnReply(op proto.Opcode, code proto.Code) (tell bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if code == proto.CodeUnimplemented {
-		setIn(&o.unknown, serverOpcode{server, op}, time.Now())
+		setIn(&o.unknown, op, time.Now())
 		return o.tellsLocked(op)
 	}
 	if !o.known[op] {
@@ -104,9 +94,12 @@ func (o *Opcodes) learnClose(op proto.Opcode) (tell bool) {
 	if o.known[op] {
 		return false
 	}
-	count := closeCount{o.closes[op].n + 1, time.Now()}
-	setIn(&o.closes, op, count)
-	return count.n >= enoughCloses && o.tellsLocked(op)
+	setIn(&o.closes, op, o.closes[op]+1)
+	if o.closes[op] < enoughCloses {
+		return false
+	}
+	setIn(&o.unknown, op, time.Now())
+	return o.tellsLocked(op)
 }
 
 // tellsLocked reports whether OnMissing is to be called: once for an operation. It needs mu.
@@ -130,7 +123,7 @@ func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 func (c *Conn) UseOpcodes(o *Opcodes, server string) { c.opcodes, c.server = o, server }
 
 // lacks reports whether the server of the connection is known not to know the operation.
-func (c *Conn) lacks(op proto.Opcode) bool { return c.opcodes.Lacks(c.server, op) }
+func (c *Conn) lacks(op proto.Opcode) bool { return c.opcodes.Lacks(op) }
 
 // Lacks reports whether the server of the present connection is known not to know the operation.
 func (t *Tap) Lacks(op proto.Opcode) bool {
