@@ -72,7 +72,7 @@ func WithID(id string) Option {
 func WithFormat(f Format) Option { return optionFunc(func(cfg *config) { cfg.format = f }) }
 
 // WithMetadata puts the metadata of docent's locks into the znode, with the id as its data: host,
-// process and time of the candidate ([lease.Metadata]). Java takes all of that for the id.
+// process, time and owner of the candidate ([lease.Metadata]). Java takes all of that for the id.
 func WithMetadata() Option { return optionFunc(func(cfg *config) { cfg.metadata = true }) }
 
 // WithRevocation has fn called when another client asks the leader to resign, as Revoke of package lock
@@ -114,11 +114,11 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 	return cfg, errors.Join(faults...)
 }
 
-// data returns what a candidate's znode holds. seen is what telemetry follows of its campaign.
-func (cfg *config) data(party string, seen *telemetry.Acquire) []byte {
+// data returns what a candidate's znode holds. owner and party are those of its caller. seen is what telemetry follows of its campaign.
+func (cfg *config) data(owner, party string, seen *telemetry.Acquire) []byte {
 	switch {
 	case cfg.metadata:
-		return contender.Metadata("", party, cfg.id, seen).Encode()
+		return contender.Metadata(owner, party, cfg.id, seen).Encode()
 	case cfg.id == nil && cfg.format == Selector:
 		return contender.LocalAddress()
 	}

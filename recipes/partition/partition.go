@@ -90,7 +90,7 @@ func (p *Partition) contest(key string) *contender.Contest {
 	return &contender.Contest{
 		Queue: q, Path: q.Dir, LossPolicy: p.cfg.policy, OpError: recipe.Error,
 		Telemetry: telemetry.Of(p.client, telemetry.TypePartition, p.cfg.name, p.client.AbsolutePath(q.Dir)),
-		Data: func(party string, seen *telemetry.Acquire) []byte {
+		Data: func(_, party string, seen *telemetry.Acquire) []byte {
 			return contender.Metadata(p.cfg.id, party, nil, seen).Encode()
 		},
 	}

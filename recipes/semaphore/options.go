@@ -102,14 +102,14 @@ func newConfig(c *framework.Client, path string, number int, opts []Option) (con
 	return cfg, errors.Join(faults...)
 }
 
-// nodeData returns the data of the znodes of an attempt. by is the telemetry of its call, party that
-// of its caller.
-func (cfg *config) nodeData(party string, by *telemetry.Acquire) []byte {
+// nodeData returns the data of the znodes of an attempt. by is the telemetry of its call, owner and
+// party are those of its caller.
+func (cfg *config) nodeData(owner, party string, by *telemetry.Acquire) []byte {
 	switch {
 	case cfg.noMetadata && cfg.data != nil:
 		return cfg.data
 	case cfg.noMetadata:
 		return contender.LocalAddress()
 	}
-	return contender.Metadata("", party, cfg.data, by).Encode()
+	return contender.Metadata(owner, party, cfg.data, by).Encode()
 }

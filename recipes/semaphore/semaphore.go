@@ -92,8 +92,8 @@ func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, erro
 
 // dataFor returns the data of the znodes of a call with ctx.
 func (s *Semaphore) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
-	party := contender.PartyOf(ctx, s.pool.Client)
-	return func(by *telemetry.Acquire) []byte { return s.cfg.nodeData(party, by) }
+	owner, party := contender.OwnerOf(ctx, s.pool.Client)
+	return func(by *telemetry.Acquire) []byte { return s.cfg.nodeData(owner, party, by) }
 }
 
 // Path returns the semaphore's path.

@@ -19,7 +19,7 @@ type Contest struct {
 	Queue      *waitqueue.Queue
 	Path       string // of the recipe
 	Telemetry  telemetry.Lock
-	Data       func(party string, seen *telemetry.Acquire) []byte // of a contender's znode
+	Data       func(owner, party string, seen *telemetry.Acquire) []byte // of a contender's znode
 	LossPolicy lease.LossPolicy
 	Revoked    func(*lease.Lease)                     // nil to ignore requests
 	OpError    func(op, path string, err error) error // wraps the error of a release; nil stays nil
@@ -33,8 +33,8 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 	}
 	ctx, seen := c.Telemetry.Begin(ctx)
 	return Observed(ctx, seen, func() (*lease.Lease, error) {
-		party := PartyOf(ctx, c.Queue.Client)
-		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(party, seen) })
+		owner, party := OwnerOf(ctx, c.Queue.Client)
+		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, seen) })
 		a.Observer = ObserverOf(seen)
 		granted := false
 		defer func() {

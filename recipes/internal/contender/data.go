@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Metadata returns the metadata of a contender of this process, which starts now. party is that of
-// [PartyOf]. by is the telemetry of the call, for the traceparent; it may be nil.
+// Metadata returns the metadata of a contender of this process, which starts now. owner and party
+// are those of [OwnerOf]. by is the telemetry of the call, for the traceparent; it may be nil.
 func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Metadata {
 	return lease.Metadata{
 		Version: lease.MetadataVersion,

@@ -11,19 +11,23 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 )
 
-// OwnerKey is the key under which a context carries an owner, which has a party.
+// OwnerKey is the key under which a context carries an owner, which has a name and a party.
 type OwnerKey struct{}
 
 // NewParty returns a random party.
 func NewParty() string { return fmt.Sprintf("%016x", rand.Uint64()) }
 
-// PartyOf returns the party of the owner that ctx carries, or else that of the calling goroutine.
-func PartyOf(ctx context.Context, c *framework.Client) string {
+// OwnerOf returns the name and the party of the owner that ctx carries, or else the party of the calling
+// goroutine, which has no name.
+func OwnerOf(ctx context.Context, c *framework.Client) (name, party string) {
 	usercall.Require("ctx", ctx != nil)
-	if owner, ok := ctx.Value(OwnerKey{}).(interface{ Party() string }); ok {
-		return owner.Party()
+	if owner, ok := ctx.Value(OwnerKey{}).(interface {
+		fmt.Stringer
+		Party() string
+	}); ok {
+		return owner.String(), owner.Party()
 	}
-	return PartyOfGoroutine(c, goid.ID())
+	return "", PartyOfGoroutine(c, goid.ID())
 }
 
 type partyKey struct{}
