@@ -18,7 +18,7 @@ import (
 
 // commands are the constructors of all commands.
 func commands() []func(*cli.App) *cobra.Command {
-	return append([]func(*cli.App) *cobra.Command{execute.New, watch.New, page.New, demo.New}, query.Commands()...)
+	return append([]func(*cli.App) *cobra.Command{execute.New, execute.NewHold, watch.New, page.New, demo.New}, query.Commands()...)
 }
 
 func main() {

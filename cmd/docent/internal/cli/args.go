@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ func number(least, most int) string {
 		return "one argument at most"
 	case least == 1 && most == 1:
 		return "one argument"
+	case most == math.MaxInt:
+		return fmt.Sprintf("at least %d argument", least)
 	}
 	return fmt.Sprintf("%d to %d arguments", least, most)
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// The exit codes of all commands but exec.
+// The exit codes of all commands but exec and hold.
 const (
 	CodeDone        = 0
 	CodeFailed      = 1   // the connection, credentials, an error of the ensemble
 	CodeUsage       = 2   // flags, arguments, configuration
 	CodeNothing     = 3   // nothing is there: "who" of a free lock, "ls" of a missing ROOT
 	CodeFindings    = 4   // doctor found something
+	CodeTimeout     = 124 // the time of "wait" is over
 	CodeInterrupted = 130 // by INT or TERM
 )
 

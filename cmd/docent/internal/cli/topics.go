@@ -11,10 +11,10 @@ func topics() []*cobra.Command {
 	}
 }
 
-const exitCodesTopic = `Exit codes of docent exec:
+const exitCodesTopic = `Exit codes of docent exec and docent hold:
 
-  CMD's     CMD ended by itself under the lock
-  128+n     signal n ended CMD, or docent's wait for the lock (130 is Ctrl-C, 143 is TERM)
+  CMD's     CMD ended by itself under the lock; of hold: 0, at the end of its standard input
+  128+n     signal n ended CMD, or docent's wait for the lock, or hold (130 is Ctrl-C, 143 is TERM)
   121       the lock was lost, or was about to be and docent stopped CMD, whatever CMD returned
   123       -n: another owner holds the lock
   124       -w: the time is over
@@ -30,6 +30,7 @@ Exit codes of all other commands:
   2    usage
   3    nothing is there ("docent who" of a free lock, "docent ls" of a ROOT that does not exist)
   4    findings ("docent doctor")
+  124  the time of "docent wait --timeout" is over
   130  interrupted`
 
 const lossTopic = `docent exec stops CMD before another client can be granted the lock.

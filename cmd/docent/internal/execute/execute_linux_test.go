@@ -244,6 +244,30 @@ func TestEnvironment_has_no_credentials(t *testing.T) {
 	}
 }
 
+// The owner is named after the program, without its arguments, which may be secrets, or as --owner says.
+func TestOwner_is_the_program(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {
+		for owner, flags := range map[string][]string{"sh": nil, "nightly": {"--owner", "nightly"}} {
+			path, ready := "/owner/"+owner+kind, tempFile(t)
+			p := start(t, addr, append(flags, kind, path, "--", "/bin/sh", "-c", "touch "+ready+"; exec sleep 60 # sesame")...)
+			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
+			all := contenders(t, c, path)
+			if len(all) != 1 || all[0].Meta == nil || all[0].Meta.Owner != owner || all[0].Meta.Party == "" {
+				t.Errorf("%s: contenders %+v, want one of the owner %s", path, all, owner)
+				continue
+			}
+			if data, _, err := c.Get(t.Context(), all[0].Znode); err != nil || strings.Contains(string(data), "sesame") {
+				t.Errorf("%s: %v: the znode has the program's arguments: %s", path, err, data)
+			}
+			_ = p.Process.Signal(syscall.SIGTERM)
+			p.end(t)
+		}
+	}
+}
+
 // Nested execs are one party, so a deadlock of two scripts is found.
 func TestParty_is_the_outer_execs(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -322,15 +321,4 @@ func (g *guardian) finish(say func(format string, args ...any)) (killed time.Tim
 	case <-time.After(guardPatience):
 	}
 	return killed
-}
-
-// takeSignals has the signals that docent passes on sent to the channel, and returns it. HUP and INT stay
-// ignored if they were at docent's start.
-func takeSignals(to chan os.Signal) <-chan os.Signal {
-	for _, sig := range passedOn() {
-		if !signal.Ignored(sig) {
-			signal.Notify(to, sig)
-		}
-	}
-	return to
 }

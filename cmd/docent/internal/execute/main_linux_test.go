@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		trace()
 		return
 	}
-	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New)
+	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New, execute.NewHold)
 }
 
 // acceptSignals lets the programs of tests take the signals that this process ignores from its start

@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,7 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// options are the flags of exec as they were given.
+// options are the flags of exec and of hold as they were given.
 type options struct {
 	lock, read, write, exclusive, leader bool
 	semaphore                            int
@@ -35,6 +36,7 @@ type options struct {
 	acl          string
 
 	set *pflag.FlagSet
+	use string // the form of the command, for errors
 }
 
 // The choices of --acl.
@@ -55,7 +57,14 @@ type job struct {
 	conflictGiven bool
 }
 
-func (o *options) define(set *pflag.FlagSet) {
+// The forms of the commands.
+const (
+	execForm = "docent exec PATH… -- CMD [ARG…]"
+	holdForm = "docent hold PATH…"
+)
+
+// defineLock adds the flags that say which lock, how long to wait for it, and whose it is.
+func (o *options) defineLock(set *pflag.FlagSet) {
 	o.set = set
 	set.BoolVar(&o.lock, "lock", false, "a mutex (default)")
 	set.BoolVar(&o.read, "read", false, "the read side of a read/write lock")
@@ -66,27 +75,55 @@ func (o *options) define(set *pflag.FlagSet) {
 	set.BoolVarP(&o.nonblock, "nonblock", "n", false, "don't wait: exit code 123 if another owner holds the lock")
 	set.DurationVarP(&o.wait, "wait", "w", 0, "wait so long at most: then exit code 124")
 	set.IntVarP(&o.conflictCode, "conflict-exit-code", "E", 0, "exit code `N` instead of 123 and 124")
+	set.StringVar(&o.data, "data", "", "a `text` in the lock's znode")
+	set.StringVar(&o.acl, "acl", "", "who may use the lock's znodes: `open`, everybody; or creator, the identities of docent's credentials (default: creator with credentials, else open)")
+	set.BoolVar(&o.reenter, "reenter", false, "wait for a lock although an outer docent exec holds it")
+}
+
+// define adds the flags of exec.
+func (o *options) define(set *pflag.FlagSet) {
+	o.defineLock(set)
+	o.use = execForm
+	set.StringVar(&o.owner, "owner", "", "the owner's `name`, for who and queue (default: the file name of CMD)")
 	set.DurationVar(&o.grace, "grace", 0, "time from the stop signal to KILL (default: 5s, or less for a short session timeout)")
 	set.StringVar(&o.stopSignal, "stop-signal", "TERM", "the `signal` that asks CMD to stop")
 	set.StringVar(&o.lostSignal, "on-lost-signal", "KILL", "the `signal` if the lock is gone already")
 	set.BoolVar(&o.revocable, "revocable", false, "a request to release the lock stops CMD")
 	set.StringVar(&o.leftovers, "leftovers", string(WaitForLeftovers), "what to do with processes that CMD leaves behind: `wait`, kill or ignore")
-	set.StringVar(&o.owner, "owner", "", "the owner's `name`, for who and queue")
-	set.StringVar(&o.data, "data", "", "a `text` in the lock's znode")
 	set.StringVar(&o.statusFile, "status-file", "", "write one line of JSON about the end to this `file`")
 	set.StringVar(&o.onSuspend, "on-suspend", "keep", "when the connection breaks: `keep` the lock, or stop CMD")
 	set.BoolVar(&o.noGuard, "no-guard", false, "start no second process that watches docent")
-	set.StringVar(&o.acl, "acl", "", "who may use the lock's znodes: `open`, everybody; or creator, the identities of docent's credentials (default: creator with credentials, else open)")
-	set.BoolVar(&o.reenter, "reenter", false, "wait for a lock although an outer docent exec holds it")
 }
 
-// job returns what the arguments ask for, or all that is wrong with them. dash is the number of
+// defineHold adds the flags of hold. What exec does with CMD does not apply.
+func (o *options) defineHold(set *pflag.FlagSet) {
+	o.defineLock(set)
+	o.use = holdForm
+	o.stopSignal, o.lostSignal, o.leftovers, o.onSuspend = "TERM", "KILL", string(WaitForLeftovers), "keep"
+	set.StringVar(&o.owner, "owner", "docent hold", "the owner's `name`, for who and queue")
+	set.DurationVar(&o.grace, "grace", 0, "time from docent's exit to the end of the lease, if the lock is about to be lost (default: as exec's)")
+}
+
+// job returns what the arguments of exec ask for, or all that is wrong with them. dash is the number of
 // arguments before "--", or -1.
 func (o *options) job(args []string, dash int) (*job, error) {
 	if dash < 0 || dash == len(args) {
-		return nil, cli.Usage(errors.New("no command: docent exec PATH… -- CMD [ARG…]"))
+		return nil, cli.Usage(errors.New("no command: " + o.use))
 	}
-	j := &job{options: *o, paths: args[:dash], command: args[dash:], given: -1}
+	j, err := o.lockJob(args[:dash])
+	if err != nil {
+		return nil, err
+	}
+	j.command = args[dash:]
+	if j.owner == "" {
+		j.owner = filepath.Base(j.command[0]) // its arguments may be secrets
+	}
+	return j, nil
+}
+
+// lockJob returns the job of the paths without a command, or all that is wrong.
+func (o *options) lockJob(paths []string) (*job, error) {
+	j := &job{options: *o, paths: paths, given: -1}
 	faults := []error{j.setKind(), j.checkPaths(), j.setSignals(), j.checkChoices()}
 	if o.set.Changed("grace") {
 		j.given = o.grace
@@ -125,7 +162,7 @@ func (j *job) setKind() error {
 
 func (j *job) checkPaths() error {
 	if len(j.paths) == 0 {
-		return errors.New("no path: docent exec PATH… -- CMD [ARG…]")
+		return errors.New("no path: " + j.use)
 	}
 	var faults []error
 	for i, path := range j.paths {

@@ -27,8 +27,6 @@ func guardExec(*cli.App) (int, error) { return codeFailed, errors.New("exec runs
 
 func newGuardian(*cli.App, chan<- os.Signal) (*guardian, error) { return nil, nil }
 
-func takeSignals(to chan os.Signal) <-chan os.Signal { return to }
-
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus

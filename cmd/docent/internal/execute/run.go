@@ -164,17 +164,21 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	r.status.Waited, r.status.Fence = granted.Sub(r.begin).Seconds(), fences(l)
 	code, err := r.work(p, client, l, budget)
 	r.status.Held = time.Since(granted).Seconds()
-	// Release and Close come last: after a loss, Close would let the ensemble end the session.
+	r.release(ctx, client, l) // last: after a loss, Close would let the ensemble end the session
+	return code, err
+}
+
+// release releases the lock and closes the client.
+func (r *run) release(ctx context.Context, c *framework.Client, l *lease.Lease) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	released := l.Release(bounded)
 	if errors.Is(released, lease.ErrLost) {
 		released = nil // the verdict has it
 	}
-	if fault := errors.Join(released, client.Close()); fault != nil {
+	if fault := errors.Join(released, c.Close()); fault != nil {
 		r.say("release: %s", cli.Safe(fault.Error()))
 	}
-	return code, err
 }
 
 // client returns a client. By default its znodes are open to everybody only if docent has no credentials.
@@ -231,9 +235,13 @@ func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 		r.status.Child.Code = &code
 	}
 	if v.Outcome == OutcomeLost {
-		return codeLost, fmt.Errorf("%s: the lock was lost, or was about to be (%s)", cli.Safe(r.job.paths[0]), v.Reason)
+		return codeLost, r.lostError(v.Reason)
 	}
 	return code, nil
+}
+
+func (r *run) lostError(reason string) error {
+	return fmt.Errorf("%s: the lock was lost, or was about to be (%s)", cli.Safe(r.job.paths[0]), reason)
 }
 
 // notStarted returns the exit code for a CMD that could not be started.

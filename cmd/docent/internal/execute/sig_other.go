@@ -7,6 +7,8 @@ import "syscall"
 // The platform has no such signals, and exec refuses to run there.
 const sigUSR1, sigUSR2 = syscall.Signal(10), syscall.Signal(12)
 
+const sigBackgroundRead = syscall.Signal(0)
+
 func passedOn() []syscall.Signal { return []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} }
 
 func keptBack(syscall.Signal) bool { return false }

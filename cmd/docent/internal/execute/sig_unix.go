@@ -11,6 +11,9 @@ import (
 
 const sigUSR1, sigUSR2 = syscall.SIGUSR1, syscall.SIGUSR2
 
+// sigBackgroundRead is what stops a background process that reads the terminal.
+const sigBackgroundRead = syscall.SIGTTIN
+
 // passedOn returns the signals that docent takes. CMD's group gets them, but for TSTP, because a holder
 // that is stopped blocks all waiters.
 func passedOn() []syscall.Signal {

@@ -3,6 +3,8 @@ package execute
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,4 +58,15 @@ func name(sig syscall.Signal) string {
 		}
 	}
 	return cmp.Or(systemName(sig), strconv.Itoa(int(sig)))
+}
+
+// takeSignals has the signals that docent passes on sent to the channel, and returns it. HUP and INT stay
+// ignored if they were at docent's start.
+func takeSignals(to chan os.Signal) <-chan os.Signal {
+	for _, sig := range passedOn() {
+		if !signal.Ignored(sig) {
+			signal.Notify(to, sig)
+		}
+	}
+	return to
 }

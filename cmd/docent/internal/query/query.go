@@ -1,4 +1,4 @@
-// Package query is the commands that show locks, and those that end a hold: ls, who, queue, tree,
+// Package query is the commands that show locks, and those that end a hold: ls, who, queue, tree, wait,
 // doctor, revoke, break and schema.
 package query
 
@@ -22,7 +22,7 @@ import (
 
 // Commands returns the constructors of the commands.
 func Commands() []func(*cli.App) *cobra.Command {
-	return []func(*cli.App) *cobra.Command{newList, newWho, newQueue, newTree, newDoctor, newRevoke, newBreak, newSchema}
+	return []func(*cli.App) *cobra.Command{newList, newWho, newQueue, newTree, newWait, newDoctor, newRevoke, newBreak, newSchema}
 }
 
 // errNothing ends a command that found nothing, and has said so.

@@ -1,0 +1,329 @@
+package execute_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/testing/zkproxy"
+)
+
+// A holder is a docent hold that runs.
+type holder struct {
+	*exec.Cmd
+	in       io.Closer // its standard input, a pipe
+	out, err apptest.Buffer
+}
+
+// hold starts "docent hold" with the arguments, with a pipe as its standard input.
+func hold(t *testing.T, addr string, args ...string) *holder {
+	t.Helper()
+	h := &holder{Cmd: exec.Command(os.Args[0], append([]string{"hold", "--connect", addr}, args...)...)}
+	h.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	h.Stdout, h.Stderr, h.WaitDelay = &h.out, &h.err, 5*time.Second
+	in, err := h.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.in = in
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Process.Kill(); _ = h.Wait() })
+	return h
+}
+
+// held waits until it says that it holds the lock, and returns the fence.
+func (h *holder) held(t *testing.T) string {
+	t.Helper()
+	eventually(t, "the lock is held", func() bool { return strings.Contains(h.out.String(), "\n") })
+	var fence, path string
+	if _, err := fmt.Sscanf(h.out.String(), "held %s %s", &fence, &path); err != nil {
+		t.Fatalf("%v: %q", err, h.out.String())
+	}
+	return fence
+}
+
+// code waits for the end and returns the exit code.
+func (h *holder) code(t *testing.T) int {
+	t.Helper()
+	err := h.Wait()
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%v\n%s", err, h.err.String())
+	}
+	return h.ProcessState.ExitCode()
+}
+
+// contenders returns the lock's contenders.
+func contenders(t *testing.T, c *framework.Client, path string) []inspect.Contender {
+	t.Helper()
+	l, err := inspect.Read(t.Context(), c, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Contenders
+}
+
+// Each kind is held, excludes as it should, and is released at the end of the input.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	for _, test := range []struct {
+		flags []string
+		other int // exit code of another one with -n; -1 for a kind without -n
+	}{
+		{nil, 123},
+		{[]string{"--read"}, 0},
+		{[]string{"--write"}, 123},
+		{[]string{"--exclusive"}, 123},
+		{[]string{"--semaphore=2"}, 0},
+		{[]string{"--semaphore=1"}, 123},
+		{[]string{"--leader"}, -1},
+	} {
+		t.Run(strings.Join(test.flags, ""), func(t *testing.T) {
+			t.Parallel()
+			path := "/hold/" + strings.NewReplacer("-", "", "=", "").Replace("k"+strings.Join(test.flags, ""))
+			h := hold(t, addr, append(test.flags, path)...)
+			fence := h.held(t)
+			all := contenders(t, c, path)
+			if len(all) != 1 || all[0].State != inspect.Holds || fmt.Sprint(all[0].Czxid) != fence {
+				t.Errorf("contenders %+v, fence %s", all, fence)
+			}
+			if len(all) == 1 && (all[0].Meta == nil || all[0].Meta.Owner != "docent hold") {
+				t.Errorf("metadata %+v, want the owner docent hold", all[0].Meta)
+			}
+			if test.other >= 0 {
+				other := hold(t, addr, append(test.flags, "-n", path)...)
+				_ = other.in.Close()
+				if code := other.code(t); code != test.other {
+					t.Errorf("another one with -n: exit code %d, want %d\n%s", code, test.other, other.err.String())
+				}
+			}
+			if err := h.in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if code := h.code(t); code != 0 || h.err.String() != "" {
+				t.Errorf("exit code %d\n%s", code, h.err.String())
+			}
+			if all := contenders(t, c, path); len(all) > 0 {
+				t.Errorf("after the end: %+v", all)
+			}
+		})
+	}
+}
+
+// A signal ends the wait, and releases the lock.
+func TestHold_ends_at_a_signal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			path := fmt.Sprintf("/signal/%d", sig)
+			h := hold(t, addr, path)
+			h.held(t)
+			waiter := hold(t, addr, "-v", path)
+			eventually(t, "it waits", func() bool { return strings.Contains(waiter.err.String(), "waiting behind") })
+			for _, one := range []*holder{waiter, h} {
+				if err := one.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				if code := one.code(t); code != 128+int(sig) {
+					t.Errorf("exit code %d, want %d\n%s", code, 128+int(sig), one.err.String())
+				}
+			}
+			if all := contenders(t, c, path); len(all) > 0 || waiter.out.String() != "" {
+				t.Errorf("contenders %+v; the waiter wrote %q", all, waiter.out.String())
+			}
+		})
+	}
+}
+
+// A deleted znode is a loss. So is an outage, but docent exits before its end: the lock's znode is there
+// until the session ends, which is when another client can have it.
+func TestHold_of_a_lock_that_is_lost(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	t.Run("deleted", func(t *testing.T) {
+		t.Parallel()
+		h := hold(t, addr, "/lost/deleted")
+		h.held(t)
+		if err := c.Delete(t.Context(), contenders(t, c, "/lost/deleted")[0].Znode); err != nil {
+			t.Fatal(err)
+		}
+		if code := h.code(t); code != 121 || !strings.Contains(h.err.String(), "node_deleted") {
+			t.Errorf("exit code %d, want 121\n%s", code, h.err.String())
+		}
+	})
+	t.Run("silence", func(t *testing.T) {
+		t.Parallel()
+		proxy := zkproxy.Run(t, addr)
+		h := hold(t, proxy.Addr(), "--session-timeout", "8s", "/lost/silence", "/lost/other")
+		h.held(t)
+		proxy.Blackhole(zkproxy.ToServer)
+		code := h.code(t)
+		if code != 121 || !strings.Contains(h.err.String(), "lease_deadline") {
+			t.Errorf("exit code %d, want 121\n%s", code, h.err.String())
+		}
+		for _, path := range []string{"/lost/silence", "/lost/other"} {
+			if all := contenders(t, c, path); len(all) != 1 {
+				t.Errorf("%s: %d contenders when docent has exited, want the znode of its session", path, len(all))
+			}
+		}
+	})
+}
+
+// With /dev/null, or no standard input at all, only a signal releases the lock.
+func TestHold_without_an_input(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for name, redirection := range map[string]string{"null": "</dev/null", "closed": "<&-"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			script := fmt.Sprintf(`exec %s hold --connect %s /input/%s %s >%s/out`, os.Args[0], addr, name, redirection, dir)
+			cmd := exec.Command("sh", "-c", script)
+			cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(dir+"/out"), "held ") })
+			if p := run(t, addr, "-n", "/input/"+name, "--", "true"); p.ProcessState.ExitCode() != 123 {
+				t.Errorf("the lock is free: exit code %d\n%s", p.ProcessState.ExitCode(), p.err.String())
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the code says it
+			if code := cmd.ProcessState.ExitCode(); code != 143 {
+				t.Errorf("exit code %d, want 143", code)
+			}
+		})
+	}
+}
+
+// In the background of a terminal docent must not read it: that would stop docent, and the lock would stay
+// held by a process that does nothing.
+func TestHold_in_the_background_of_a_terminal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	out := tempFile(t)
+	script := fmt.Sprintf(`set -m; %s hold --connect %s /background >%s & read line; kill %%1; wait %%1; echo "code $?"`, os.Args[0], addr, out)
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	terminal, output := startInTerminal(t, cmd)
+	eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(out), "held ") })
+	eventually(t, "docent says what releases it", func() bool { return strings.Contains(output(), "only a signal releases the lock") })
+	if _, err := terminal.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "docent ends at the signal", func() bool { return strings.Contains(output(), "code 143") })
+}
+
+// A shell script as docs/command.md has it. A script that is killed keeps no lock.
+func TestHold_for_a_script(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	script := `set -eu
+coproc lock { "$DOCENT" hold --connect "$1" "$2"; }
+read -r _ fence _ <&"${lock[0]}" || exit 1
+echo "fence $fence"
+eval "$3"
+eval "exec ${lock[1]}>&-"
+wait "$lock_PID"
+echo released`
+	begin := func(path, work string) (*exec.Cmd, *apptest.Buffer) {
+		cmd, out := exec.Command("bash", "-c", script, "script", addr, path, work), new(apptest.Buffer)
+		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1", "DOCENT="+os.Args[0])
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd, out
+	}
+	cmd, out := begin("/script/whole", "true")
+	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "fence ") || !strings.HasSuffix(out.String(), "\nreleased\n") {
+		t.Errorf("%v: %q", err, out.String())
+	}
+	cmd, out = begin("/script/killed", "exec sleep 300")
+	eventually(t, "the script has the lock", func() bool { return strings.HasPrefix(out.String(), "fence ") })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "docent notices the end of the script", func() bool { return len(contenders(t, c, "/script/killed")) == 0 })
+}
+
+// What docent can't do: exit codes, and a script that has closed docent's output.
+func TestHold_fails(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	first := hold(t, addr, "/fails/held")
+	first.held(t)
+	for name, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"no path":          {nil, 125},
+		"no znode's path":  {[]string{"locks"}, 125},
+		"two kinds":        {[]string{"--read", "--write", "/a"}, 125},
+		"too long a grace": {[]string{"--grace", "14s", "/a"}, 125},
+		"a command":        {[]string{"/a", "--", "true"}, 125},
+		"no server":        {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "/a"}, 125},
+		"held":             {[]string{"-n", "/fails/held"}, 123},
+		"held, own code":   {[]string{"-n", "-E", "9", "/fails/held"}, 9},
+		"time over":        {[]string{"-w", "200ms", "/fails/held"}, 124},
+	} {
+		h := hold(t, addr, test.args...)
+		if code := h.code(t); code != test.code || h.out.String() != "" || h.err.String() == "" {
+			t.Errorf("%s: exit code %d, want %d; %q, %s", name, code, test.code, h.out.String(), h.err.String())
+		}
+	}
+	cmd := exec.Command(os.Args[0], "hold", "--connect", addr, "/fails/output")
+	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reader.Close()
+	cmd.Stdout = writer
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Run() // the code says it
+	_ = writer.Close()
+	if code := cmd.ProcessState.ExitCode(); code != 125 || len(contenders(t, c, "/fails/output")) > 0 {
+		t.Errorf("nobody reads: exit code %d, want 125", code)
+	}
+}
+
+// With -o json the line is a document of the schema.
+func TestHold_as_JSON(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	h := hold(t, addr, "-o", "json", "/json/b", "/json/a")
+	_ = h.in.Close()
+	if code := h.code(t); code != 0 {
+		t.Errorf("exit code %d\n%s", code, h.err.String())
+	}
+	formtest.Check(t, "held", h.out.String())
+	if a, b := strings.Index(h.out.String(), `"/json/a"`), strings.Index(h.out.String(), `"/json/b"`); a < 0 || b < a {
+		t.Errorf("paths of %s", h.out.String())
+	}
+}
