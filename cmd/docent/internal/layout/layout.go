@@ -28,9 +28,10 @@ type Point struct{ X, Y int }
 // A Route is the way of an edge: a cubic curve from its waiter to its blocker.
 type Route struct {
 	Edge
-	Curve [4]Point
-	Text  Point // the middle of the label
-	Ring  bool  // the edge is part of a cycle
+	Curve  [4]Point
+	Text   Point // the middle of the label
+	Hidden bool  // the label is empty, or has no place
+	Ring   bool  // the edge is part of a cycle
 }
 
 // A Drawing has the left upper corner of each node, and the route of each edge.
@@ -56,7 +57,7 @@ func Draw(n int, edges []Edge, width int) Drawing {
 	for i, b := range d.block {
 		ring[i] = len(b.nodes) > 1
 	}
-	return Drawing{Width: w, Height: h, Nodes: d.at, Ring: ring, Routes: d.routes()}
+	return Drawing{Width: w, Height: h, Nodes: d.at, Ring: ring, Routes: d.routes(w, h)}
 }
 
 // A drawing is a graph that is being placed.

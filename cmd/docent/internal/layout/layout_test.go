@@ -89,6 +89,95 @@ func TestDraw_random_graphs(t *testing.T) {
 	}
 }
 
+// No label is on a node or on another label. In graphs as locks have them, no edge crosses a node.
+func TestDraw_prints_nothing_over_another(t *testing.T) {
+	t.Parallel()
+	var stars, deadlocks []layout.Edge
+	for i := range 40 {
+		stars = append(stars, layout.Edge{From: 1 + i, To: 0, Label: "a-lock-with-a-name"})
+		if i >= 2 {
+			deadlocks = append(deadlocks, layout.Edge{From: i, To: i % 2, Label: "lock"}, layout.Edge{From: i, To: max(i-2, 0), Label: "lock"})
+		}
+	}
+	deadlocks = append(deadlocks, layout.Edge{From: 0, To: 1, Label: "first"}, layout.Edge{From: 1, To: 0, Label: "second"})
+	for name, c := range map[string]struct {
+		nodes int
+		edges []layout.Edge
+	}{"waiters of one": {41, stars}, "waiters behind a deadlock": {40, deadlocks}} {
+		d := layout.Draw(c.nodes, c.edges, 640)
+		checkLabels(t, name, d)
+		if n := crossings(d); n > 0 && name == "waiters of one" {
+			t.Errorf("%s: %d points of edges are on nodes", name, n)
+		}
+	}
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		n := 2 + random.IntN(40)
+		var edges []layout.Edge
+		for i := 1; i < n; i++ {
+			edges = append(edges, layout.Edge{From: i, To: random.IntN(i), Label: strings.Repeat("l", 1+random.IntN(30))})
+		}
+		d := layout.Draw(n, edges, 640)
+		checkLabels(t, fmt.Sprint("seed ", seed), d)
+		if got := crossings(d); got > 0 {
+			t.Errorf("seed %d: %d points of edges are on nodes", seed, got)
+		}
+	}
+}
+
+type rect struct{ x, y, width, height float64 }
+
+func (r rect) meets(o rect) bool {
+	return r.x < o.x+o.width && o.x < r.x+r.width && r.y < o.y+o.height && o.y < r.y+r.height
+}
+
+func checkLabels(t *testing.T, name string, d layout.Drawing) {
+	t.Helper()
+	var taken []rect
+	for _, at := range d.Nodes {
+		taken = append(taken, rect{float64(at.X), float64(at.Y), layout.NodeWidth, layout.NodeHeight})
+	}
+	labels := 0
+	for _, r := range d.Routes {
+		if r.Hidden {
+			continue
+		}
+		labels++
+		width := 7 * float64(min(len(r.Label), 20))
+		own := rect{float64(r.Text.X) - width/2, float64(r.Text.Y) - 6, width, 12}
+		for _, other := range taken {
+			if own.meets(other) {
+				t.Errorf("%s: the label %q at %v is on %v", name, r.Label, r.Text, other)
+			}
+		}
+		taken = append(taken, own)
+	}
+	if labels == 0 && len(d.Routes) > 0 {
+		t.Errorf("%s: no label", name)
+	}
+}
+
+// crossings returns how many points of edges are on nodes that they do not join.
+func crossings(d layout.Drawing) (n int) {
+	for _, r := range d.Routes {
+		for step := 1; step < 20; step++ {
+			at := float64(step) / 20
+			u, c := 1-at, r.Curve
+			mix := func(p, q, v, w int) float64 {
+				return u*u*u*float64(p) + 3*u*u*at*float64(q) + 3*u*at*at*float64(v) + at*at*at*float64(w)
+			}
+			x, y := mix(c[0].X, c[1].X, c[2].X, c[3].X), mix(c[0].Y, c[1].Y, c[2].Y, c[3].Y)
+			for i, node := range d.Nodes {
+				in := rect{x, y, 0.1, 0.1}.meets(rect{float64(node.X), float64(node.Y), layout.NodeWidth, layout.NodeHeight})
+				if i != r.From && i != r.To && in {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 func checkNodes(t *testing.T, seed uint64, d layout.Drawing) {
 	t.Helper()
 	for i, a := range d.Nodes {

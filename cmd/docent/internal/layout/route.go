@@ -10,8 +10,9 @@ const (
 	labelRise = 16 // of a label above the waiter that the edge leaves
 )
 
-// routes returns the way of each edge.
-func (d *drawing) routes() []Route {
+// routes returns the way of each edge, in a drawing of a size.
+func (d *drawing) routes(width, height int) []Route {
+	boxes := d.boxes()
 	leave := d.ports(func(e Edge) (int, int) { return e.From, e.To })
 	arrive := d.ports(func(e Edge) (int, int) { return e.To, e.From })
 	routes := make([]Route, len(d.edges))
@@ -27,7 +28,11 @@ func (d *drawing) routes() []Route {
 		default:
 			routes[i] = d.rise(e, leave[i], arrive[i])
 		}
+		if !routes[i].Ring {
+			routes[i].avoid(boxes)
+		}
 	}
+	d.label(routes, boxes, width, height)
 	return routes
 }
 

@@ -1,16 +1,21 @@
 package page
 
 import (
+	"cmp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A board is what the page knows at a moment. It never changes.
 type board struct {
 	view     inspect.View
-	entries  []entry // by path
+	entries  []entry        // by path
+	matters  func() []entry // those first that matter most; made once
 	findings []finding
 	graph    graph
 	holds    map[string][]hold // by lock
@@ -19,12 +24,18 @@ type board struct {
 	dead     int // deadlocks
 }
 
+// emptyBoard returns the board of a server that has just started.
+func emptyBoard() *board {
+	return &board{view: inspect.View{State: inspect.Connecting}, matters: func() []entry { return nil }}
+}
+
 // An entry is a lock with what rows are sorted by.
 type entry struct {
 	lock    *inspect.Lock
 	held    time.Time // the oldest holder's; zero for none
 	longest time.Time // the oldest waiter's; zero for none
 	waiting int
+	holders int
 
 	dead     bool // part of a deadlock
 	possible bool // part of what may be one
@@ -54,7 +65,43 @@ func (c *collector) board(view inspect.View) *board {
 	b.judge(found)
 	b.graph = graphOf(contended, found)
 	b.holds = c.history.see(view)
+	b.matters = sync.OnceValue(func() []entry { return byMatter(b.entries) })
 	return b
+}
+
+// byMatter returns the entries in the order in which they matter: the one with the longest wait, those of
+// deadlocks and of what may be one, the others by their longest waits, then by their oldest holders.
+func byMatter(entries []entry) []entry {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b entry) int {
+		return cmp.Or(
+			-cmp.Compare(a.alarm(), b.alarm()), show.EarliestFirst(a.longest, b.longest), cmp.Compare(b.waiting, a.waiting),
+			show.EarliestFirst(a.held, b.held), cmp.Compare(a.lock.Path, b.lock.Path),
+		)
+	})
+	longest := 0
+	for i := range sorted {
+		if show.EarliestFirst(sorted[i].longest, sorted[longest].longest) < 0 {
+			longest = i
+		}
+	}
+	if longest > 0 {
+		first := sorted[longest]
+		copy(sorted[1:longest+1], sorted[:longest])
+		sorted[0] = first
+	}
+	return sorted
+}
+
+// alarm returns how certain it is that the lock is part of a deadlock.
+func (e *entry) alarm() int {
+	switch {
+	case e.dead:
+		return 2
+	case e.possible:
+		return 1
+	}
+	return 0
 }
 
 func entryOf(l *inspect.Lock) entry {
@@ -63,6 +110,7 @@ func entryOf(l *inspect.Lock) entry {
 		c := &l.Contenders[i]
 		switch c.State {
 		case inspect.Holds:
+			e.holders++
 			e.held = oldest(e.held, c.Created)
 		case inspect.Waits:
 			e.waiting++

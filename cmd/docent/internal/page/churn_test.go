@@ -144,7 +144,8 @@ func (w *watcher) sample() *sample {
 	r.Header.Set("Authorization", "Bearer "+token)
 	m := &firstMessage{httptest.NewRecorder(), cancel}
 	w.page.ServeHTTP(m, r)
-	_, data, found := bytes.Cut(m.Body.Bytes(), []byte("\ndata: "))
+	first, _, _ := bytes.Cut(m.Body.Bytes(), []byte("\n\n")) // another one may follow before the end
+	_, data, found := bytes.Cut(first, []byte("\ndata: "))
 	s := &sample{}
 	if err := json.Unmarshal(data, s); err != nil || !found {
 		w.t.Fatalf("%v: %s", err, m.Body)

@@ -24,6 +24,7 @@ type summary struct {
 	Since     int64    `json:"since"` // ms; of the state
 	At        int64    `json:"at"`    // ms; of the view
 	Cause     string   `json:"cause,omitempty"`
+	Fault     string   `json:"fault,omitempty"` // the kind of error for which the root can't be read
 	Servers   string   `json:"servers"`
 	Root      string   `json:"root"`
 	Locks     int      `json:"locks"`
@@ -33,7 +34,8 @@ type summary struct {
 	Matching  int      `json:"matching"` // rows that the tab asks for; it gets 200 at most
 	Unread    []unread `json:"unread,omitempty"`
 	MoreBad   int      `json:"more_unread,omitempty"`
-	Revoke    bool     `json:"revoke,omitempty"` // the page may ask holders to release
+	LeftOut   int      `json:"left_out,omitempty"` // znodes that --max leaves out
+	Revoke    bool     `json:"revoke,omitempty"`   // the page may ask holders to release
 }
 
 // An unread is a path that could not be read.
@@ -57,27 +59,34 @@ type row struct {
 	Possible bool `json:"possible,omitempty"` // part of what may be one
 }
 
-// A queue has the contenders of one lock.
+// A queue has the contenders of one lock: all of them, or its head and its tail.
 type queue struct {
 	Path       string `json:"path"`
 	Kind       string `json:"kind"`
+	Total      int    `json:"total"`
 	Contenders []who  `json:"contenders"`
-	More       int    `json:"more,omitempty"`
+	More       int    `json:"more,omitempty"` // left out between the head and the tail
+	Tail       []who  `json:"tail,omitempty"`
 }
 
 const (
-	rowHolders = 3
-	maxQueue   = 200
-	maxUnread  = 50
+	rowHolders  = 3
+	maxUnread   = 50
+	maxQueue    = 1_000 // contenders of a queue that is not folded
+	foldedQueue = 12    // longer ones are folded
+	headHolders = 6     // of a folded queue
+	headWaiters = 3
+	tailWaiters = 3
 )
 
 // frame returns what the tab shows. A nil board is of a server that has just started.
 func (b *board) frame(cfg Config, q query) frame {
 	if b == nil {
-		b = &board{view: inspect.View{State: inspect.Connecting}, graph: graphOf(inspect.Snapshot{}, nil), findings: []finding{}}
+		b = emptyBoard()
+		b.graph, b.findings = graphOf(inspect.Snapshot{}, nil), []finding{}
 	}
 	entries := b.find(q)
-	f := frame{Summary: b.summary(cfg), Findings: b.findings, Graph: &b.graph, Queue: b.queue(q.open)}
+	f := frame{Summary: b.summary(cfg), Findings: b.findings, Graph: &b.graph, Queue: b.queue(q.open, q.whole)}
 	f.Summary.Matching = len(entries)
 	for _, e := range entries[:min(len(entries), maxRows)] {
 		f.Rows = append(f.Rows, e.row())
@@ -89,6 +98,7 @@ func (b *board) frame(cfg Config, q query) frame {
 func (b *board) summary(cfg Config) summary {
 	s := summary{
 		State: b.view.State.String(), Since: millis(b.view.Since), At: millis(b.view.At),
+		Fault: rootFault(b.view), LeftOut: b.view.LeftOut,
 		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil,
 		Locks: len(b.entries), Held: b.held, Waiting: b.waiting, Deadlocks: b.dead,
 	}
@@ -104,14 +114,24 @@ func (b *board) summary(cfg Config) summary {
 
 // find returns the locks that the tab asks for, in its order.
 func (b *board) find(q query) []entry {
-	if q.isPlain() {
-		return b.entries
+	all := b.entries
+	if q.order == byMatterFirst {
+		all = b.matters()
 	}
-	found := make([]entry, 0, len(b.entries))
-	for i := range b.entries {
-		if b.entries[i].matches(q) {
-			found = append(found, b.entries[i])
+	if q.isPlain() {
+		return all
+	}
+	found := make([]entry, 0, len(all))
+	for i := range all {
+		if all[i].matches(q) {
+			found = append(found, all[i])
 		}
+	}
+	if q.order == byMatterFirst {
+		if q.desc {
+			slices.Reverse(found)
+		}
+		return found
 	}
 	slices.SortStableFunc(found, func(x, y entry) int {
 		order := 0
@@ -152,15 +172,30 @@ func (e *entry) row() row {
 }
 
 // queue returns the contenders of the lock at path, nil if there is no such lock.
-func (b *board) queue(path string) *queue {
+func (b *board) queue(path string, whole bool) *queue {
 	i, found := slices.BinarySearchFunc(b.entries, path, func(e entry, path string) int { return cmp.Compare(e.lock.Path, path) })
 	if !found {
 		return nil
 	}
 	l := b.entries[i].lock
-	q := &queue{Path: l.Path, Kind: string(l.Kind), More: max(0, len(l.Contenders)-maxQueue)}
-	for j := range l.Contenders[:len(l.Contenders)-q.More] {
-		q.Contenders = append(q.Contenders, whoOf(&l.Contenders[j]))
+	q := &queue{Path: l.Path, Kind: string(l.Kind), Total: len(l.Contenders)}
+	head, tail := min(len(l.Contenders), maxQueue), 0
+	if !whole && len(l.Contenders) > foldedQueue {
+		first := slices.IndexFunc(l.Contenders, func(c inspect.Contender) bool { return c.State == inspect.Waits })
+		if first < 0 {
+			first = len(l.Contenders)
+		}
+		head, tail = min(first, headHolders)+headWaiters, tailWaiters
 	}
+	q.More = len(l.Contenders) - head - tail
+	q.Contenders, q.Tail = whosOf(l.Contenders[:head]), whosOf(l.Contenders[head+q.More:])
 	return q
+}
+
+func whosOf(contenders []inspect.Contender) []who {
+	var all []who
+	for i := range contenders {
+		all = append(all, whoOf(&contenders[i]))
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/docent-go/docent/cmd/docent/internal/layout"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -26,6 +27,9 @@ type node struct {
 	Dead    bool   `json:"dead,omitempty"`     // in a deadlock
 	Maybe   bool   `json:"possible,omitempty"` // in what may be one
 	Waiting int64  `json:"waiting,omitempty"`  // ms; since when it waits
+	Crowd   int    `json:"crowd,omitempty"`    // it stands for so many contenders
+	By      string `json:"by,omitempty"`       // the library, if it shows sessions alone
+	Session string `json:"session,omitempty"`  // of a party that shows nothing else
 }
 
 // An edge leads from a waiter to its blocker.
@@ -35,12 +39,14 @@ type edge struct {
 	Lock   string          `json:"lock"`
 	Curve  [4]layout.Point `json:"curve"`
 	Text   layout.Point    `json:"text"`
+	Label  string          `json:"label,omitempty"` // "" if it has no place, or another edge has it
 	Dead   bool            `json:"dead,omitempty"`
 	Maybe  bool            `json:"possible,omitempty"`
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
-const graphWidth = 640
+// graphWidths are tried until a drawing is not much higher than it is wide.
+func graphWidths() []int { return []int{640, 900, 1200, 1600} }
 
 // graphOf draws the waits: see package waits. A party that waits for itself has no edge.
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
@@ -60,23 +66,41 @@ func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
 
 // place gives nodes and edges their places.
 func (g *graph) place() {
-	edges := make([]layout.Edge, len(g.Edges))
-	for i, e := range g.Edges {
-		edges[i] = layout.Edge{From: e.From, To: e.To, Label: path.Base(e.Lock)}
+	type wait struct {
+		from int
+		lock string
 	}
-	d := layout.Draw(len(g.Nodes), edges, graphWidth)
+	edges, named := make([]layout.Edge, len(g.Edges)), make(map[wait]bool)
+	for i, e := range g.Edges {
+		edges[i] = layout.Edge{From: e.From, To: e.To}
+		if own := (wait{e.From, e.Lock}); !named[own] { // the edges of a waiter at one lock are close together
+			named[own], edges[i].Label = true, cut(path.Base(e.Lock))
+		}
+	}
+	var d layout.Drawing
+	for _, width := range graphWidths() {
+		if d = layout.Draw(len(g.Nodes), edges, width); d.Height <= width*5/4 {
+			break
+		}
+	}
 	g.Width, g.Height = d.Width, d.Height
 	for i, at := range d.Nodes {
 		g.Nodes[i].X, g.Nodes[i].Y = at.X, at.Y
 	}
 	for i, r := range d.Routes {
-		g.Edges[i].Curve, g.Edges[i].Text = r.Curve, r.Text
+		if g.Edges[i].Curve, g.Edges[i].Text = r.Curve, r.Text; !r.Hidden {
+			g.Edges[i].Label = r.Label
+		}
 	}
 }
 
 // nodeOf returns the node of a party. Its name is the process, and the owner has a line of its own.
 func nodeOf(p waits.Party) node {
 	n := node{Owner: cut(p.Owner), Dead: p.Dead, Maybe: p.Possible, Waiting: millis(p.Since)}
+	n.Crowd = p.Crowd
+	if p.Strength == inspect.BySession && p.Crowd == 0 {
+		n.By, n.Session = string(p.Library), show.Session(p.Session)
+	}
 	p.Owner = ""
 	n.Name = cut(p.String())
 	return n

@@ -37,11 +37,17 @@ func (c *counts) copy() (refused, revoked map[string]int) {
 	return maps.Clone(c.refused), maps.Clone(c.revoked)
 }
 
-// metrics returns the state of the locks in Prometheus' text format. No label has a path.
+// The bounds of the series with a lock's path as a label.
+const (
+	maxSeries = 200 // locks, those first that matter most
+	maxLabel  = 512 // bytes of a path; a path that is cut could be that of two locks
+)
+
+// metrics returns the state of the locks in Prometheus' text format.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	b, _ := s.hub.board()
 	if b == nil {
-		b = &board{}
+		b = emptyBoard()
 	}
 	var m metricsText
 	kinds := map[string]int{}
@@ -61,6 +67,8 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	m.gauge("docent_lock_deadlocks", "Deadlocks that are certain.", float64(b.dead))
 	m.gauge("docent_lock_oldest_hold_seconds", "Age of the oldest holder's znode.", age(ages["hold"]))
 	m.gauge("docent_lock_oldest_wait_seconds", "Age of the oldest waiter's znode.", age(ages["wait"]))
+	m.perLock(b)
+	m.gauge("docent_lock_left_out_znodes", "Znodes that --max leaves out.", float64(b.view.LeftOut))
 	m.gauge("docent_lock_unread_paths", "Paths that could not be read.", float64(len(b.view.Unread)))
 	m.gauge("docent_view_live", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
 	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
@@ -84,10 +92,39 @@ func (m *metricsText) gauge(name, help string, v float64) {
 	fmt.Fprintf(m, "%s %g\n", name, v)
 }
 
+// perLock writes the series of the locks that matter most.
+func (m *metricsText) perLock(b *board) {
+	var chosen []entry
+	seen := make(map[string]bool)
+	for _, e := range b.matters() {
+		label := labelText(e.lock.Path)
+		if len(chosen) < maxSeries && len(e.lock.Path) <= maxLabel && !seen[label] {
+			seen[label] = true
+			chosen = append(chosen, e)
+		}
+	}
+	series := func(name, help string, of func(*entry) float64) {
+		m.head(name, "gauge", help)
+		for i := range chosen {
+			fmt.Fprintf(m, "%s{lock=%s,kind=%s} %g\n", name, labelText(chosen[i].lock.Path), labelText(string(chosen[i].lock.Kind)), of(&chosen[i]))
+		}
+	}
+	series("docent_lock_holders", "Contenders that hold the lock.", func(e *entry) float64 { return float64(e.holders) })
+	series("docent_lock_waiting", "Contenders that wait for the lock.", func(e *entry) float64 { return float64(e.waiting) })
+	series("docent_lock_longest_wait_seconds", "Age of the lock's oldest waiter's znode, 0 for none.", func(e *entry) float64 { return age(e.longest) })
+	m.gauge("docent_lock_series_left_out", "Locks without series of their own.", float64(len(b.entries)-len(chosen)))
+}
+
+// labelText returns the value of a label, quoted.
+func labelText(value string) string {
+	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(value, "\uFFFD"))
+	return `"` + escaped + `"`
+}
+
 func (m *metricsText) family(name, kind, help, label string, values map[string]int) {
 	m.head(name, kind, help)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		fmt.Fprintf(m, "%s{%s=%q} %d\n", name, label, key, values[key])
+		fmt.Fprintf(m, "%s{%s=%s} %d\n", name, label, labelText(key), values[key])
 	}
 }
 

@@ -16,14 +16,20 @@ type query struct {
 	order   string   // one of orders
 	desc    bool     // the other way round
 	open    string   // the lock whose queue is shown, "" for none
+	whole   bool     // the queue is not folded
 	pick    []string // the locks of the timeline; none is the first rows
 }
 
-// orders are the columns that rows can be sorted by.
-func orders() []string { return []string{"lock", "held", "waiting", "longest"} }
+// byMatterFirst is the default order: see byMatter.
+const byMatterFirst = "matter"
 
-// isPlain reports whether q asks for all locks in the order of their paths.
-func (q query) isPlain() bool { return q.find == "" && !q.waiting && q.order == "lock" && !q.desc }
+// orders are what rows can be sorted by: by how much they matter, or by a column.
+func orders() []string { return []string{byMatterFirst, "lock", "held", "waiting", "longest"} }
+
+// isPlain reports whether q asks for all locks in an order that the board has.
+func (q query) isPlain() bool {
+	return q.find == "" && !q.waiting && !q.desc && (q.order == "lock" || q.order == byMatterFirst)
+}
 
 const (
 	maxFind = 256
@@ -36,10 +42,10 @@ func parseQuery(values url.Values) (query, error) {
 	q := query{
 		find: strings.ToLower(values.Get("find")), waiting: values.Get("waiting") == "1",
 		order: values.Get("sort"), desc: values.Get("desc") == "1",
-		open: values.Get("open"), pick: values["pick"],
+		open: values.Get("open"), whole: values.Get("whole") == "1", pick: values["pick"],
 	}
 	if q.order == "" {
-		q.order = "lock"
+		q.order = byMatterFirst
 	}
 	var faults []error
 	if !slices.Contains(orders(), q.order) {

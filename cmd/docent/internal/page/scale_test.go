@@ -57,7 +57,7 @@ func TestScale(t *testing.T) {
 	p := startProgram(t, "--connect", server.Addr(), "/locks")
 	tb := openTabFor(t, 5*time.Minute)
 	call(tb, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: clockScript})
-	tb.do(chromedp.Navigate(p.url))
+	tb.do(chromedp.Navigate(strings.Replace(p.url, "/#", "/?sort=lock#", 1))) // the first row is the first lock
 	zktest.Eventually(t, 5*time.Minute, "all rows", func() bool {
 		metrics := text(t, p.ask(t, "GET", "/metrics", ""))
 		return strings.Contains(metrics, fmt.Sprintf("docent_locks{kind=\"mutex\"} %d\n", *scale)) && strings.Contains(metrics, "docent_view_live 1\n")

@@ -94,6 +94,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.addAssets(mux)
+	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("GET /events", s.needToken(s.events))
 	mux.Handle("GET /trace.json", s.needToken(s.trace))
 	mux.Handle("GET /metrics", s.needToken(s.metrics))
@@ -106,35 +107,64 @@ func (s *Server) routes() http.Handler {
 // Collect makes a board of each view of the source, and another one when a finding of the latest view is
 // old enough to be shown. It returns when ctx ends.
 func (s *Server) Collect(ctx context.Context) {
-	views := make(chan inspect.View)
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	reading.Go(func() { // ends with ctx
-		defer close(views)
-		for view := range s.cfg.Source.Views(ctx) {
-			select {
-			case views <- view:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	c := &collector{history: newHistory()}
-	again := time.NewTimer(0)
-	defer again.Stop()
-	again.Stop()
-	for view, ok := <-views; ok; {
-		s.hub.publish(c.board(view))
-		taken := time.Now()
-		if again.Stop(); !c.judge.due.IsZero() {
-			again.Reset(c.judge.due.Sub(view.At))
-		}
-		select {
-		case view, ok = <-views:
-		case <-again.C:
-			view.At = view.At.Add(time.Since(taken)) // nothing has changed since
-		}
+	p := &publisher{hub: &s.hub, collector: collector{history: newHistory()}}
+	defer p.close()
+	for view := range s.cfg.Source.Views(ctx) {
+		p.see(view)
 	}
+}
+
+// A publisher publishes boards. Its methods may be called concurrently.
+type publisher struct {
+	hub     *hub
+	waiting sync.WaitGroup // for the function of again
+
+	mu        sync.Mutex // guards following
+	collector collector
+	again     *time.Timer // publishes the latest view again; nil for none
+}
+
+// see publishes another view.
+func (p *publisher) see(view inspect.View) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopLocked()
+	p.publishLocked(view)
+}
+
+func (p *publisher) publishLocked(view inspect.View) {
+	p.hub.publish(p.collector.board(view))
+	if p.collector.judge.due.IsZero() {
+		return
+	}
+	wait := p.collector.judge.due.Sub(view.At)
+	var own *time.Timer
+	p.waiting.Add(1)
+	own = time.AfterFunc(wait, func() {
+		defer p.waiting.Done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.again != own { // there is a later view
+			return
+		}
+		view.At = view.At.Add(wait) // nothing has changed since
+		p.publishLocked(view)
+	})
+	p.again = own
+}
+
+func (p *publisher) stopLocked() {
+	if p.again != nil && p.again.Stop() {
+		p.waiting.Done()
+	}
+	p.again = nil
+}
+
+func (p *publisher) close() {
+	p.mu.Lock()
+	p.stopLocked()
+	p.mu.Unlock()
+	p.waiting.Wait()
 }
 
 const (

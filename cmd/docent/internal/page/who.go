@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type who struct {
 	Side    string `json:"side"`
 	By      string `json:"by"`
 	Session string `json:"session"`
+	Attempt string `json:"attempt,omitempty"` // differs between the threads of a session
 	Fence   string `json:"fence"`
 	Since   int64  `json:"since"` // ms; when the znode was created, by the servers' clock
 	Revoked bool   `json:"revoked,omitempty"`
@@ -31,8 +33,21 @@ func whoOf(c *inspect.Contender) who {
 	}
 	if c.Meta != nil {
 		w.Owner = cut(c.Meta.Owner)
+	} else {
+		w.Attempt = attemptOf(c)
 	}
 	return w
+}
+
+// attemptOf returns the beginning of the random id and the number in the znode's name. Both are of one
+// attempt of one thread, and are all that tells it from others of its session.
+func attemptOf(c *inspect.Contender) string {
+	name := strings.TrimPrefix(path.Base(c.Znode), "_c_")
+	const id = 8
+	if len(name) <= id || strings.Trim(name[:id], "0123456789abcdef") != "" {
+		return fmt.Sprintf("#%d", c.Sequence)
+	}
+	return fmt.Sprintf("%s #%d", name[:id], c.Sequence)
 }
 
 // nameOf returns host and process id, else what the znode says, else the session.

@@ -49,9 +49,13 @@ const (
 
 // svg returns the graph as a picture, with all texts as titles, too.
 func svg(g waits.Graph) string {
-	edges := make([]layout.Edge, len(g.Edges))
-	for i, e := range g.Edges {
-		edges[i] = layout.Edge{From: e.From, To: e.To, Label: strconv.Itoa(i)}
+	var shown []waits.Edge // an edge from a node to itself is left out
+	var edges []layout.Edge
+	for _, e := range g.Edges {
+		if e.From != e.To {
+			shown = append(shown, e)
+			edges = append(edges, layout.Edge{From: e.From, To: e.To, Label: shortened(path.Base(cli.Safe(e.Lock)))})
+		}
 	}
 	d := layout.Draw(len(g.Parties), edges, svgWidth)
 	var b strings.Builder
@@ -61,9 +65,8 @@ func svg(g waits.Graph) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, svgHead, d.Width, d.Height)
-	for _, r := range d.Routes {
-		number, _ := strconv.Atoi(r.Label) // of this graph's edges
-		writeRoute(&b, g.Edges[number], r)
+	for i, r := range d.Routes {
+		writeRoute(&b, shown[i], r)
 	}
 	for i, p := range g.Parties {
 		at, color, name := d.Nodes[i], "#555", cli.Safe(p.String())
@@ -89,6 +92,9 @@ func writeRoute(b *strings.Builder, e waits.Edge, r layout.Route) {
 	c := r.Curve
 	fmt.Fprintf(b, `<path d="M%d %dC%d %d %d %d %d %d" stroke="%s"%s marker-end="url(#a)"/>`,
 		c[0].X, c[0].Y, c[1].X, c[1].Y, c[2].X, c[2].Y, c[3].X, c[3].Y, color, dash)
+	if r.Hidden {
+		return
+	}
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#000"><title>%s</title>%s</text>`+"\n",
 		r.Text.X, r.Text.Y, escaped(lock), escaped(shortened(path.Base(lock))))
 }

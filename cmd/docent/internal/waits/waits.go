@@ -3,6 +3,7 @@ package waits
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type Graph struct {
 type Party struct {
 	inspect.Party
 
+	Crowd    int // it stands for so many contenders of one lock, which are left out
+	Library  inspect.Library
 	Dead     bool      // it is part of a deadlock
 	Possible bool      // it is part of what may be a deadlock, and of none
 	Since    time.Time // of its longest wait; zero if it waits for nothing
@@ -41,13 +44,17 @@ type Edge struct {
 // Of returns the waits of the snapshot: those of the findings first, then the longest, with as many
 // parties as fit.
 func Of(s inspect.Snapshot, found []inspect.Finding) Graph {
-	c := chosen{severity: make(map[ends]inspect.Severity), index: make(map[string]int), seen: make(map[Edge]bool)}
+	c := chosen{severity: make(map[ends]inspect.Severity), crowds: make(map[string]crowd), shown: make(map[string]bool), index: make(map[string]int), seen: make(map[Edge]bool)}
 	for _, f := range found {
 		for _, e := range f.Edges {
 			if c.severity[endsOf(e)] != inspect.Error {
 				c.severity[endsOf(e)] = f.Severity
 			}
+			c.shown[e.Waiter.Znode], c.shown[e.Blocker.Znode] = true, true
 		}
+	}
+	for _, l := range s.Locks {
+		c.fold(l)
 	}
 	edges := s.Edges()
 	slices.SortStableFunc(edges, func(a, b inspect.Edge) int {
@@ -73,8 +80,53 @@ type chosen struct {
 	Graph
 
 	severity map[ends]inspect.Severity // of the finding
+	shown    map[string]bool           // znodes of findings
+	crowds   map[string]crowd          // by the znodes that are folded
 	index    map[string]int            // of parties, by their ids
 	seen     map[Edge]bool
+}
+
+// A crowd is the contenders of a lock that a picture shows as one node.
+type crowd struct {
+	party inspect.Party
+	size  int
+}
+
+// What a picture shows of a long row of holders or waiters: the first ones and the last ones.
+const (
+	headOfRow = 3
+	tailOfRow = 3
+	longRow   = headOfRow + tailOfRow + 2
+)
+
+// fold has the middle of the lock's waiters, and of its holders, be one node each.
+func (c *chosen) fold(l inspect.Lock) {
+	for _, row := range []struct {
+		name       string
+		contenders []inspect.Contender
+	}{{"holders", l.Holders()}, {"waiters", l.Waiters()}} {
+		if len(row.contenders) <= longRow {
+			continue
+		}
+		var folded []string
+		for _, contender := range row.contenders[headOfRow : len(row.contenders)-tailOfRow] {
+			if !c.shown[contender.Znode] {
+				folded = append(folded, contender.Znode)
+			}
+		}
+		label := fmt.Sprintf("+%d %s", len(folded), row.name)
+		for _, znode := range folded {
+			c.crowds[znode] = crowd{inspect.Party{ID: row.name + " " + l.Path, Label: label}, len(folded)}
+		}
+	}
+}
+
+// partyOf returns the party that stands for the contender, and the number of its crowd.
+func (c *chosen) partyOf(contender inspect.Contender) (inspect.Party, int) {
+	if in, folded := c.crowds[contender.Znode]; folded {
+		return in.party, in.size
+	}
+	return inspect.PartyOf(contender), 0
 }
 
 func (c *chosen) rank(e inspect.Edge) int {
@@ -89,7 +141,11 @@ func (c *chosen) rank(e inspect.Edge) int {
 
 // add adds the edge and its parties, and reports whether they fit.
 func (c *chosen) add(e inspect.Edge) bool {
-	waiter, blocker := inspect.PartyOf(e.Waiter), inspect.PartyOf(e.Blocker)
+	waiter, behind := c.partyOf(e.Waiter)
+	blocker, ahead := c.partyOf(e.Blocker)
+	if behind > 0 && waiter.ID == blocker.ID {
+		return true // within a crowd
+	}
 	unknown := make(map[string]bool)
 	for _, p := range []inspect.Party{waiter, blocker} {
 		if _, known := c.index[p.ID]; !known {
@@ -102,6 +158,8 @@ func (c *chosen) add(e inspect.Edge) bool {
 	drawn := Edge{From: c.party(waiter), To: c.party(blocker), Lock: e.Lock, Direct: e.Direct}
 	drawn.Dead, drawn.Possible = c.rank(e) == 0, c.rank(e) == 1
 	from, to := &c.Parties[drawn.From], &c.Parties[drawn.To]
+	from.Crowd, to.Crowd = behind, ahead
+	from.Library, to.Library = e.Waiter.By, e.Blocker.By
 	if since := e.Waiter.Created; e.Waiter.Read() && (from.Since.IsZero() || since.Before(from.Since)) {
 		from.Since = since
 	}

@@ -2,6 +2,7 @@ package waits_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,22 +32,20 @@ func queue(path string, begun time.Time, sessions ...int64) inspect.Lock {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	old, late := time.Unix(1000, 0), time.Unix(2000, 0)
-	long := make([]int64, 0, 2*waits.Most)
-	for i := range 2 * waits.Most {
-		long = append(long, int64(100+i))
+	locks := []inspect.Lock{queue("/a", late, 1, 2), queue("/b", late, 2, 1)}
+	for i := range waits.Most {
+		locks = append(locks, queue(fmt.Sprintf("/long-%02d", i), old, int64(100+2*i), int64(101+2*i)))
 	}
-	s := inspect.Snapshot{Locks: []inspect.Lock{
-		queue("/long", old, long...), queue("/a", late, 1, 2), queue("/b", late, 2, 1),
-	}}
+	s := inspect.Snapshot{Locks: locks}
 	g := waits.Of(s, inspect.Deadlocks(s, s))
-	if len(g.Parties) != waits.Most || g.Left != len(long)-1-(waits.Most-3) {
+	if len(g.Parties) != waits.Most || g.Left != waits.Most-(waits.Most-2)/2 {
 		t.Errorf("%d parties, %d waiters left out", len(g.Parties), g.Left)
 	}
 	for i, want := range []waits.Edge{
 		{From: 0, To: 1, Lock: "/a", Dead: true, Direct: true},
 		{From: 1, To: 0, Lock: "/b", Dead: true, Direct: true},
-		{From: 2, To: 3, Lock: "/long", Direct: true},
-		{From: 4, To: 2, Lock: "/long"},
+		{From: 2, To: 3, Lock: "/long-00", Direct: true},
+		{From: 4, To: 5, Lock: "/long-01", Direct: true},
 	} {
 		if g.Edges[i] != want {
 			t.Errorf("edge %d: %+v, want %+v", i, g.Edges[i], want)
@@ -57,6 +56,28 @@ func TestOf(t *testing.T) {
 	}
 	if p := g.Parties[3]; p.Dead || !p.Since.IsZero() {
 		t.Errorf("a holder: %+v", p)
+	}
+}
+
+// Of a long queue, a picture has the head, the tail, and one node for the waiters between them.
+func TestOf_a_long_queue(t *testing.T) {
+	t.Parallel()
+	sessions := make([]int64, 1_001)
+	for i := range sessions {
+		sessions[i] = int64(i + 1)
+	}
+	g := waits.Of(inspect.Snapshot{Locks: []inspect.Lock{queue("/long", time.Unix(1000, 0), sessions...)}}, nil)
+	if len(g.Parties) != 1+3+1+3 || len(g.Edges) != 7 || g.Left != 0 {
+		t.Fatalf("%+v", g)
+	}
+	i := slices.IndexFunc(g.Parties, func(p waits.Party) bool { return p.Crowd > 0 })
+	if i < 0 || g.Parties[i].Crowd != 994 || g.Parties[i].String() != "+994 waiters" {
+		t.Errorf("%+v", g.Parties)
+	}
+	into := slices.ContainsFunc(g.Edges, func(e waits.Edge) bool { return e.To == i && e.From != i })
+	out := slices.ContainsFunc(g.Edges, func(e waits.Edge) bool { return e.From == i && e.To != i })
+	if !into || !out {
+		t.Errorf("%+v", g.Edges)
 	}
 }
 

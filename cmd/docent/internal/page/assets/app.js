@@ -1,5 +1,5 @@
 // The page: what it asks for, and what it shows of the answers.
-import { element, set, clock, many } from './text.js';
+import { element, set, clock, many, shown } from './text.js';
 import { Stream } from './stream.js';
 import { Table, showQueue, tick } from './table.js';
 import * as graph from './graph.js';
@@ -7,14 +7,14 @@ import * as timeline from './timeline.js';
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
-const ask = { find: '', waiting: false, sort: 'lock', desc: false, open: '', pick: new Set() };
-const has = { summary: undefined, lanes: [], offset: 0, lost: 0, paused: false, refused: '', failed: '' };
+const ask = { find: '', waiting: false, sort: 'matter', desc: false, open: '', whole: false, pick: new Set() };
+readAddress();
+const has = { summary: undefined, findings: [], unfolded: false, lanes: [], offset: 0, lost: 0, paused: false, refused: '', failed: '' };
 const mostLanes = 24; // that a stream may ask for
 
 const table = new Table($('rows'), ask.pick, {
   open(path) {
-    ask.open = ask.open === path ? '' : path;
-    reopen();
+    openQueue(ask.open === path ? '' : path);
   },
   pick(path) {
     ask.pick.delete(path) || ask.pick.size < mostLanes && ask.pick.add(path);
@@ -86,6 +86,8 @@ function showSummary() {
   set($('rows-note'), noteOf(s, known));
   const unread = s.unread ?? [];
   $('unread').hidden = unread.length === 0;
+  $('left-out').hidden = !s.left_out;
+  set($('left-out'), s.left_out ? `${many(s.left_out, 'znode is', 'znodes are')} left out, with all below: --max of docent serve, or choose another root.` : '');
   const reasons = [...new Set(unread.map((u) => u.error))].join(', ');
   set($('unread-text'), many(unread.length + (s.more_unread ?? 0), 'path could not be read', 'paths could not be read') + ': ' + reasons);
   $('unread-list').replaceChildren(...unread.map((u) => element('li', {}, `${u.path}: ${u.error}`)));
@@ -110,6 +112,9 @@ function showState() {
     [state, text, banner] = ['lost', 'disconnected', `This page has lost docent since ${clock(has.lost)}. It tries again.`];
   } else if (has.paused) {
     [state, text] = ['paused', 'paused'];
+  } else if (s?.fault) {
+    [state, text] = ['refused', 'not allowed'];
+    banner = `docent can't read ${s.root}: ${s.fault}. Give it credentials that may, or another root.`;
   } else if (state === 'live') {
     text = `live, as of ${clock(now())}`;
   } else if (state === 'stale') {
@@ -131,20 +136,48 @@ function showState() {
   }
 }
 
+const foldedFindings = 3;
+
+// showFindings shows the worst findings, and the others once the user asks for them.
 function showFindings(findings) {
-  $('findings').replaceChildren(...findings.map((f) => element('li', { class: f.severity },
-    element('b', {}, f.kind), element('span', { class: 'who' }, f.parties.join(' ⇄ ')),
-    element('span', { class: 'where' }, f.locks.join('  ')),
+  has.findings = findings ?? has.findings;
+  const rest = has.findings.length - foldedFindings;
+  const shownNow = has.unfolded ? has.findings : has.findings.slice(0, foldedFindings);
+  $('findings').replaceChildren(...shownNow.map((f) => element('li', { class: f.severity },
+    element('b', {}, f.kind),
+    element('span', { class: 'who' }, f.parties.join(' ⇄ ') + (f.more ? ` and ${f.more} more` : '')),
+    element('span', { class: 'where' }, ...f.locks.slice(0, 4).map((path) => link(path)), f.locks.length > 4 ? ` and ${f.locks.length - 4} more` : ''),
     element('span', {}, 'since ', element('span', { 'data-since': f.since })),
     element('span', { class: 'advice' }, f.advice))));
+  $('findings-more').hidden = rest <= 0;
+  set($('findings-more'), has.unfolded ? 'Show the first three' : `Show ${many(rest, 'more finding', 'more findings')}`);
+  $('findings-more').setAttribute('aria-expanded', Boolean(has.unfolded));
+}
+$('findings-more').addEventListener('click', () => {
+  has.unfolded = !has.unfolded;
+  showFindings();
+  beat();
+});
+
+// link returns a button that opens the queue of a lock.
+function link(path) {
+  const button = element('button', { type: 'button', class: 'path', title: shown(path) }, path);
+  button.addEventListener('click', () => openQueue(path));
+  return button;
 }
 
 function showQueueOf(queue) {
   $('queue').hidden = !ask.open;
   if (!ask.open) return;
   set($('queue-title'), ask.open);
-  showQueue($('contenders'), queue ?? { contenders: [] }, has.summary.revoke ? revoke : undefined);
-  set($('queue-note'), !queue ? 'Nobody holds or awaits this lock now.' : queue.more ? `and ${queue.more} more waiters` : '');
+  $('queue-title').title = shown(ask.open);
+  showQueue($('contenders'), queue ?? { contenders: [] }, has.summary.revoke ? revoke : undefined, unfold);
+  set($('queue-note'), queue ? '' : 'Nobody holds or awaits this lock now.');
+}
+
+function unfold() {
+  ask.whole = true;
+  reopen();
 }
 
 async function revoke(who) {
@@ -182,15 +215,51 @@ function beat() {
   speak();
 }
 
-function reopen() {
-  if (has.paused || has.failed || document.hidden) return;
-  const query = new URLSearchParams({ sort: ask.sort });
+// query returns what the page asks for. The address of the page has the same, without the defaults.
+function query() {
+  const query = new URLSearchParams();
   if (ask.find) query.set('find', ask.find);
   if (ask.waiting) query.set('waiting', '1');
+  if (ask.sort !== 'matter') query.set('sort', ask.sort);
   if (ask.desc) query.set('desc', '1');
   if (ask.open) query.set('open', ask.open);
-  for (const path of ask.pick) query.append('pick', path);
-  stream.open(query);
+  return query;
+}
+
+function readAddress() {
+  const query = new URLSearchParams(location.search);
+  ask.find = query.get('find') ?? '';
+  ask.waiting = query.get('waiting') === '1';
+  ask.sort = document.querySelector(`[data-sort="${CSS.escape(query.get('sort') ?? '')}"]`)?.dataset.sort ?? 'matter';
+  ask.desc = query.get('desc') === '1';
+  ask.open = query.get('open') ?? '';
+  ask.whole = false;
+  $('find').value = ask.find;
+  $('waiting').checked = ask.waiting;
+}
+
+// writeAddress keeps the choice in the address: a new entry of the history for a lock, so that "back"
+// leads to the one before.
+function writeAddress(anew) {
+  const text = query().toString();
+  if (text === location.search.slice(1)) return;
+  history[anew ? 'pushState' : 'replaceState'](null, '', (text ? '?' + text : location.pathname) + location.hash);
+}
+
+function openQueue(path) {
+  ask.open = path;
+  ask.whole = false;
+  writeAddress(true);
+  reopen();
+}
+
+function reopen() {
+  writeAddress(false);
+  if (has.paused || has.failed || document.hidden) return;
+  const asked = query();
+  if (ask.whole) asked.set('whole', '1');
+  for (const path of ask.pick) asked.append('pick', path);
+  stream.open(asked);
 }
 
 // repick asks for the chosen lanes of the timeline.
@@ -244,6 +313,7 @@ for (const [button, picture, list] of [['graph-toggle', 'graph', 'graph-table'],
     $(button).setAttribute('aria-pressed', asTable);
   });
 }
+graph.control($('graph'), { in: $('graph-in'), out: $('graph-out'), fit: $('graph-fit') });
 $('unpick').addEventListener('click', () => {
   ask.pick.clear();
   $('holds-toggle').focus();
@@ -251,10 +321,9 @@ $('unpick').addEventListener('click', () => {
 });
 $('queue-close').addEventListener('click', () => {
   const path = ask.open;
-  ask.open = '';
   $('queue').hidden = true;
   table.rows.get(path)?.path.focus();
-  reopen();
+  openQueue('');
 });
 $('save').addEventListener('click', async () => {
   const reply = await fetch('/trace.json', { headers: { Authorization: 'Bearer ' + token } }).catch(() => undefined);
@@ -263,7 +332,12 @@ $('save').addEventListener('click', async () => {
   element('a', { href: url, download: 'docent-holds.json' }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 });
-addEventListener('hashchange', () => location.reload());
+addEventListener('popstate', () => {
+  if (new URLSearchParams(location.hash.slice(1)).get('token') !== token) return location.reload();
+  readAddress();
+  sorts();
+  reopen();
+});
 
 sorts();
 showState();

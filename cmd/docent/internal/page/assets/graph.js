@@ -1,5 +1,5 @@
 // The wait-for graph. docent has placed it; here it is drawn.
-import { element, shape, set, shown, base } from './text.js';
+import { element, shape, set, shown } from './text.js';
 
 const width = 148, height = 46; // of a node, as docent places it
 
@@ -15,18 +15,93 @@ export function show(box, table, note, graph) {
   }
   const dead = graph.nodes.filter((n) => n.dead).length;
   const text = `${graph.nodes.length} parties, ${graph.edges.length} waits` + (dead ? `, ${dead} in a deadlock` : '');
-  const svg = shape('svg', {
-    viewBox: `0 0 ${graph.width} ${graph.height}`, width: graph.width, height: graph.height, role: 'img', 'aria-labelledby': 'graph-title graph-desc',
-  }, shape('title', { id: 'graph-title' }, 'Wait-for graph'), shape('desc', { id: 'graph-desc' }, text + '. The table has the same edges.'),
-  shape('defs', {}, marker('arrow', ''), marker('arrow-dead', 'dead')));
-  const named = new Set(); // one text for the edges of a waiter at one lock, which are close together
-  for (const e of graph.edges) {
-    const wait = `${e.from} ${e.lock}`;
-    svg.append(edge(e, named.has(wait) ? '' : short(base(e.lock), 20)));
-    named.add(wait);
-  }
+  const svg = shape('svg', { role: 'img', tabindex: 0, 'aria-labelledby': 'graph-title graph-desc' },
+    shape('title', { id: 'graph-title' }, 'Wait-for graph'), shape('desc', { id: 'graph-desc' }, text + '. The table has the same edges.'),
+    shape('defs', {}, marker('arrow', ''), marker('arrow-dead', 'dead'), marker('arrow-possible', 'possible')));
+  for (const e of graph.edges) svg.append(edge(e));
   for (const n of graph.nodes) svg.append(node(n));
+  const focused = box.contains(document.activeElement);
   box.replaceChildren(svg);
+  if (focused) svg.focus({ preventScroll: true });
+  lens.show(svg, graph.width, graph.height);
+}
+
+// A lens shows a part of the picture: all of it if it can be read then, until the user moves or zooms.
+const least = 0.5, greatest = 2.5; // pixels per unit
+
+class Lens {
+  // show puts another picture under the lens.
+  show(svg, width, height) {
+    [this.svg, this.width, this.height] = [svg, width, height];
+    if (!this.chosen) this.fit();
+    else this.apply();
+  }
+
+  fit() {
+    const { clientWidth: w, clientHeight: h } = this.svg;
+    this.scale = Math.min(1.15, Math.max(least + 0.15, Math.min((w || 640) / this.width, (h || 480) / this.height)));
+    this.x = Math.max(0, (this.width - (w || 640) / this.scale) / 2);
+    this.y = 0;
+    if (this.width * this.scale < w) this.x = (this.width - w / this.scale) / 2;
+    if (this.height * this.scale < h) this.y = (this.height - h / this.scale) / 2;
+    this.chosen = false;
+    this.apply();
+  }
+
+  move(dx, dy) {
+    this.x += dx / this.scale;
+    this.y += dy / this.scale;
+    this.chosen = true;
+    this.apply();
+  }
+
+  // zoom zooms around a point of the picture's box, its middle if there is none.
+  zoom(factor, px = this.svg.clientWidth / 2, py = this.svg.clientHeight / 2) {
+    const scale = Math.min(greatest, Math.max(least / 2, this.scale * factor));
+    this.x += px / this.scale - px / scale;
+    this.y += py / this.scale - py / scale;
+    this.scale = scale;
+    this.chosen = true;
+    this.apply();
+  }
+
+  apply() {
+    const { clientWidth: w, clientHeight: h } = this.svg;
+    if (w && h) this.svg.setAttribute('viewBox', `${this.x} ${this.y} ${w / this.scale} ${h / this.scale}`);
+  }
+}
+const lens = new Lens();
+
+// control has the pointer, the keys and the buttons move the picture in the box.
+export function control(box, buttons) {
+  let from;
+  box.addEventListener('pointerdown', (e) => { from = [e.clientX, e.clientY]; });
+  box.addEventListener('pointermove', (e) => {
+    if (!from || !(e.buttons & 1)) return;
+    box.setPointerCapture(e.pointerId);
+    lens.move(from[0] - e.clientX, from[1] - e.clientY);
+    from = [e.clientX, e.clientY];
+  });
+  box.addEventListener('pointerup', () => { from = undefined; });
+  box.addEventListener('wheel', (e) => {
+    if (!e.ctrlKey && !e.metaKey) return; // else the page scrolls
+    e.preventDefault();
+    const at = box.getBoundingClientRect();
+    lens.zoom(Math.exp(-e.deltaY / 300), e.clientX - at.left, e.clientY - at.top);
+  }, { passive: false });
+  const keys = {
+    ArrowLeft: () => lens.move(-60, 0), ArrowRight: () => lens.move(60, 0), ArrowUp: () => lens.move(0, -60), ArrowDown: () => lens.move(0, 60),
+    '+': () => lens.zoom(1.25), '-': () => lens.zoom(0.8), 0: () => lens.fit(),
+  };
+  box.addEventListener('keydown', (e) => {
+    if (!keys[e.key] || !lens.svg || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    keys[e.key]();
+  });
+  for (const [name, button] of Object.entries(buttons)) {
+    button.addEventListener('click', () => lens.svg && { in: () => lens.zoom(1.25), out: () => lens.zoom(0.8), fit: () => lens.fit() }[name]());
+  }
+  new ResizeObserver(() => { if (lens.svg) lens.chosen ? lens.apply() : lens.fit(); }).observe(box);
 }
 
 function mark(part) { return part.dead ? 'dead' : part.possible ? 'possible' : ''; }
@@ -36,25 +111,35 @@ function marker(id, kind) {
     shape('path', { d: 'M0 0L10 5L0 10z' }));
 }
 
-function edge(e, text) {
+function edge(e) {
   const [a, b, c, d] = e.curve.map((p) => `${p.X} ${p.Y}`);
   return shape('g', { class: `edge ${mark(e)} ${e.direct ? '' : 'soft'}` },
     shape('title', {}, e.lock),
-    shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${e.dead ? '-dead' : ''})` }),
-    shape('text', { x: e.text.X, y: e.text.Y + 4 }, text));
+    shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${mark(e) ? '-' + mark(e) : ''})` }),
+    ...(e.label ? labelOf(e) : []));
+}
+
+// labelOf returns the label, on a ground that hides what is below it.
+function labelOf(e) {
+  const text = short(e.label, 20), half = Array.from(text).length * 3.5 + 2;
+  return [shape('rect', { x: e.text.X - half, y: e.text.Y - 7, width: 2 * half, height: 14 }), shape('text', { x: e.text.X, y: e.text.Y + 4 }, text)];
 }
 
 function node(n) {
-  const kind = mark(n) || (n.waiting ? 'waiter' : 'holder');
-  const word = n.dead ? 'deadlock' : n.possible ? 'possible deadlock' : n.waiting ? 'waits' : 'holds';
+  const kind = mark(n) || (n.crowd ? 'crowd' : n.waiting ? 'waiter' : 'holder');
+  const word = n.dead ? 'deadlock' : n.possible ? 'possible' : n.waiting ? 'waits' : 'holds';
+  const sub = n.session ? `${n.by === 'unknown' ? word : n.by} · ${tail(n.session)}` : n.owner ? `${word} · ${n.name}` : word;
   return shape('g', { class: `node ${kind}`, transform: `translate(${n.x} ${n.y})` },
-    shape('title', {}, label(n)),
-    shape('rect', { width, height, rx: n.waiting && !n.dead && !n.possible ? 4 : 14 }),
-    shape('text', { class: 'title', x: width / 2, y: 20 }, short(n.owner || n.name, 18)),
-    shape('text', { class: 'sub', x: width / 2, y: 36 }, short(n.owner ? `${word} · ${n.name}` : word, 24)));
+    shape('title', {}, `${label(n)}: ${word}`),
+    shape('rect', { width, height, rx: n.waiting && !mark(n) ? 4 : 14 }),
+    shape('text', { class: 'title', x: width / 2, y: n.crowd ? 28 : 20 }, short(n.owner || n.name, 18)),
+    n.crowd ? '' : shape('text', { class: 'sub', x: width / 2, y: 36 }, short(sub, 24)));
 }
 
-function label(n) { return n.owner ? `${n.name} ${n.owner}` : n.name; }
+// tail returns the end of a session's id, where ids differ.
+function tail(session) { return session.length > 10 ? '…' + session.slice(-8) : session; }
+
+function label(n) { return [n.name, n.owner, n.session && `session ${n.session}`].filter(Boolean).join(' '); }
 
 // short cuts the text in its middle, where names differ least.
 function short(text, most) {

@@ -32,7 +32,7 @@ export class Table {
   }
 
   add(data) {
-    const path = element('button', { type: 'button', class: 'path' }, data.path);
+    const path = element('button', { type: 'button', class: 'path', title: shown(data.path) }, data.path);
     const pick = element('input', { type: 'checkbox', 'aria-label': 'Show in the timeline: ' + shown(data.path) });
     const tag = element('span', { class: 'tag', hidden: '' });
     const row = {
@@ -52,7 +52,7 @@ export class Table {
     set(row.kind, data.permits > 1 || data.kind === 'semaphore' && data.permits ? `${data.kind} of ${data.permits}` : data.kind || '?');
     row.holders.replaceChildren(...holders(data));
     row.since.dataset.since = data.since || '';
-    set(row.waiting, data.waiting || '–');
+    set(row.waiting, data.waiting ? data.waiting.toLocaleString('en') : '–');
     row.waiting.classList.toggle('waits', data.waiting > 0);
     row.longest.dataset.since = data.longest || '';
     row.tag.hidden = !data.dead && !data.possible;
@@ -105,37 +105,50 @@ function holders(data) {
   return lines;
 }
 
-// person returns a contender's name and owner.
-export function person(who) {
-  const parts = [element('span', { class: 'name' }, who.name)];
-  if (who.owner) parts.push(element('span', { class: 'owner' }, who.owner));
-  if (who.by === 'curator' || who.by === 'kazoo') parts.push(element('span', { class: 'owner' }, `by ${who.by}`));
+// person returns a contender's name and owner. Curator and kazoo show an address at most, which all their
+// clients on a host have: the session tells them apart, and the attempt their threads.
+export function person(who, whole) {
+  const parts = [element('span', { class: 'name', title: shown(who.name) }, who.name)];
+  if (who.owner) parts.push(element('span', { class: 'owner', title: shown(who.owner) }, who.owner));
+  const by = who.attempt && who.by !== 'unknown' ? `${who.by} · ` : '';
+  if (who.attempt || whole) parts.push(element('span', { class: 'owner id', title: 'library, session' }, by + who.session));
+  if (who.attempt && whole) parts.push(element('span', { class: 'owner id', title: 'attempt of a thread' }, who.attempt));
   return parts;
 }
 
 // showQueue fills the table of contenders. ask is called with a holder, undefined if the page may not ask.
-export function showQueue(table, queue, ask) {
+// unfold is called for the contenders between the head and the tail.
+export function showQueue(table, queue, ask, unfold) {
   const body = table.tBodies[0];
   const focused = document.activeElement?.dataset?.znode;
-  body.replaceChildren(...queue.contenders.map((who, i) => {
-    const cell = element('td', { class: 'ask' });
-    if (ask && who.state === 'holds' && !who.revoked) {
-      const button = element('button', { type: 'button', class: 'danger', 'data-znode': who.znode }, 'Ask to release');
-      button.addEventListener('click', () => ask(who));
-      cell.append(button);
-    }
-    return element('tr', {},
-      element('td', { class: 'number' }, i),
-      element('td', { class: `small state-${who.state}` }, who.state + (who.revoked ? ', asked to release' : '')),
-      element('td', { class: 'small' }, who.side),
-      element('td', {}, element('div', { class: 'who-line' }, ...person(who))),
-      element('td', { class: 'number', 'data-since': who.since || '' }),
-      element('td', { class: 'small' }, who.by),
-      element('td', { class: 'small name' }, who.session),
-      element('td', { class: 'small name' }, who.fence),
-      cell);
-  }));
+  const tail = queue.tail ?? [];
+  const rows = queue.contenders.map((who, i) => contender(who, i, ask));
+  if (queue.more) {
+    const button = element('button', { type: 'button', 'data-znode': 'more' }, `+${queue.more.toLocaleString('en')}`);
+    if (tail.length) button.addEventListener('click', unfold);
+    else button.disabled = true;
+    rows.push(element('tr', { class: 'folded' }, element('td', { class: 'number' }, '…'), element('td', { colspan: 5 }, button,
+      tail.length ? ' between the head and the tail of the queue' : ' more')));
+  }
+  rows.push(...tail.map((who, i) => contender(who, queue.total - tail.length + i, ask)));
+  body.replaceChildren(...rows);
   if (focused) body.querySelector(`[data-znode="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function contender(who, place, ask) {
+  const cell = element('td', { class: 'ask' });
+  if (ask && who.state === 'holds' && !who.revoked) {
+    const button = element('button', { type: 'button', class: 'danger', 'data-znode': who.znode }, 'Ask to release');
+    button.addEventListener('click', () => ask(who));
+    cell.append(button);
+  }
+  return element('tr', {},
+    element('td', { class: 'number' }, place.toLocaleString('en')),
+    element('td', { class: `small state-${who.state}` }, who.state + (who.side === 'exclusive' ? '' : ` · ${who.side}`) + (who.revoked ? ', asked to release' : '')),
+    element('td', {}, element('div', { class: 'who-line' }, ...person(who, true))),
+    element('td', { class: 'number', 'data-since': who.since || '' }),
+    element('td', { class: 'small name' }, who.fence),
+    cell);
 }
 
 // tick shows ages, at a moment.

@@ -56,6 +56,3 @@ export function clock(ms) {
 
 // many returns a number with its word.
 export function many(n, one, more) { return `${n.toLocaleString('en')} ${n === 1 ? one : more}`; }
-
-// base returns the last name of a path.
-export function base(path) { return path.slice(path.lastIndexOf('/') + 1) || '/'; }

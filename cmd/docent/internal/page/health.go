@@ -1,0 +1,53 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/inspect"
+)
+
+// health replies 200 while the page follows the ensemble, else 503 with the reason. It needs no token,
+// because probes send none, and names no host and no path.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	b, _ := s.hub.board()
+	status, text := http.StatusServiceUnavailable, "connecting"
+	if b != nil {
+		text = healthOf(b.view)
+	}
+	if b != nil && b.live() {
+		status = http.StatusOK
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // an error means that the client has gone
+}
+
+func healthOf(view inspect.View) string {
+	text := view.State.String()
+	if view.State == inspect.Stale {
+		text += " since " + view.Since.UTC().Format(time.RFC3339)
+	}
+	switch fault := rootFault(view); {
+	case fault != "":
+		return fmt.Sprintf("%s: the root can't be read: %s", text, fault)
+	case view.Cause != nil && view.State != inspect.Scanning:
+		return text + ": " + errorText(view.Cause)
+	}
+	return text
+}
+
+// rootFault returns the kind of error for which the root can't be read, "" if that is not why the view is
+// not current.
+func rootFault(view inspect.View) string {
+	for _, fault := range []error{framework.ErrNoAuth, framework.ErrTooLarge, framework.ErrNotGzip} {
+		if view.State != inspect.Current && errors.Is(view.Cause, fault) {
+			return errorText(view.Cause)
+		}
+	}
+	return ""
+}
