@@ -223,7 +223,7 @@ again:
 	atomic { done++; round = 0 }
 }
 
-/* The client's session ends: first as it knows itself, see ADR 3. */
+/* The client's session ends: first as it knows itself, before the ensemble does. */
 proctype Faults()
 {
 	byte i;
