@@ -331,7 +331,7 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 		for _, how := range []string{blocks, panics, exits, callsBack} {
 			switch {
 			case how == exits && strings.HasPrefix(name, "connection's "):
-				continue // it would end a goroutine of the wire client: see docs/limits.md
+				continue // it would end a goroutine of the wire client: see framework/internal/tap/README.md
 			case (how == panics || how == exits) && (name == "counter" || name == "span processor"):
 				continue // OpenTelemetry forbids it: see docs/adr/0012-panics-in-user-functions.md
 			}
