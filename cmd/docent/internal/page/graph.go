@@ -45,8 +45,9 @@ type edge struct {
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
-// graphWidths are tried until a drawing is not much higher than it is wide.
-func graphWidths() []int { return []int{640, 900, 1200, 1600} }
+// graphWidths are tried until a drawing is not much higher than it is wide. The page shows 900 units beside
+// the table, and scrolls the rest from the top.
+func graphWidths() []int { return []int{640, 900} }
 
 // graphOf draws the waits: see package waits. A party that waits for itself has no edge.
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
@@ -79,7 +80,7 @@ func (g *graph) place() {
 	}
 	var d layout.Drawing
 	for _, width := range graphWidths() {
-		if d = layout.Draw(len(g.Nodes), edges, width); d.Height <= width*5/4 {
+		if d = layout.Draw(len(g.Nodes), edges, width); d.Height <= width {
 			break
 		}
 	}

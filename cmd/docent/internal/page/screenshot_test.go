@@ -114,23 +114,28 @@ func shoot(t *testing.T, url, name, query string) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1440, 1024, 360} {
-			tb := openTab(t)
-			call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-			})
-			tb.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
-			tb.await("document.body.dataset.state === 'live' && document.querySelector('#graph svg, #graph .empty')")
-			if query != "" {
-				tb.await("document.querySelectorAll('#contenders tbody tr').length > 0")
-			}
-			image, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
-			if err != nil {
-				t.Fatal(err)
-			}
 			file := filepath.Join(*shots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
-			if err := os.WriteFile(file, image, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			t.Run(filepath.Base(file), func(t *testing.T) { shot(t, url, query, scheme, width, file) })
 		}
+	}
+}
+
+func shot(t *testing.T, url, query, scheme string, width int64, file string) {
+	t.Helper()
+	tb := openTab(t)
+	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	tb.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
+	tb.await("document.body.dataset.state === 'live' && document.querySelector('#graph svg, #graph .empty')")
+	if query != "" {
+		tb.await("document.querySelectorAll('#contenders tbody tr').length > 0")
+	}
+	image, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, image, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -20,7 +20,7 @@ type who struct {
 	Side    string `json:"side"`
 	By      string `json:"by"`
 	Session string `json:"session"`
-	Attempt string `json:"attempt,omitempty"` // differs between the threads of a session
+	Attempt string `json:"attempt,omitempty"` // differs between the threads of a session; "" with an owner
 	Fence   string `json:"fence"`
 	Since   int64  `json:"since"` // ms; when the znode was created, by the servers' clock
 	Revoked bool   `json:"revoked,omitempty"`
@@ -33,7 +33,8 @@ func whoOf(c *inspect.Contender) who {
 	}
 	if c.Meta != nil {
 		w.Owner = cut(c.Meta.Owner)
-	} else {
+	}
+	if w.Owner == "" {
 		w.Attempt = attemptOf(c)
 	}
 	return w

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/inspect"
 )
@@ -98,11 +99,11 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 		defer func() { _ = live.Close() }() // it fails only if it is closed already
 		sources[root], followers[root] = live, NewFollower(root)
 	}
-	show := w.lines
+	write := w.lines
 	if w.onScreen() {
-		show = w.screen
+		write = w.screen
 	}
-	err = show(ctx, sources, followers)
+	err = write(ctx, sources, followers)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
@@ -114,9 +115,14 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 
 // lines writes the events, one a line.
 func (w *watcher) lines(ctx context.Context, sources map[string]Source, followers map[string]*Follower) error {
+	said := make(map[string]bool)
 	return feed(ctx, sources, func(u update) error {
 		if err := unreadable(u.view); err != nil {
 			return err
+		}
+		if u.view.LeftOut > 0 && u.view.State == inspect.Current && !said[u.root] {
+			said[u.root] = true
+			w.app.Say("%s: %s: name a directory that has only locks, or see --max", cli.Safe(u.root), leftOut(u.view.LeftOut))
 		}
 		for _, e := range followers[u.root].See(u.view) {
 			if err := w.write(e); err != nil {
@@ -134,6 +140,9 @@ func (w *watcher) write(e Event) error {
 	_, err := fmt.Fprintln(w.app.Out, Line(e))
 	return err
 }
+
+// leftOut says how many znodes --max leaves out.
+func leftOut(n int) string { return show.Counted(n, "znode") + " left out, with all below" }
 
 // unreadable returns why the directory can't be watched: the client may not read it.
 func unreadable(view inspect.View) error {

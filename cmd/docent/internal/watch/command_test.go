@@ -3,6 +3,7 @@ package watch_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -141,6 +142,26 @@ func TestWatch_fails_without_permission(t *testing.T) {
 		}
 		if code := stop(); code != cli.CodeFailed {
 			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// What --max leaves out is said once, on standard error.
+func TestWatch_says_what_it_leaves_out(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t)
+		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
+		for i := range 10 {
+			if _, err := c.Create(t.Context(), fmt.Sprintf("/app-%d", i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, errs, stop := started(t, server, "--max", "4")
+		<-time.After(10 * time.Second)
+		stop()
+		if got := strings.Count(errs.String(), "7 znodes left out"); got != 1 {
+			t.Errorf("said %d times: %q", got, errs.String())
 		}
 	})
 }

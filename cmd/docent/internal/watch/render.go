@@ -60,6 +60,13 @@ func (s *State) summary() string {
 			state += ": " + cli.Safe(view.Cause.Error())
 		}
 	}
+	out := 0
+	for _, v := range s.Views {
+		out += v.LeftOut
+	}
+	if out > 0 {
+		state += "  (" + leftOut(out) + ")"
+	}
 	return fmt.Sprintf("docent  %s  %s, %d held, %d waiting  %s",
 		s.Now.UTC().Format("15:04:05Z"), show.Counted(len(all), "lock"), held, waiting, state)
 }

@@ -1,5 +1,5 @@
 // The wait-for graph. docent has placed it; here it is drawn.
-import { element, shape, set, shown } from './text.js';
+import { element, shape, set, shown, tail } from './text.js';
 
 const width = 148, height = 46; // of a node, as docent places it
 
@@ -40,8 +40,7 @@ class Lens {
   fit() {
     const { clientWidth: w, clientHeight: h } = this.svg;
     this.scale = Math.min(1.15, Math.max(least + 0.15, Math.min((w || 640) / this.width, (h || 480) / this.height)));
-    this.x = Math.max(0, (this.width - (w || 640) / this.scale) / 2);
-    this.y = 0;
+    this.x = this.y = 0; // what matters most is there
     if (this.width * this.scale < w) this.x = (this.width - w / this.scale) / 2;
     if (this.height * this.scale < h) this.y = (this.height - h / this.scale) / 2;
     this.chosen = false;
@@ -135,9 +134,6 @@ function node(n) {
     shape('text', { class: 'title', x: width / 2, y: n.crowd ? 28 : 20 }, short(n.owner || n.name, 18)),
     n.crowd ? '' : shape('text', { class: 'sub', x: width / 2, y: 36 }, short(sub, 24)));
 }
-
-// tail returns the end of a session's id, where ids differ.
-function tail(session) { return session.length > 10 ? '…' + session.slice(-8) : session; }
 
 function label(n) { return [n.name, n.owner, n.session && `session ${n.session}`].filter(Boolean).join(' '); }
 

@@ -1,5 +1,5 @@
 // The tables of locks and of the contenders of one lock.
-import { element, set, age, shown } from './text.js';
+import { element, set, age, shown, tail } from './text.js';
 
 // A Table keeps a row per lock. Rows don't move under the pointer or the focus. It calls on.open(path)
 // and on.pick(path). picked has the paths that are chosen for the timeline.
@@ -110,8 +110,9 @@ function holders(data) {
 export function person(who, whole) {
   const parts = [element('span', { class: 'name', title: shown(who.name) }, who.name)];
   if (who.owner) parts.push(element('span', { class: 'owner', title: shown(who.owner) }, who.owner));
-  const by = who.attempt && who.by !== 'unknown' ? `${who.by} · ` : '';
-  if (who.attempt || whole) parts.push(element('span', { class: 'owner id', title: 'library, session' }, by + who.session));
+  const foreign = who.attempt && who.by !== 'docent';
+  const by = foreign && who.by !== 'unknown' ? `${who.by} · ` : '';
+  if (foreign || whole) parts.push(element('span', { class: 'owner id', title: `library, session ${who.session}` }, by + (whole ? who.session : tail(who.session))));
   if (who.attempt && whole) parts.push(element('span', { class: 'owner id', title: 'attempt of a thread' }, who.attempt));
   return parts;
 }

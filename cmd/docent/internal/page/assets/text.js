@@ -56,3 +56,6 @@ export function clock(ms) {
 
 // many returns a number with its word.
 export function many(n, one, more) { return `${n.toLocaleString('en')} ${n === 1 ? one : more}`; }
+
+// tail returns the end of a session's id, where ids differ.
+export function tail(session) { return session.length > 10 ? '…' + session.slice(-8) : session; }
