@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // Bounds of the pause between attempts to close an abandoned session. The pause doubles with each
@@ -40,7 +41,57 @@ func (c *core) closeAbandoned(s *session.Session, cause error) {
 	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
 		return // a session that never served has no znodes
 	}
-	c.wg.Go((&sessionCloser{core: c, session: s}).run)
+	over := make(chan struct{})
+	c.mu.Lock()
+	if c.abandoned == nil {
+		c.abandoned = make(map[int64]chan struct{})
+	}
+	c.abandoned[s.ID()] = over
+	c.mu.Unlock()
+	c.wg.Go(func() {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.abandoned, s.ID())
+			close(over)
+		}()
+		(&sessionCloser{core: c, session: s}).run()
+	})
+}
+
+// AwaitSessionEnd waits until the ensemble has ended a session of the client's. Until then the
+// session's znodes exist, and its requests may still be applied, although the session may be over for
+// the client. The client closes such a session in the background. If it can't, the session counts as
+// ended once the ensemble has had a session timeout and a lease margin to expire it. AwaitSessionEnd
+// returns nil at once for a session that has ended or never was the client's. If ctx ends first, the
+// error wraps ctx's. After Close it returns [ErrClosed].
+func (c *Client) AwaitSessionEnd(ctx context.Context, session int64) error {
+	usercall.Require("ctx", ctx != nil)
+	return callError(ctx, "await session end", "", c.core.awaitSessionEnd(ctx, session))
+}
+
+func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {
+	for {
+		c.mu.Lock()
+		over, abandoned := c.abandoned[id]
+		present := c.session != nil && c.session.ID() == id
+		if !abandoned {
+			over = c.changed
+		}
+		c.mu.Unlock()
+		switch {
+		case c.ctx.Err() != nil:
+			return ErrClosed
+		case !abandoned && !present:
+			return nil
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.ctx.Done():
+		}
+	}
 }
 
 // run repeats attempts until the session is over. It begins a lease margin after the end, not

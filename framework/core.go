@@ -63,7 +63,8 @@ type coreState struct {
 	outage    outage           // the attempts to connect since the client was Connected
 	lines     lines
 	servers   serverList
-	refusing  bool // Close has begun: no new goroutines
+	abandoned map[int64]chan struct{} // sessions to be closed; each channel is closed after that
+	refusing  bool                    // Close has begun: no new goroutines
 }
 
 // transition changes the state and notifies the listeners. Its callers are the client's loop and,

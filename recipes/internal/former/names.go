@@ -13,9 +13,10 @@ import (
 
 // Names gives random names to the znodes that the calls of one client create in one directory. So a
 // znode of such a name is the client's own. A create waits until every znode that earlier calls have
-// left behind is gone. If the outcome of an earlier create is unknown, the next znode gets its name:
-// then that create can't be applied any more, or its znode is found and deleted. Therefore one call is
-// never seen as two znodes. The methods may be called concurrently.
+// left behind is gone. If the outcome of a create of a former session is unknown, the next znode gets its
+// name: then that create can't be applied any more, or its znode is found and deleted. If there are several
+// such names, the create waits until the ensemble has ended the sessions of the others. Therefore one call
+// is never seen as two znodes. The methods may be called concurrently.
 type Names struct {
 	dir  string        // in the ensemble
 	turn chan struct{} // capacity 1: full while a call creates a znode, or ends a former one
@@ -27,9 +28,20 @@ type Names struct {
 
 // A name is that of a znode that has been left behind, or may be.
 type name struct {
-	session  int64         // that has the znode; 0 for none
-	doubtful int64         // the session of a create whose outcome is unknown; 0 for none
-	over     chan struct{} // closed when the znode's deletion in its own session is over; nil if none began
+	session int64         // that has the znode; 0 for none
+	doubts  []doubt       // of creates whose outcome is unknown, one of each session; never changed in place
+	over    chan struct{} // closed when the znode's deletion in its own session is over; nil if none began
+}
+
+// A doubt is of a create whose outcome is unknown.
+type doubt struct {
+	session int64
+	over    <-chan struct{} // closed when the client's search for the znode is over; nil for none
+}
+
+// without returns the doubts of other sessions.
+func without(doubts []doubt, session int64) []doubt {
+	return slices.DeleteFunc(slices.Clone(doubts), func(d doubt) bool { return d.session == session })
 }
 
 // allNames has the Names of a client.
@@ -68,7 +80,7 @@ func (n *Names) change(do func()) {
 // has to be ephemeral and known by its data. Create waits until the znodes that earlier calls have left
 // behind are gone, or ctx ends. If it fails, no znode of the call is counted later.
 func (n *Names) Create(
-	ctx context.Context, c *framework.Client, session int64, create func(name string) error,
+	ctx context.Context, c *framework.Client, session int64, create func(name string, more ...framework.CreateOption) error,
 ) (err error) {
 	if err := n.takeTurn(ctx); err != nil {
 		return err
@@ -78,8 +90,9 @@ func (n *Names) Create(
 	if err != nil {
 		return err
 	}
+	var over <-chan struct{}
 	for {
-		err = create(given)
+		err = create(given, framework.DeletionTo(&over))
 		if !errors.Is(err, framework.ErrNodeExists) {
 			break
 		}
@@ -87,30 +100,26 @@ func (n *Names) Create(
 			break
 		}
 	}
-	n.change(func() { n.created(given, session, err) })
+	n.change(func() { n.created(given, doubt{session, over}, err) })
 	return err
 }
 
-// created records how a create has ended. It needs the lock.
-func (n *Names) created(given string, session int64, err error) {
+// created records how a create in the doubt's session has ended. It needs the lock.
+func (n *Names) created(given string, d doubt, err error) {
 	one := n.names[given]
-	one.over = nil
+	one.over, one.doubts = nil, without(one.doubts, d.session)
 	switch {
 	case err == nil:
-		one.session = session
+		one.session = d.session
 	case errors.Is(err, framework.ErrUnknownOutcome):
-		one.doubtful = session
-		return
-	}
-	if one.doubtful == session { // its outcome is known by now
-		one.doubtful = 0
+		one.doubts = append(one.doubts, d)
 	}
 	n.dropLocked(given)
 }
 
 // dropLocked forgets the name unless there is, or may be, a znode. It needs the lock.
 func (n *Names) dropLocked(of string) {
-	if one := n.names[of]; one != nil && one.session == 0 && one.doubtful == 0 {
+	if one := n.names[of]; one != nil && one.session == 0 && len(one.doubts) == 0 {
 		delete(n.names, of)
 	}
 }
@@ -170,16 +179,22 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 		}
 		one := n.state(of)
 		switch {
-		case one.session == 0 && one.doubtful == 0:
+		case one.session == 0 && len(one.doubts) == 0:
 			continue // it is gone
 		case one.session == present && one.over == nil:
 			continue // it is in use, and while it exists a doubtful create is not applied
 		}
-		if err := n.end(ctx, c, of, one.session); err != nil {
+		if err := n.settle(ctx, c, of, present); err != nil {
 			return "", err
 		}
-		if one.doubtful != 0 && next == "" {
+		switch doubts := n.state(of).doubts; {
+		case len(doubts) == 0:
+		case next == "":
 			next = of
+		default:
+			if err := n.awaitSessions(ctx, c, of, doubts); err != nil {
+				return "", err
+			}
 		}
 	}
 	if next == "" {
@@ -187,6 +202,47 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 		n.change(func() { n.names[next] = new(name) })
 	}
 	return next, nil
+}
+
+// settle deletes a znode of the name. Then an earlier create of the present session is over, because the
+// ensemble serves the requests of a session in order.
+func (n *Names) settle(ctx context.Context, c *framework.Client, of string, present int64) error {
+	one := n.state(of)
+	for _, d := range one.doubts {
+		if d.session != present || d.over == nil {
+			continue
+		}
+		select {
+		case <-d.over: // else the create might be sent after the deletion
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := n.delete(ctx, c, of); err != nil {
+		return err
+	}
+	n.change(func() { n.forgetLocked(of, present) })
+	n.gone(of, one.session)
+	return nil
+}
+
+// awaitSessions waits until the creates of unknown outcome can't be applied any more.
+func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of string, doubts []doubt) error {
+	for _, d := range doubts {
+		if err := c.AwaitSessionEnd(ctx, d.session); err != nil {
+			return err
+		}
+		n.change(func() { n.forgetLocked(of, d.session) })
+	}
+	return nil
+}
+
+// forgetLocked records that the create of the session is over. It needs the lock.
+func (n *Names) forgetLocked(of string, session int64) {
+	if one := n.names[of]; one != nil {
+		one.doubts = without(one.doubts, session)
+	}
+	n.dropLocked(of)
 }
 
 // await waits until the deletion of a znode of the name is over, if one has begun.

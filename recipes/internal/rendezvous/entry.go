@@ -59,7 +59,7 @@ func (e *entry) create(ctx context.Context) error {
 	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: c, Session: session}}
 	names, done := former.NamesOf(c, g.Path)
 	defer done()
-	return names.Create(ctx, c, session.Session(), func(name string) (err error) {
+	return names.Create(ctx, c, session.Session(), func(name string, more ...framework.CreateOption) (err error) {
 		e.name = name
 		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.Path, name), contender.LocalAddress(),
 			append(slices.Clip(g.ACL), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
