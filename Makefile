@@ -197,6 +197,17 @@ interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/internal/chaos
 
+# In CI's time, with what is drawn and printed: MATRIX_SEED=n repeats it. Elsewhere all, or CELLS.
+CELLS ?=
+
+.PHONY: matrix
+matrix: ## Test every version of ZooKeeper, Curator and kazoo, and a rolling upgrade (CELLS='zk-3.9.6-* upgrade-*' narrows it)
+	scripts/matrix $(CELLS)
+
+.PHONY: matrix-slice
+matrix-slice: ## Test a slice of the matrix that takes a minute and changes with each run; MATRIX_SEED=n repeats one
+	scripts/matrix -slice 60
+
 .PHONY: soak
 soak: ## Keep one client at work under faults for SOAK_SECONDS, and measure it each second
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/internal/soak

@@ -23,8 +23,12 @@
 // Each is a subtest by its name. The real ones obey the environment variable ZK_TEST as package
 // zktest does, with its reports of skipped tests. With ZK_TEST=none a package's tests run in the
 // embedded environments alone, in almost no time. With ZK_REAL=one a test that may run on the
-// standalone server does not run on the ensemble, too. The tests of a package share the real servers. A
+// standalone server does not run on the ensemble, too. With ZK_REAL=standalone or ZK_REAL=ensemble
+// tests run in that environment alone, which costs those that are for others a skip. The tests of a package share the real servers. A
 // test that breaks its server asks for one of its own with [Breakable].
+//
+// An embedded server is of a version that each test draws: see [DrawVersion]. ZK_EMBEDDED and
+// ZK_EMBEDDED_SEED fix it.
 //
 // # In a bubble
 //

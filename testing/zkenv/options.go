@@ -17,6 +17,7 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 type config struct {
 	kinds     []Kind
 	breakable bool
+	elsewhere bool     // the test runs in no environment that realVariable allows
 	versions  []string // to draw the version of an embedded server from
 	limits    []limit
 }
@@ -49,9 +50,10 @@ func Versions(reason string, versions ...string) Option {
 // default is that all tests of a package share the real ones.
 func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = true }) }
 
-// realVariable names the environment variable that says in how many of the real environments a test
+// realVariable names the environment variable that says in which of the real environments a test
 // runs. If it is "one", a test runs on the standalone server, and on the ensemble only if Only
-// excludes that server. The default is all.
+// excludes that server. If it is "standalone" or "ensemble", a test runs on that alone, and is skipped
+// if Only excludes that. The default is all.
 const realVariable = "ZK_REAL"
 
 // newConfig returns the configuration, or all that is wrong with the options.
@@ -79,7 +81,15 @@ func newConfig(opts []Option) (config, error) {
 	if os.Getenv(realVariable) == "one" && slices.Contains(cfg.kinds, Standalone) {
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k == Ensemble })
 	}
-	if len(cfg.kinds) == 0 {
+	switch os.Getenv(realVariable) {
+	case Standalone.String():
+		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k != Standalone })
+		cfg.elsewhere = len(cfg.kinds) == 0
+	case Ensemble.String():
+		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k != Ensemble })
+		cfg.elsewhere = len(cfg.kinds) == 0
+	}
+	if len(cfg.kinds) == 0 && !cfg.elsewhere {
 		faults = append(faults, errors.New("zkenv: only: must leave at least one environment"))
 	}
 	return cfg, errors.Join(faults...)

@@ -1,9 +1,11 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Constructor;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -35,9 +37,6 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
-import org.apache.curator.framework.recipes.nodes.GroupMember;
-import org.apache.curator.framework.recipes.nodes.PersistentNode;
-import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.framework.recipes.shared.SharedValue;
 import org.apache.curator.retry.RetryNTimes;
@@ -233,7 +232,7 @@ public final class CuratorDriver {
             }
         }
 
-        private final Map<String, java.io.Closeable> kept = new HashMap<>();
+        private final Map<String, Closeable> kept = new HashMap<>();
 
         void disconnect() {
             if (client != null) {
@@ -272,14 +271,33 @@ public final class CuratorDriver {
             }
         }
 
+        /** Keeps a znode by a recipe that old versions lack, so it is not linked. */
+        private String keep(String recipe, String path, long millis, Object... args) throws Exception {
+            Class<?> type = Class.forName("org.apache.curator.framework.recipes.nodes." + recipe);
+            for (Constructor<?> made : type.getConstructors()) {
+                if (made.getParameterCount() != args.length) {
+                    continue;
+                }
+                Closeable node = (Closeable) made.newInstance(args);
+                kept.put(path, node);
+                type.getMethod("start").invoke(node);
+                if (millis == 0) {
+                    return "ok";
+                }
+                Object done = type.getMethod("waitForInitialCreate", long.class, TimeUnit.class).invoke(node, millis, TimeUnit.MILLISECONDS);
+                return (Boolean) done ? "ok" : "no";
+            }
+            throw new IllegalStateException(recipe + " has no such constructor");
+        }
+
         /** Plain data, and the recipes other than locks. */
         private String obeyOther(String command, String[] args) throws Exception {
             switch (command) {
                 case "create":
-                    client.create().creatingParentContainersIfNeeded().forPath(args[0], decoded(args[1]));
+                    client.create().creatingParentsIfNeeded().forPath(args[0], decoded(args[1]));
                     return "ok";
                 case "create-gzip":
-                    client.create().compressed().creatingParentContainersIfNeeded().forPath(args[0], decoded(args[1]));
+                    client.create().compressed().creatingParentsIfNeeded().forPath(args[0], decoded(args[1]));
                     return "ok";
                 case "set-gzip":
                     client.setData().compressed().forPath(args[0], decoded(args[1]));
@@ -347,26 +365,19 @@ public final class CuratorDriver {
                 case "leave":
                     return door.leave(Long.parseLong(args[2]), TimeUnit.MILLISECONDS) ? "ok" : "no";
                 case "keep": {
-                    PersistentNode node = new PersistentNode(client, CreateMode.EPHEMERAL, false, args[0], decoded(args[1]));
-                    node.start();
-                    kept.put(args[0], node);
-                    return node.waitForInitialCreate(Long.parseLong(args[2]), TimeUnit.MILLISECONDS) ? "ok" : "no";
+                    return keep("PersistentNode", args[0], Long.parseLong(args[2]), client, CreateMode.EPHEMERAL, false, args[0], decoded(args[1]));
                 }
                 case "keep-ttl": {
-                    PersistentTtlNode node = new PersistentTtlNode(client, args[0], Long.parseLong(args[2]), decoded(args[1]));
-                    node.start();
-                    kept.put(args[0], node);
-                    return node.waitForInitialCreate(30, TimeUnit.SECONDS) ? "ok" : "no";
+                    return keep("PersistentTtlNode", args[0], 30_000, client, args[0], Long.parseLong(args[2]), decoded(args[1]));
                 }
                 case "join": {
-                    GroupMember member = new GroupMember(client, args[0], args[1], decoded(args[2]));
-                    member.start();
-                    kept.put(args[0], member);
-                    return "ok";
+                    return keep("GroupMember", args[0], 0, client, args[0], args[1], decoded(args[2]));
                 }
                 case "members": {
                     List<String> found = new ArrayList<>();
-                    ((GroupMember) kept.get(args[0])).getCurrentMembers().forEach((id, data) -> found.add(id + encoded(data)));
+                    Closeable member = kept.get(args[0]);
+                    Map<?, ?> current = (Map<?, ?>) member.getClass().getMethod("getCurrentMembers").invoke(member);
+                    current.forEach((id, data) -> found.add(id + encoded((byte[]) data)));
                     return ok(found);
                 }
                 case "release":
