@@ -2,6 +2,10 @@ package zkenv
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,7 +63,7 @@ func (w *Env) Kind() Kind { return w.kind }
 // test has ended. opts come after the environment's own.
 func (w *Env) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return connect(t, w.host.connect(), append(w.host.options(), opts...))
+	return w.connect(t, w.host.connect(), append(w.host.options(), opts...))
 }
 
 // Members returns the servers of the environment. Those that follow a leader come first; a
@@ -97,6 +101,42 @@ func (w *Env) Ephemerals(t testing.TB, session int64) []string {
 		t.Fatal(err)
 	}
 	return paths
+}
+
+func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {
+	t.Helper()
+	c := connect(t, addr, opts)
+	if w.kind.Virtual() && isKeeper() {
+		acquaint(t, c)
+	}
+	return c
+}
+
+// acquaint makes creates with the client until it knows what the server lacks, and removes them. Each
+// thing that it finds out costs a connection, which tests of single requests do not expect.
+func acquaint(t testing.TB, c *framework.Client) {
+	t.Helper()
+	var err error
+	for range 8 {
+		dir := framework.JoinPath("/", "acquaint-"+strings.ToLower(rand.Text()))
+		if _, err = c.Create(t.Context(), dir+"/child", nil, framework.WithParents()); err != nil {
+			continue
+		}
+		if err = errors.Join(c.Delete(t.Context(), dir+"/child"), c.Delete(t.Context(), dir)); err == nil {
+			break
+		}
+	}
+	_, tree := c.WatchTree(t.Context(), "/acquaint")
+	if !errors.Is(tree, framework.ErrUnsupported) {
+		err = errors.Join(err, fmt.Errorf("WatchTree: %w", tree))
+	}
+	<-time.After(time.Second) // the server closes the connection after its reply
+	if err == nil {
+		err = c.AwaitConnected(t.Context())
+	}
+	if err != nil {
+		t.Fatalf("zkenv: a client that gets acquainted with an embedded Keeper: %v", err)
+	}
 }
 
 func connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {

@@ -18,7 +18,7 @@ type Member struct {
 func (m *Member) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	host := m.env.host
-	return connect(t, host.member(m.number), append(host.options(), opts...))
+	return m.env.connect(t, host.member(m.number), append(host.options(), opts...))
 }
 
 // Route returns a new way to this member, that can be harmed.

@@ -19,7 +19,7 @@ type Route struct {
 // has ended.
 func (y *Route) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return connect(t, y.Addr(), append(y.options, opts...))
+	return y.member.env.connect(t, y.Addr(), append(y.options, opts...))
 }
 
 // Expire ends the sessions of the clients that are connected by this route, as though their time

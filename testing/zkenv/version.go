@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -23,6 +24,9 @@ const (
 	// seedVariable is the seed of these draws, a number. Without it, each process draws one.
 	seedVariable = "ZK_EMBEDDED_SEED"
 )
+
+// isKeeper reports whether the embedded servers are to lack what ClickHouse Keeper lacks.
+func isKeeper() bool { return strings.HasPrefix(os.Getenv(embeddedVariable), "keeper") }
 
 // versions are those that differ for the recipes and know all that the recipes use.
 func versions() []string {
