@@ -144,12 +144,13 @@ func (x deletion) attempt(ctx context.Context, s *session.Session, d *doubt) err
 
 // unfinished reports whether the deletion that failed with err may still be done. If the znode ends
 // with a session, contenders may wait for it until then. So the deletion is repeated, whatever a
-// server replies. If not, no contender waits for the znode.
+// server replies to it or to the reads that precede it, until the znode is certainly gone or another
+// one. If not, no contender waits for the znode, and a reply ends the deletion.
 func (x deletion) unfinished(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
 	}
-	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, zkerr.ErrEarlierAttempt} {
+	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errCreatedSince} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -157,8 +158,14 @@ func (x deletion) unfinished(err error) bool {
 	return err != nil && (x.session != 0 || noAnswer(err))
 }
 
-// noAnswer reports whether err means that there was no reply.
+// noAnswer reports whether err means that there was no reply, neither to the deletion nor to the reads
+// that precede it.
 func noAnswer(err error) bool {
-	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case errors.Is(err, zkerr.ErrEarlierAttempt):
+		return false
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return true
+	}
+	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed)
 }

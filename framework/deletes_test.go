@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -68,6 +69,40 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 		}
 		await(t, over, "the end of the deletion")
 	})
+}
+
+// TestDeleteWhoseCheckIsRefused has a deletion's request lost, and the reads refused that show whether it
+// had an effect. The session lives, so contenders wait for the znode.
+func TestDeleteWhoseCheckIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, read := range []fault.Op{fault.Sync, fault.Exists} {
+		for _, code := range []fault.Code{fault.Unimplemented, fault.Throttled, fault.AuthRequired} {
+			for _, waits := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%v/%v/%v", read, code, waits), func(t *testing.T) {
+					t.Parallel()
+					virtually(t, func(t *testing.T, srv *zkserver.Server) {
+						c := virtual(t, srv)
+						path := mustCreate(t, c, "/refused", "", framework.Ephemeral())
+						bound := c.InSession(c.Session().ID)
+						srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.CutBefore})
+						srv.Rules().Add(fault.Rule{Op: read, Action: fault.Refuse, Code: code})
+						if waits {
+							_ = bound.Delete(t.Context(), path, framework.Guaranteed()) // or the client goes on
+						} else {
+							bound.Discard(path)
+						}
+						sleep(time.Minute)
+						if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
+							t.Errorf("exists: %v, %v", ok, err)
+						}
+						if n := c.PendingDeletes(); n != 0 {
+							t.Errorf("%d deletions are pending", n)
+						}
+					})
+				})
+			}
+		}
+	}
 }
 
 // A server reaps a container once its last child is gone, which DeleteTree sees to.
