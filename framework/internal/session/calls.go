@@ -110,9 +110,11 @@ func (g *callGroup) one() (more bool) {
 	return true
 }
 
-// panicked returns the values of the calls that have panicked.
+// panicked returns the values of the calls that have panicked since it was called last.
 func (g *callGroup) panicked() []any {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.panics
+	fresh := g.panics
+	g.panics = nil
+	return fresh
 }

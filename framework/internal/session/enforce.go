@@ -96,7 +96,6 @@ type lossList struct {
 	users   []func(error)
 	after   []func() // of [Hold.AfterLost]
 	losing  *callGroup
-	panics  []any // of contexts of the user's, which the recipes end
 }
 
 // lose ends the session for the first given cause, and returns that cause. When it returns, all holds
@@ -124,7 +123,7 @@ func (s *Session) lose(cause error) error {
 	s.holds.mu.Unlock()
 	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].lose(cause) })
 	calls.await()
-	s.lost.losing, s.lost.panics = calls, calls.panicked()
+	s.lost.losing = calls
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	s.tap.End(cause)
 	s.cancel(cause)
@@ -150,9 +149,7 @@ func (s *Session) finish(cause error) error {
 	cause = s.lose(cause)
 	<-s.told
 	lost := s.lost.losing.within(lossGrace)
-	for _, v := range s.lost.panics {
-		s.cfg.Log.Error("a context of the user's panicked when its lease was lost", zap.String("panic", fmt.Sprint(v)))
-	}
+	s.logPanics(s.lost.losing)
 	if !s.WasServing() {
 		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
 	}
@@ -166,6 +163,7 @@ func (s *Session) finish(cause error) error {
 	if !lost {
 		go func() { // ends with the contexts of the user's that block
 			<-s.lost.losing.done
+			s.logPanics(s.lost.losing)
 			s.cleanUp()
 		}()
 	}
@@ -176,9 +174,18 @@ func (s *Session) finish(cause error) error {
 // blocks. The session is not ended at the ensemble meanwhile.
 const lossGrace = time.Second
 
+// logPanics logs the panics of calls: of contexts of the user's, which the recipes end.
+func (s *Session) logPanics(calls *callGroup) {
+	for _, v := range calls.panicked() {
+		s.cfg.Log.Error("a context of the user's panicked when its lease was lost", zap.String("panic", fmt.Sprint(v)))
+	}
+}
+
 // cleanUp has the recipes clean up after the holds that they know as lost. It may be called again.
 func (s *Session) cleanUp() {
-	startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].after() }).await()
+	startCalls(len(s.lost.recipes), func(i int) {
+		usercall.Guard(s.cfg.Log, "the clean-up after a lost lease", s.lost.recipes[i].after)
+	}).await()
 }
 
 // AwaitUsers waits until the user's functions of OnLost and AfterLost have returned, for usersGrace. It

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -83,12 +84,20 @@ func (c *client) Leave() { c.wg.Done() }
 // cause.
 func withSession(t *testing.T, fn func(t *testing.T, srv *zkserver.Server, c *client, s *session.Session, ended <-chan error)) {
 	t.Helper()
+	withLoggingSession(t, zap.NewNop(), fn)
+}
+
+// withLoggingSession is withSession with a log.
+func withLoggingSession(
+	t *testing.T, log *zap.Logger, fn func(t *testing.T, srv *zkserver.Server, c *client, s *session.Session, ended <-chan error),
+) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		c := &client{dial: srv.Dial}
 		s, err := session.New(t.Context(), session.Config{
 			Client:         c,
-			Log:            zap.NewNop(),
+			Log:            log,
 			Servers:        hosts.New([]string{srv.Addr()}, nil, nil),
 			Timeout:        timeout,
 			ConnectTimeout: time.Second,
@@ -154,6 +163,38 @@ func TestSessionReportsFailedAttempts(t *testing.T) {
 		srv.Accept()
 		await(t, "the next connection", func() bool { return c.has("round begins", "connected") })
 	})
+}
+
+// TestPanicsOfALossAreLogged has what recipes do about a loss panic, at once or late.
+func TestPanicsOfALossAreLogged(t *testing.T) {
+	for _, late := range []time.Duration{0, 3 * time.Second} {
+		core, logs := observer.New(zap.ErrorLevel)
+		withLoggingSession(t, zap.New(core), func(t *testing.T, _ *zkserver.Server, c *client, s *session.Session, ended <-chan error) {
+			connected(t, c)
+			var losing, cleaning session.Hold
+			for _, h := range []*session.Hold{&losing, &cleaning} {
+				if !s.Take(h) {
+					t.Fatal("the session is over")
+				}
+			}
+			fails := func(what string) {
+				if late > 0 {
+					<-time.After(late)
+				}
+				panic(what)
+			}
+			losing.OnLoss(func(error) { fails("in lose") }, func() {})
+			cleaning.OnLoss(func(error) {}, func() { fails("in after") })
+			s.Cancel(errStopped)
+			<-ended
+			<-time.After(time.Minute)
+			for _, want := range []string{"in lose", "in after"} {
+				if logs.FilterField(zap.String("panic", want)).Len() == 0 {
+					t.Errorf("%v late: no line about the panic %q", late, want)
+				}
+			}
+		})
+	}
 }
 
 func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
