@@ -62,9 +62,10 @@ func (r *repeats) due(now time.Time, first int) (left int, ok bool) {
 
 // lines paces the log lines about a client's connections. It is guarded by core.mu.
 type lines struct {
-	breaks   repeats // of "connection state changed" to Suspended
-	failures repeats // of "cannot connect"
-	shown    bool    // the latest line tells of a connection, so the next one need not be logged
+	breaks   repeats   // of "connection state changed" to Suspended
+	failures repeats   // of "cannot connect"
+	latest   time.Time // of the lines about breaks and failures
+	shown    bool      // the latest line tells of a connection, so the next one need not be logged
 }
 
 // change reports whether to log the change to the state, and how many lines were left out before it. A
@@ -74,7 +75,7 @@ func (l *lines) change(to State, now time.Time) (left int, ok bool) {
 	switch to {
 	case Suspended:
 		left, ok = l.breaks.due(now, brokenOften)
-		l.shown = l.shown && !ok
+		l.wrote(now, ok)
 		return left, ok
 	case Connected:
 		if l.breaks.left == 0 {
@@ -87,11 +88,20 @@ func (l *lines) change(to State, now time.Time) (left int, ok bool) {
 	return 0, true
 }
 
-// failure reports whether to log a failed attempt to connect.
-func (l *lines) failure(now time.Time) bool {
+// failure reports whether to log a failed attempt to connect, in an outage whose first failure was at
+// since. An outage of ten seconds without a line gets one, however often the connection broke before.
+func (l *lines) failure(now, since time.Time) bool {
 	_, ok := l.failures.due(now, 1)
-	l.shown = l.shown && !ok
+	ok = ok || l.latest.Before(since) && now.Sub(since) >= firstRepeatPause
+	l.wrote(now, ok)
 	return ok
+}
+
+// wrote records that a line about a break or a failure is due, or is left out.
+func (l *lines) wrote(now time.Time, due bool) {
+	if due {
+		l.latest, l.shown = now, false
+	}
 }
 
 // An outage is what a client knows of its attempts to connect since it was last Connected. The zero
@@ -110,8 +120,8 @@ func (c *core) failed(server string, err error) {
 	if c.outage.attempts++; c.outage.attempts == 1 {
 		c.outage.since = now
 	}
-	due := c.lines.failure(now)
 	attempts, since := c.outage.attempts, c.outage.since
+	due := c.lines.failure(now, since)
 	c.mu.Unlock()
 	if !due {
 		return

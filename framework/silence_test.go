@@ -137,6 +137,33 @@ func TestAConnectionThatBreaksAgainAndAgainFillsNoLog(t *testing.T) {
 	})
 }
 
+// TestAnOutageAfterManyBreaksIsLogged has servers go away after lines about the connection were left out.
+func TestAnOutageAfterManyBreaksIsLogged(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		_, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		lines := func() int { return logs.FilterMessage("cannot connect").Len() }
+		for range 600 { // a minute and a half
+			sleep(100 * time.Millisecond)
+			proxy.Refuse()
+			proxy.Cut()
+			sleep(50 * time.Millisecond)
+			proxy.Heal()
+		}
+		before := lines()
+		if before > 40 {
+			t.Errorf("%d lines about 600 breaks, want at most 40", before)
+		}
+		proxy.Refuse()
+		proxy.Cut()
+		sleep(20 * time.Second)
+		if lines() == before {
+			t.Error("an outage of 20 s has no line")
+		}
+	})
+}
+
 // The servers bound the session timeout. A client that gets another one than it asked for says so, once.
 func TestAnotherSessionTimeoutIsLogged(t *testing.T) {
 	t.Parallel()
