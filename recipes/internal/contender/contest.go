@@ -142,7 +142,11 @@ func warnIfSlow(ctx context.Context, warn func(message string, err error)) (retu
 
 // unlessEnded returns nil if err says no more than that ctx has ended.
 func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+	if ctx.Err() == nil || err == nil {
+		return err
+	}
+	ended := every(err, func(one error) bool { return errors.Is(one, ctx.Err()) || errors.Is(one, context.Cause(ctx)) })
+	if ended {
 		return nil
 	}
 	return err

@@ -3,6 +3,7 @@ package contender
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -59,7 +60,28 @@ func release(ctx context.Context, l *lease.Lease) error {
 	return nil
 }
 
-// isLate reports whether a release failed with err because no server has answered in time.
+// isLate reports whether a release failed with err only because no server has answered in time. A
+// refusal that is joined to such an error counts: that of another lock of a Multi, or that the deletion
+// does not continue in the background.
 func isLate(err error) bool {
-	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, context.DeadlineExceeded)
+	return every(err, func(one error) bool {
+		return framework.Retryable(one) || errors.Is(one, framework.ErrReadOnly) || errors.Is(one, context.DeadlineExceeded)
+	})
+}
+
+// every reports whether is returns true for each of the errors that err joins, or for err if it joins
+// none. An error that wraps several with a text of its own is one error.
+func every(err error, is func(error) bool) bool {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		joined, ok := inner.(interface{ Unwrap() []error }) //nolint:errorlint // errors.As would not tell a join from other wrappers
+		if !ok {
+			continue
+		}
+		all := joined.Unwrap()
+		if inner.Error() != errors.Join(all...).Error() {
+			break
+		}
+		return !slices.ContainsFunc(all, func(one error) bool { return !every(one, is) })
+	}
+	return is(err)
 }
