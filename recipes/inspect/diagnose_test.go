@@ -28,6 +28,10 @@ func TestDiagnose(t *testing.T) {
 		"the counter":      {dir("", znode{guid + "lock-2147000000", 1, 5, ""}), inspect.Rules{Now: now}, inspect.Counter},
 		"a crowd":          {dir("", znode{name: guid + "lock-0000000001"}, znode{name: guid + "lock-0000000002"}, znode{name: guid + "lock-0000000003"}), inspect.Rules{Now: now, Crowd: 1}, inspect.Crowd},
 		"mixed":            {dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}), inspect.Rules{}, inspect.Mixed},
+		"mixed with a semaphore": {
+			inspect.Znode{Path: "/l", Children: append(dir("", znode{name: guid + "lock-0000000002"}).Children,
+				below("/l/leases", "", znode{name: guid + "lease-0000000001"}))}, inspect.Rules{}, inspect.Mixed,
+		},
 		"clocks":           {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Minute)}, inspect.ClocksDiffer},
 		"clocks, a little": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Second)}, ""},
 		"a stranger": {

@@ -36,7 +36,22 @@ func semaphoreOf(dir Znode) (Lock, bool) {
 		}
 	}
 	l.Contenders = append(permits, queued...)
-	return l, true
+	return beside(l, dir), true
+}
+
+// beside returns the semaphore with the contenders of other kinds in its directory, which do not exclude
+// those of the semaphore.
+func beside(l Lock, dir Znode) Lock {
+	queues, ok := queuesOf(dir)
+	if !ok {
+		return l
+	}
+	l.Mixed = true
+	for _, c := range queues.Contenders {
+		c.queue++ // the semaphore's have the first
+		l.Contenders = append(l.Contenders, c)
+	}
+	return l
 }
 
 func none([]waitqueue.Node, int, int) int { return -1 }
