@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,8 @@ func (w *world) judge(ctx context.Context, by, op string, err error) {
 	switch {
 	case outcome == "":
 		w.violated(nothingHidden, "%s of %s returned what no documentation names: %v", op, by, err)
+	case outcome == "mixed" && !strings.Contains(op, " "+mixedKind):
+		w.violated(oneKind, "%s of %s is refused for another kind, and there is none: %v", op, by, err)
 	case outcome == "context" && ctx.Err() == nil:
 		w.violated(boundedCalls, "%s of %s blames a context that has not ended: %v", op, by, err)
 	}

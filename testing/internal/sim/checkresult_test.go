@@ -33,6 +33,7 @@ var expected = []struct {
 	{context.DeadlineExceeded, "context"},
 	{context.Canceled, "context"},
 	{lock.ErrHeld, "held"},
+	{lock.ErrMixed, "mixed"}, // see checkRefusal
 	{lock.ErrLost, "lost"},
 	{lock.ErrReleased, "released"},
 	{lock.ErrNotOwner, "not owner"},

@@ -32,6 +32,8 @@ func (t *target) directories() []string {
 		return nil
 	case "semaphore", permitsKind:
 		return []string{t.path + "/locks", t.path + "/leases"}
+	case mixedKind:
+		return []string{t.path, t.path + "/locks", t.path + "/leases"}
 	}
 	return []string{t.path}
 }

@@ -130,8 +130,8 @@ func (w *world) admitLocked(s *lockRecord) {
 	w.checkSession(s)
 	before, again := t.granted[s.node]
 	t.granted[s.node] = s.party
-	if again && t.reentrant() {
-		if t.kind == "mutex" && before != s.party {
+	if again && (t.reentrant() || t.kind == mixedKind) {
+		if t.kind != "rw" && before != s.party {
 			w.counts["passed on"]++ // by a Local: these share a fence
 		}
 		return
@@ -180,6 +180,9 @@ func (w *world) checkOrder(s *lockRecord) {
 		other, number, ok := ranks(n)
 		if other == "read" && w.nodes[n].czxid > s.node.czxid {
 			continue // a downgrade's: where its writer still has the lock, it is for "exclusion"
+		}
+		if s.target.kind == mixedKind && other != kind {
+			continue // it was refused, and its deletion is pending
 		}
 		if ok && number < own && (kind != "read" || other == "write") {
 			w.violatedLocked(grantOrder, "%s is granted to %s while %s stands ahead", s.target.path, s.node.path, n)

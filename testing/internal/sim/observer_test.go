@@ -43,6 +43,7 @@ func (w *world) observe(x zkserver.Transaction) {
 			w.written(c)
 		}
 	}
+	w.kinds.observe(w.now(), x)
 	for _, observe := range w.observers {
 		observe(x)
 	}

@@ -19,10 +19,12 @@ func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Con
 	c := k.call(4 * k.w.plan.timeout)
 	defer c.stop()
 	k.do(op + " " + h.name)
+	began := k.w.now()
 	k.waits(h, of == h.downgrade || h.kind() == "read")
 	defer k.waitEnded()
 	l, err := ask(c.ctx)
 	k.checkResult(op+" "+h.kind(), c, err)
+	k.checkRefusal(h, began, err)
 	if (l == nil) == (err == nil) {
 		k.w.violated(nothingHidden, "%s of %s returned lease %v with error %v", op, h.name, l, err)
 	}
@@ -43,6 +45,7 @@ func (k *worker) doLocked(h *handle) {
 	c := k.call(4 * k.w.plan.timeout)
 	defer c.stop()
 	k.do("Do " + h.name)
+	began := k.w.now()
 	span := upTo(k.r, k.w.plan.timeout)
 	panics := k.r.IntN(8) == 0
 	called := false
@@ -81,6 +84,7 @@ func (k *worker) doLocked(h *handle) {
 	})
 	if !called {
 		k.checkResult("Do "+h.kind(), c, err)
+		k.checkRefusal(h, began, err)
 		return
 	}
 	k.w.inspect(err)
@@ -164,11 +168,13 @@ func (k *worker) latest(t *leaseRecord) (int, bool) {
 
 // revoke requests the release of a lock.
 func (k *worker) revoke(h *handle) {
+	began := k.w.now()
 	c := k.call(k.w.plan.timeout)
 	defer c.stop()
 	k.do("Participants " + h.name)
 	found, err := h.list(c.ctx)
-	k.checkResult("Participants", c, err)
+	k.checkResult("Participants "+h.kind(), c, err)
+	k.checkRefusal(h, began, err)
 	if len(found) == 0 || h.kind() == "exclusive" {
 		return
 	}

@@ -45,6 +45,7 @@ type world struct {
 	whose      map[int64]*record            // the framework.Client of each session; nil before it knows
 	taken      map[string]bool              // paths of kept znodes that the operator has at the moment
 	ends       map[place]end                // of the latest znode of a client at a place
+	kinds      kindsSeen                    // of the path that has several
 	observers  []func(zkserver.Transaction) // of recipes; called with mu held
 }
 
@@ -53,6 +54,7 @@ func newWorld(p *plan, b bug) *world {
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
 		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
 		closing: map[*framework.Client]bool{}, whose: map[int64]*record{}, taken: map[string]bool{}, ends: map[place]end{},
+		kinds: kindsSeen{contenders: map[string]znode{}},
 	}
 }
 
