@@ -531,3 +531,30 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 		})
 	}
 }
+
+// TestARefusedContenderThatGoesFirst has a contender look behind a holder of its kind and one of another
+// kind, which is to be refused. Both go while it looks, the holder last. So it is not refused.
+func TestARefusedContenderThatGoesFirst(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		const path = "/goes-first"
+		c, way := onRoute(t, w)
+		other := w.Client(t)
+		first := must.Get(newMutex(t, other, path).Lock(as(t, "first")))(t)
+		refused := foreignAt(t, other, path+"/leases/x-lease-")
+		held := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: first.Node(), Action: fault.HoldRequest})
+		got := make(chan error, 1)
+		second := newMutex(t, c, path)
+		go func() {
+			_, err := second.Lock(as(t, "second"))
+			got <- err
+		}()
+		must.Receive(t, held.Hit(), "the look at the holder")
+		must.OK(t, other.Delete(t.Context(), refused))
+		mustRelease(t, first)
+		held.Release()
+		if err := must.Receive(t, got, "the outcome"); err != nil {
+			t.Errorf("after both had gone: %v, want a lease", err)
+		}
+	}, zkenv.Only("virtual time", zkenv.Embedded))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
@@ -108,7 +109,15 @@ func OtherAhead(
 			return name, nil
 		}
 	}
-	return "", mixed(dir, name)
+	_, exists, err := c.Exists(ctx, framework.JoinPath(dir, name))
+	switch {
+	case err != nil:
+		return "", err
+	case exists: // after all older kin had gone
+		return "", mixed(dir, name)
+	}
+	others = slices.DeleteFunc(slices.Clone(others), func(other Node) bool { return other.Name == name })
+	return OtherAhead(ctx, c, dir, others, kinDir, kin, czxid)
 }
 
 // Contenders returns the nodes of contenders of all kinds among the names of a directory's children.
