@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -69,6 +70,14 @@ func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Contex
 		reg.in = in
 	}
 	return written, err
+}
+
+// describedBy reports whether the data of a znode is that of the instance as it is now. It decodes no
+// payload.
+func (reg *Registration[T]) describedBy(data []byte) bool {
+	there, err := decode[json.RawMessage](data)
+	in := reg.Instance()
+	return err == nil && there.Kind == in.Kind && there.endpoint() == in.endpoint()
 }
 
 // completed returns the instance with the ID and the time, if it has none of its own.

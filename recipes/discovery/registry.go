@@ -54,32 +54,30 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 	in = in.completed(rand.Text(), time.Now())
 	path := framework.JoinPath(framework.JoinPath(r.base, in.Name), in.ID)
-	n, err := r.register(&in, path)
-	if err != nil {
+	reg := &Registration[T]{cfg: &r.cfg, path: path, in: in}
+	if err := r.register(reg); err != nil {
 		return nil, recipe.Error("register", path, err)
 	}
-	return &Registration[T]{cfg: &r.cfg, path: path, node: n, in: in}, nil
+	return reg, nil
 }
 
-func (r *Registry[T]) register(in *Instance[T], path string) (*node.Node, error) {
-	data, err := encode(in, path, &r.cfg)
+func (r *Registry[T]) register(reg *Registration[T]) error {
+	in := reg.Instance()
+	data, err := encode(&in, reg.path, &r.cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts := slices.Clone(r.cfg.node)
 	if in.Kind != Dynamic {
-		opts = append(opts, node.Persistent(), node.WithAdoption(func(data []byte) bool {
-			there, err := decode[T](data)
-			return err == nil && there.Kind == in.Kind && there.endpoint() == in.endpoint()
-		}))
+		opts = append(opts, node.Persistent(), node.WithAdoption(reg.describedBy))
 	}
-	n, err := owned.Open(&r.open, path, func() (*node.Node, error) {
-		return node.New(r.client, path, data, opts...)
+	reg.node, err = owned.Open(&r.open, reg.path, func() (*node.Node, error) {
+		return node.New(r.client, reg.path, data, opts...)
 	})
 	if errors.Is(err, owned.ErrOpen) {
 		err = fmt.Errorf("ID %q: this Registry has registered it and has not closed it", in.ID)
 	}
-	return n, err
+	return err
 }
 
 // Services returns the names of the services in their order, as far as the client's server knows. A

@@ -53,6 +53,7 @@ type record struct {
 	standing bool           // it exists, as far as is known
 	tried    int64          // number of the content of the latest attempt
 	problem  error          // that the attempt ended with
+	reason   error          // of the latest failure, of an attempt or the connection; nil after a success
 	last     Change
 	news     chan struct{} // closed and replaced when one of these has changed
 }
@@ -76,7 +77,7 @@ func (r *record) latest() keeper.Content {
 func (r *record) settle(want keeper.Content, path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tried, r.problem = want.Number, err
+	r.tried, r.problem, r.reason = want.Number, err, err
 	switch {
 	case err == nil:
 		r.written, r.znode = want.Number, path
@@ -124,14 +125,22 @@ func (r *record) tell(kind ChangeKind, err error) {
 
 // observe follows the client's states: without a connection, the znode may not exist.
 func (r *record) observe(change framework.StateChange) {
+	why := framework.ErrNotConnected
 	switch change.To {
 	case framework.Connected:
 		r.wake()
+		return
 	case framework.Lost, framework.Closed:
-		r.gone(fmt.Errorf("%w (%v): %w", framework.ErrSessionEnded, change.To, change.Cause))
-	default:
-		r.gone(fmt.Errorf("%w (%v): %w", framework.ErrNotConnected, change.To, change.Cause))
+		why = framework.ErrSessionEnded
 	}
+	why = fmt.Errorf("%w (%v)", why, change.To)
+	if change.Cause != nil {
+		why = fmt.Errorf("%w: %w", why, change.Cause)
+	}
+	r.mu.Lock()
+	r.reason = why
+	r.mu.Unlock()
+	r.gone(why)
 }
 
 // wake has the keeper look whether there is something to do.

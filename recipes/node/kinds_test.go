@@ -239,8 +239,8 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 		defer cancel()
 		err := n.Await(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, late) {
-			t.Errorf("Await: %v, want DeadlineExceeded with its cause", err)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, late) || !errors.Is(err, framework.ErrNotConnected) {
+			t.Errorf("Await: %v, want DeadlineExceeded with its cause, and ErrNotConnected", err)
 		}
 		way.Heal()
 		mustAwait(t, n)

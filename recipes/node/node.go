@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
@@ -31,31 +33,57 @@ type Node struct {
 	keeper  *keeper.Keeper // only for its goroutine, and for Close after that
 	done    chan struct{}  // closed by that goroutine at its end
 	remove  func()         // ends the listener on the client's states
+	leave   func()         // frees the path for another Node of the client
 	closing atomic.Bool
 }
 
 // New returns the Node at path, and begins to create the znode with the data. Missing parents are
 // created as containers. The Node has to be closed. If arguments are faulty, New sends nothing and
-// returns all faults; one of them is data that is too large ([framework.ErrTooLarge]).
+// returns all faults; one of them is data that is too large ([framework.ErrTooLarge]). While a Node is
+// open, New returns an error for another one at its path, of the same client and its views. Only
+// [Sequential] Nodes may have one path.
 func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, error) {
 	cfg, err := newConfig(c, path, data, opts)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
+	leave, err := enter(c, path, &cfg)
+	if err != nil {
+		return nil, recipe.Error("new", path, err)
+	}
 	n := &Node{
-		client: c, path: path, cfg: cfg, done: make(chan struct{}),
+		client: c, path: path, cfg: cfg, done: make(chan struct{}), leave: leave,
 		record: newRecord(telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)), data),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = keeper.New(keeper.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
-		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adopt,
+		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adoption(),
 		Poke: n.poke, Want: n.latest, Settled: n.settle,
 		Created: n.tel.Created, Gone: n.gone, Overwritten: n.overwritten,
 	})
 	n.remove = c.OnState(n.observe)
 	go n.keep() // ends with the Node or the client; Close waits for it
 	return n, nil
+}
+
+// openPaths are the paths of a client's open Nodes, in the ensemble. Two Nodes of one session at a path
+// could not tell their znodes apart if a reply was lost.
+type openPaths struct{ sync.Map }
+
+type openPathsKey struct{}
+
+// enter makes the path that of an open Node, until leave is called.
+func enter(c *framework.Client, path string, cfg *config) (leave func(), err error) {
+	if cfg.sequential {
+		return func() {}, nil
+	}
+	open := c.Shared(openPathsKey{}, func() any { return new(openPaths) }).(*openPaths)
+	at := c.AbsolutePath(path)
+	if _, taken := open.LoadOrStore(at, true); taken {
+		return nil, errors.New("path: another Node of this client keeps it, and is not closed")
+	}
+	return func() { open.Delete(at) }, nil
 }
 
 // keep has the keeper keep the znode.
@@ -66,7 +94,7 @@ func (n *Node) keep() {
 }
 
 // Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's,
-// and names the obstacle. Await returns errors that a retry can't fix at once: [ErrTaken] if
+// and the reason of the latest failure, such as [framework.ErrNotConnected]. Await returns errors that a retry can't fix at once: [ErrTaken] if
 // another client's znode is at the path, [framework.ErrNoAuth] if the client may not create the
 // znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
@@ -157,8 +185,9 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	n.remove()
 	n.cancel()
-	<-n.done
+	<-n.done // soon, because it waits for no function of the user's
 	err := n.keeper.End(cause.Inside(ctx))
+	n.leave()
 	if late := n.changes.Close(cause.Inside(ctx)); err == nil {
 		err = late
 	}
@@ -170,7 +199,7 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 	for {
 		n.mu.Lock()
 		done, err := ready()
-		news, problem := n.news, n.problem
+		news := n.news
 		n.mu.Unlock()
 		if n.ctx.Err() != nil {
 			return framework.ErrClosed
@@ -182,10 +211,17 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 		case <-news:
 		case <-n.ctx.Done():
 		case <-ctx.Done():
-			if problem != nil {
-				return fmt.Errorf("%w: %w", ctx.Err(), problem)
-			}
-			return ctx.Err()
+			return n.late(ctx.Err())
 		}
 	}
+}
+
+// late returns the error of a wait whose context has ended with err.
+func (n *Node) late(err error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.reason != nil {
+		return fmt.Errorf("%w: %w", err, n.reason)
+	}
+	return err
 }

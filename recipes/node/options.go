@@ -1,12 +1,15 @@
 package node
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -37,7 +40,10 @@ func Sequential() Option { return option(func(cfg *config) { cfg.sequential = tr
 func Persistent() Option { return option(func(cfg *config) { cfg.persistent = true }) }
 
 // WithAdoption makes a Node that is [Persistent] or has a TTL adopt an existing znode only if fn returns
-// true for its data. Any other znode is another client's: [ErrTaken]. fn must not block.
+// true for its data. Any other znode is another client's: [ErrTaken]. If another client writes to the
+// znode before the Node does, fn is called again. It is not called for data of the Node's own. fn must
+// not block: the Node makes no request meanwhile. If fn panics or ends its goroutine, [Node.Await]
+// returns an error.
 func WithAdoption(fn func(data []byte) bool) Option {
 	return option(func(cfg *config) {
 		if fn == nil {
@@ -68,6 +74,20 @@ func WithName(name string) Option { return option(func(cfg *config) { cfg.name =
 
 // lasting reports whether the znode outlives sessions.
 func (cfg *config) lasting() bool { return cfg.persistent || cfg.ttlSet }
+
+// adoption returns the function of WithAdoption as the keeper calls it: on a goroutine of its own.
+func (cfg *config) adoption() func(ctx context.Context, data []byte) (bool, error) {
+	if cfg.adopt == nil {
+		return nil
+	}
+	return func(ctx context.Context, data []byte) (bool, error) {
+		own, err := usercall.Bounded(ctx, func() (bool, error) { return cfg.adopt(data), nil }, nil)
+		if err != nil {
+			err = fmt.Errorf("WithAdoption: %w", err)
+		}
+		return own, err
+	}
+}
 
 // create returns how the znode is to be created, with more options.
 func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOption {

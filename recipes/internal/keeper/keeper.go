@@ -34,7 +34,7 @@ type Options struct {
 	Sequential bool
 	Lasting    bool // the znode belongs to no session
 	// Adopt reports whether a lasting znode with the data is the Keeper's; nil for every one.
-	Adopt func(data []byte) bool
+	Adopt func(ctx context.Context, data []byte) (bool, error)
 	TTL   time.Duration // of the child "touch"; 0 for no child
 
 	Poke        <-chan struct{}       // there is something to do
@@ -59,6 +59,8 @@ type Keeper struct {
 	path    string           // of the znode, or where it is to be created
 	znode   framework.Stat   // as it was last seen; its Czxid is 0 if the Keeper has no znode
 	written int64            // number of the Content that the znode got
+	adopted bool             // it is another client's work, and the Keeper has not written to it yet
+	sent    [][]byte         // data that a lasting znode may have by requests of unknown outcome
 	watch   *framework.Watch // of the znode, or of what is in its way; nil for none
 	touched time.Time        // when the child "touch" was last written
 

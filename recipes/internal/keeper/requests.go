@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
 	k.ends(over)
 	k.replace(watch)
+	k.noteSent(want, err)
 	if errors.Is(err, framework.ErrNodeExists) {
 		k.past.Refused(k.session)
 		return k.look(ctx, want)
@@ -55,7 +57,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 		return err
 	}
 	k.past.Created(k.session)
-	k.path, k.znode, k.written, k.touched = path, st, want.Number, time.Time{}
+	k.path, k.znode, k.written, k.touched, k.adopted = path, st, want.Number, time.Time{}, false
 	k.opts.Created(ctx)
 	return nil
 }
@@ -68,7 +70,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	}
 	k.replace(watch)
 	st, exists := watch.Stat()
-	own := exists && st.Czxid == k.znode.Czxid
+	own := exists && st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid)
 	if own && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
 		k.opts.Overwritten()
 	}
@@ -144,12 +146,30 @@ func (k *Keeper) adopt(ctx context.Context, st framework.Stat) error {
 			k.replace(nil) // to look again
 			return unless(err, framework.ErrNoNode)
 		}
-		if st = read; !k.opts.Adopt(data) {
+		own := slices.ContainsFunc(k.sent, func(sent []byte) bool { return bytes.Equal(sent, data) })
+		if !own {
+			if own, err = k.opts.Adopt(ctx, data); err != nil {
+				return err
+			}
+		}
+		if st = read; !own {
 			return ErrTaken
 		}
 	}
-	k.znode, k.written = st, 0
+	k.znode, k.written, k.adopted = st, 0, true
 	return nil
+}
+
+// noteSent notes whether a lasting znode may have the content by a request that ended with err.
+func (k *Keeper) noteSent(want Content, err error) {
+	switch {
+	case err == nil:
+		k.sent = nil
+	case k.opts.Lasting && errors.Is(err, framework.ErrUnknownOutcome):
+		if n := len(k.sent); n == 0 || !bytes.Equal(k.sent[n-1], want.Data) {
+			k.sent = append(k.sent, want.Data)
+		}
+	}
 }
 
 // IsSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
@@ -161,8 +181,9 @@ func IsSession(owner int64) bool {
 // write writes the content, unless another client has written to the znode: then the keeper looks.
 func (k *Keeper) write(ctx context.Context, want Content) error {
 	st, err := k.client.Set(ctx, k.path, want.Data, k.znode.Version)
+	k.noteSent(want, err)
 	if err == nil {
-		k.znode, k.written = st, want.Number
+		k.znode, k.written, k.adopted = st, want.Number, false
 		return nil
 	}
 	k.replace(nil)

@@ -74,7 +74,9 @@ func (x *registrantLife) register(in instance) *discovery.Registration[string] {
 	if in.ID == permanentID { // so that each list has it
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
 		defer cancel()
-		if err := reg.Await(ctx); err != nil && !errors.Is(err, node.ErrTaken) { // by another worker
+		err := reg.Await(ctx)
+		away := errors.Is(err, framework.ErrNotConnected) && x.client.State() != framework.Connected // no quorum, all that time
+		if err != nil && !away && !errors.Is(err, node.ErrTaken) {                                   // by another worker
 			x.found("liveness", "the permanent instance is not registered: %v", err)
 		}
 	}

@@ -1,0 +1,78 @@
+package discovery_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestAdoptionComparesWithTheUpdatedInstance: a registered instance has got another port. In its place
+// comes another client's znode, with the former port or the present one.
+func TestAdoptionComparesWithTheUpdatedInstance(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		port  int
+		taken bool
+	}{
+		"the former port":  {80, true},
+		"the present port": {81, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				base, elsewhere, other := fresh(), fresh(), w.Client(t)
+				in := web("i1", 80)
+				in.Kind = discovery.Permanent
+				reg := mustRegister(t, newRegistry(t, w.Client(t), base), in)
+				in.Port = 81
+				must.OK(t, reg.Update(patient(t), in))
+				in.Port, in.Payload = c.port, zone{Zone: "us"}
+				mustRegister(t, newRegistry(t, other, elsewhere), in)
+				data, _ := must.Get2(other.Get(t.Context(), elsewhere+"/web/i1"))(t)
+				at := base + "/web/i1"
+				must.Get(other.Txn(t.Context(), framework.OpDelete(at, framework.AnyVersion), framework.OpCreate(at, data)))(t)
+				zktest.Eventually(t, generous, "the end of an attempt", func() bool {
+					err := reg.Await(patient(t))
+					found, _ := must.Get2(other.Get(t.Context(), at))(t)
+					if c.taken {
+						return errors.Is(err, node.ErrTaken)
+					}
+					return err == nil && string(found) != string(data)
+				})
+				w.Quiesce()
+				if found, _ := must.Get2(other.Get(t.Context(), at))(t); (string(found) == string(data)) != c.taken {
+					t.Errorf("data %s; it is another client's: %v", found, c.taken)
+				}
+			})
+		})
+	}
+}
+
+// hostile is a payload whose user's code fails.
+type hostile struct{}
+
+func (*hostile) UnmarshalJSON([]byte) error { panic("no such payload") }
+
+// TestAPayloadIsNotDecodedForAdoption: the kind, the address and the ports decide. No code of the user's
+// runs for that.
+func TestAPayloadIsNotDecodedForAdoption(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		base := fresh()
+		in := web("i1", 80)
+		in.Kind = discovery.Static
+		mustRegister(t, newRegistry(t, w.Client(t), base), in)
+		r := must.Get(discovery.New[hostile](w.Client(t), base))(t)
+		again := must.Get(r.Register(discovery.Instance[hostile]{
+			Name: in.Name, ID: in.ID, Address: in.Address, Port: in.Port, Kind: in.Kind,
+		}))(t)
+		must.OK(t, again.Await(patient(t)))
+		must.OK(t, r.Close(patient(t)))
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
