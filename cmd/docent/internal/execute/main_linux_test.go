@@ -116,10 +116,14 @@ func (p *program) readStatus(t *testing.T) execute.Status {
 	return status
 }
 
+// patience is how long a test waits for what has no promised time. It ends a run that hangs, and must not
+// end one on a slow machine.
+const patience = 5 * time.Minute
+
 // eventually waits until what holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	zktest.Eventually(t, 20*time.Second, what, holds)
+	zktest.Eventually(t, patience, what, holds)
 }
 
 // tempFile returns the path of a file that does not exist yet.

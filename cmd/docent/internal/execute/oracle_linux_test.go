@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,8 +59,9 @@ type oracle struct {
 	over       chan struct{} // closed by end
 	contenders sync.WaitGroup
 
-	mu      sync.Mutex
+	mu      sync.Mutex  // guards following
 	running [2]*program // by the contender
+	all     []*program
 }
 
 // contend starts two contenders for the path, each with its address. shape returns how CMD starts a further
@@ -82,6 +84,7 @@ func contend(t *testing.T, path string, addrs [2]string, shape func() string) *o
 					"export FENCE=$DOCENT_FENCE DIR="+o.dir+" TRACER="+testBinary()+fmt.Sprintf(oracleScript, o.shape()))
 				o.mu.Lock()
 				o.running[i] = p
+				o.all = append(o.all, p)
 				o.mu.Unlock()
 				_ = p.Wait()
 			}
@@ -122,8 +125,38 @@ func (o *oracle) runs(p *program) bool {
 	return false
 }
 
-// end kills all programs, and checks what the oracle has seen of at least so many runs.
-func (o *oracle) end(t *testing.T, runs int) {
+// A sum is what an oracle has seen.
+type sum struct {
+	runs      int      // commands that wrote to the log
+	overlaps  []string // as the script wrote them
+	announced []string // what docent itself said that it can't do
+}
+
+// announcements are parts of what docent says if it does not cover a case: docs/command.md has the cases.
+func announcements() []string {
+	return []string{
+		"no guard:", "runs as another user", "docent may not send", "runs on, and is not under the lock",
+		"does not end after KILL", "it may run beside the next holder's command",
+	}
+}
+
+// announced returns the lines in which docent announced a case that it does not cover.
+func (o *oracle) announced() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var lines []string
+	for _, p := range o.all {
+		for line := range strings.Lines(p.err.String()) {
+			if slices.ContainsFunc(announcements(), func(part string) bool { return strings.Contains(line, part) }) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
+}
+
+// end kills all programs, checks what the oracle has seen of at least so many runs, and returns it.
+func (o *oracle) end(t *testing.T, runs int) sum {
 	t.Helper()
 	close(o.over)
 	ended := make(chan struct{})
@@ -140,12 +173,13 @@ func (o *oracle) end(t *testing.T, runs int) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	o.check(t, runs)
+	return o.check(t, runs)
 }
 
-func (o *oracle) check(t *testing.T, runs int) {
+func (o *oracle) check(t *testing.T, runs int) sum {
 	t.Helper()
-	if overlaps := contents(filepath.Join(o.dir, "overlaps")); overlaps != "" {
+	overlaps := contents(filepath.Join(o.dir, "overlaps"))
+	if overlaps != "" {
 		t.Errorf("commands ran together:\n%s", overlaps)
 	}
 	var last int64
@@ -168,6 +202,7 @@ func (o *oracle) check(t *testing.T, runs int) {
 		fence := strings.TrimPrefix(filepath.Ext(file), ".")
 		eventually(t, "the processes of fence "+fence+" end", func() bool { return len(o.left(fence)) == 0 })
 	}
+	return sum{seen, slices.Collect(strings.Lines(overlaps)), o.announced()}
 }
 
 // left returns the processes of a run that have not ended. Numbers of processes are used again.

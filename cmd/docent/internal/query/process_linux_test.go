@@ -36,6 +36,36 @@ func TestTheReaderHasGone(t *testing.T) {
 	}
 }
 
+// TestJQ runs the examples of docs/command.md.
+func TestJQ(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("no jq")
+	}
+	w, addr := processes(t)
+	page, err := os.ReadFile("../../../../docs/command.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "There is no `-o yaml`")
+	_, rest, _ = strings.Cut(rest, "```sh\n")
+	script, _, _ := strings.Cut(rest, "```")
+	if !found || strings.Count(script, "jq ") != 2 {
+		t.Fatalf("the page has other examples: %q", script)
+	}
+	contender(t, w.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "nightly", "p"))
+	contender(t, w.client, "/locks/a"+guid+"lock-", metadata("web-1", 7, "", "q"))
+	contender(t, w.client, "/locks/b"+guid+"lock-", metadata("web-2", 8, "", "r"))
+	script = strings.Replace(script, "--held-longer 1h", "--held-longer 1ns", 1) // real time
+	cmd := apptest.Program("bash", "-euc", `docent() { "$DOCENT" --connect "$ADDR" "$@"; }`+"\n"+script)
+	cmd.Env = append(cmd.Env, "DOCENT="+os.Args[0], "ADDR="+addr)
+	out, err := cmd.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(lines) != 3 || lines[0] != "/locks/a batch-3" || !strings.HasPrefix(lines[1], "batch-3 811 nightly ") || !strings.HasPrefix(lines[2], "web-2 8 - ") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 // A prompt is a break on a terminal, which has asked.
 type prompt struct {
 	*os.File
