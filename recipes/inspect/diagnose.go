@@ -118,7 +118,12 @@ func ofContender(l Lock, c Contender, rules Rules) []Finding {
 		found = append(found, Finding{Severity: severity, Problem: problem, Path: c.Znode, Text: text, Advice: advice, Parties: []Party{PartyOf(c)}})
 	}
 	age := rules.Now.Sub(c.Created)
-	if c.Session == 0 {
+	switch {
+	case c.Session != 0:
+	case !hasID(c) && c.Meta == nil && l.Kind != Exclusive:
+		add(Error, Foreign, "it is no contender that docent, Curator or kazoo made, and others wait for it because of its name",
+			"Find what made it. Delete it, if nothing else uses it.")
+	default:
 		add(Error, NoSession, "its znode belongs to no session, so it stays when its process ends",
 			"If no process uses it, end it with docent break --persistent.")
 	}

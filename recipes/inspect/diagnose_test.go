@@ -62,7 +62,10 @@ func TestDiagnose_on_an_ensemble(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
-		mustCreate(t, c, "/stays/lock-0000000001", "")
+		mustCreate(t, c, "/stays/"+guid+"lock-0000000001", "")
+		mustCreate(t, c, "/chance/lock-0000000001", "")
+		mustCreate(t, c, "/among/padlock-0000000000", "")
+		contender(t, c, "/among", "")
 		mustCreate(t, c, "/secret", "", hidden())
 		asked := contender(t, c, "/asked", metadata(lease.Metadata{Host: "h"}))
 		if err := lock.Revoke(t.Context(), c, asked); err != nil {
@@ -74,7 +77,7 @@ func TestDiagnose_on_an_ensemble(t *testing.T) {
 		for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
 			problems = append(problems, f.Problem)
 		}
-		want := []inspect.Problem{inspect.NoSession, inspect.RevokedUnheard, inspect.NoAuth}
+		want := []inspect.Problem{inspect.Foreign, inspect.NoSession, inspect.RevokedUnheard, inspect.NoAuth}
 		if !slices.Equal(problems, want) {
 			t.Errorf("found %v, want %v", problems, want)
 		}

@@ -67,10 +67,13 @@ func mustScan(t testing.TB, c *framework.Client, root string, limits inspect.Lim
 // A znode is a child of a fixture: a name, and what was read of it.
 type znode struct {
 	name    string
-	session int64 // 0 for a name alone
+	session int64 // 0 for a name alone; or stays
 	czxid   int64
 	data    string
 }
+
+// stays is the session of a znode that was read, and belongs to none.
+const stays = -1
 
 // dir returns the directory of the znodes at /l.
 func dir(data string, znodes ...znode) inspect.Znode {
@@ -85,6 +88,9 @@ func below(path, data string, znodes ...znode) inspect.Znode {
 			st = framework.Stat{EphemeralOwner: child.session, Czxid: child.czxid, Ctime: time.UnixMilli(1000)}
 			if st.Czxid == 0 {
 				st.Czxid = int64(100 + i)
+			}
+			if child.session == stays {
+				st.EphemeralOwner = 0
 			}
 		}
 		z.Children = append(z.Children, inspect.Znode{

@@ -1,6 +1,11 @@
 package inspect
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/docent-go/docent/framework"
+)
 
 // Of returns the lock whose directory is dir; false if dir has no contender. It sends no request.
 //
@@ -39,7 +44,7 @@ func queuesOf(dir Znode) (Lock, bool) {
 		for i := range contenders {
 			contenders[i].queue = n
 		}
-		if len(contenders) == 0 {
+		if len(contenders) == 0 || areForeign(contenders) {
 			continue
 		}
 		kind, permits := f.kindOf(contenders)
@@ -51,4 +56,24 @@ func queuesOf(dir Znode) (Lock, bool) {
 		l.Contenders = append(l.Contenders, contenders...)
 	}
 	return l, l.Kind != ""
+}
+
+// areForeign reports whether the znodes have the names of contenders by chance: all that were read belong
+// to no session and hold no metadata, and no name has the id that the libraries write. Contenders that
+// other recipes made are ephemeral.
+func areForeign(among []Contender) bool {
+	read := false
+	for _, c := range among {
+		if hasID(c) || c.Read() && (c.Session != 0 || c.Meta != nil) {
+			return false
+		}
+		read = read || c.Read()
+	}
+	return read
+}
+
+// hasID reports whether the name of the contender's znode begins as those that the libraries write.
+func hasID(c Contender) bool {
+	_, name := framework.SplitPath(c.Znode)
+	return strings.HasPrefix(name, protection) || isKazooName(name)
 }

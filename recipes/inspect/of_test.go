@@ -27,6 +27,25 @@ func TestOf(t *testing.T) {
 		"nothing":           {dir(""), ""},
 		"other names":       {dir("", znode{name: "config"}, znode{name: "lock-12"}, znode{name: "xlock-"}), ""},
 		"a group's members": {dir("", znode{name: "m", session: 1, data: `{"docent":1}`}), ""},
+		"numbered by chance": {
+			dir("", znode{name: "padlock-0000000001", session: stays}, znode{name: "lock-0000000002", session: stays, data: "x"}), "",
+		},
+		"numbered by chance, one of them read": {
+			dir("", znode{name: "lock-0000000001", session: stays}, znode{name: "lock-0000000002"}), "",
+		},
+		"another recipe's mutex": {
+			dir("", znode{name: "lock-0000000001", session: 1}), "mutex 1; 01 holds exclusive unknown",
+		},
+		"another recipe's mutex behind a znode that stays": {
+			dir("", znode{name: "lock-0000000001", session: stays}, znode{name: "lock-0000000002", session: 1}),
+			"mutex 1; 01 holds exclusive unknown; 02 waits exclusive unknown for 01",
+		},
+		"a contender that stays": {
+			dir("", znode{name: guid + "lock-0000000001", session: stays}), "mutex 1; 01 holds exclusive curator",
+		},
+		"docent's contender that stays": {
+			dir("", znode{name: "lock-0000000001", session: stays, data: docent}), "mutex 1; 01 holds exclusive docent",
+		},
 		"mutex": {
 			dir("", znode{name: guid + "lock-0000000013", session: 2, data: "10.0.3.9"},
 				znode{name: guid + "lock-0000000012", session: 1, data: docent}),
