@@ -181,6 +181,9 @@ func (l *Loop) leaveOut(path string) {
 	}
 	l.leftOut[dir][name] = struct{}{}
 	l.numberOut++
+	if !l.source.Follows(path) { // its deletion may have come before, and no watch would notify of it
+		l.marks.Add(dir, readlist.WithNames)
+	}
 }
 
 // takeBack forgets that the znode was left out.
