@@ -137,12 +137,15 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
 	p, lists := g.begin(ctx, s)
 	made, err := p.Wait(ctx)
+	results, err := made.answer.outcome(g.ops, err)
+	if err == nil {
+		err = checkMade(g.full, results)
+	}
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
 			cr.guard.doubt(p.Session().ID(), p.Done())
 		}
 	}
-	results, err := made.answer.outcome(g.ops, err)
 	paths := make([]string, len(results))
 	for i, cr := range g.creations {
 		lists[i].store(ctx, &cr.createConfig, err)

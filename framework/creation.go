@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -125,7 +126,24 @@ func (cr *creation) request(f *tap.Following, w *zkconn.Conn) (made createdNode,
 	}
 	st, known := f.End()
 	made.stat, made.known = statOf(st), known
+	if err == nil && !isMade(cr.path, cr.has(withSequential), made.path) {
+		err = errOtherPath
+	}
 	return made, err
+}
+
+// errOtherPath is the error of a create whose reply names a znode that it can't have created. Its znode
+// exists nevertheless, as far as the client can know.
+var errOtherPath = fmt.Errorf("%w: the reply names another znode", ErrUnknownOutcome)
+
+// isMade reports whether a create of the path can have created the znode: that of the path itself, or
+// with a number of at least ten characters behind it.
+func isMade(path string, sequential bool, znode string) bool {
+	number, ok := strings.CutPrefix(znode, path)
+	if !ok || !sequential {
+		return ok && number == ""
+	}
+	return len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
 }
 
 // readCreated reads the Stat if the reply had none that could be read.

@@ -7,6 +7,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -83,7 +84,11 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 
 func (c *Client) deleteTree(ctx context.Context, full string) error {
 	x := deletion{session: c.session, path: full, version: AnyVersion}
+	rounds := pace.Rounds()
 	for stood := false; ; stood = true {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 		tolerated := []error{ErrNotEmpty}
 		if stood { // already deleted, as when a server reaps an empty container
 			tolerated = append(tolerated, ErrNoNode)

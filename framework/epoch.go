@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -134,9 +135,12 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doub
 			return err
 		}
 	}
-	for {
+	for rounds := pace.Rounds(); ; {
 		err := e.delete(ctx, s, x.path)
 		if !errors.Is(err, errEpochMoved) {
+			return err
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
 		if err := e.read(ctx, s); err != nil {
@@ -231,7 +235,10 @@ func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []acl.Ent
 // deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
 // unknown, too.
 func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string, Stat, error) {
-	for {
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return "", Stat{}, err
+		}
 		path, st, err := cr.guard.find(ctx, s, cr.path)
 		if err != nil || path == "" || cr.epoch == nil {
 			return path, st, err

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -152,7 +153,7 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 	if faults != nil {
 		return Stat{}, opError("create or set", path, faults)
 	}
-	for {
+	for rounds := pace.Rounds(); ; {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)
 		if !errors.Is(err, ErrNoNode) || errors.Is(err, ErrUnknownOutcome) {
 			return st, callError(ctx, "set", path, err)
@@ -160,6 +161,9 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 		_, err = c.create(ctx, path, data, append(slices.Clip(opts), StatTo(&st)))
 		if !errors.Is(err, ErrNodeExists) || errors.Is(err, ErrUnknownOutcome) {
 			return st, callError(ctx, "create", path, err)
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return Stat{}, callError(ctx, "create", path, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -138,12 +139,25 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return nil, callError(ctx, "txn", "", err)
 	}
 	results = results[:len(ops)]
+	if err := checkMade(full, results); err != nil {
+		return nil, callError(ctx, "txn", "", err)
+	}
 	for i := range results {
 		if ops[i].kind == txnCreate {
 			results[i].Path = c.viewPath(results[i].Path)
 		}
 	}
 	return results, nil
+}
+
+// checkMade returns an error if a result names a znode that its operation can't have created.
+func checkMade(full []TxnOp, results []TxnResult) error {
+	for i, r := range results {
+		if op := full[i]; op.kind == txnCreate && !isMade(op.path, op.flags&proto.FlagSequential != 0, r.Path) {
+			return errOtherPath
+		}
+	}
+	return nil
 }
 
 // prepare returns the operations as they are sent, or all faults of them. The checks of epochs come

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // atOnce is the maximum number of requests that are sent together.
@@ -14,7 +15,7 @@ const atOnce = 128
 // A reader reads directories and the contenders in them. One goroutine uses it.
 type reader struct {
 	client      *framework.Client
-	pace        pace
+	pace        pace.Pace
 	holdersOnly bool
 	unread      []Unread
 	noted       map[string]bool // the paths in unread
@@ -26,7 +27,7 @@ type reader struct {
 func (r *reader) list(ctx context.Context, paths []string) ([]Znode, error) {
 	var found []Znode
 	for part := range slices.Chunk(r.valid(paths), atOnce) {
-		if err := r.pace.wait(ctx, len(part)); err != nil {
+		if err := r.pace.Wait(ctx, len(part)); err != nil {
 			return nil, err
 		}
 		names, _, errs := r.client.ChildrenEach(ctx, part...)
@@ -74,7 +75,7 @@ func (r *reader) listLeases(ctx context.Context, dirs []Znode) error {
 func (r *reader) read(ctx context.Context, paths []string) (map[string]Znode, error) {
 	found := make(map[string]Znode, len(paths))
 	for part := range slices.Chunk(r.valid(paths), atOnce) {
-		if err := r.pace.wait(ctx, len(part)); err != nil {
+		if err := r.pace.Wait(ctx, len(part)); err != nil {
 			return nil, err
 		}
 		reads, errs := r.client.GetEach(ctx, part...)

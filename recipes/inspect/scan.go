@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -59,7 +60,7 @@ type scan struct {
 
 func newScan(c *framework.Client, limits Limits) *scan {
 	return &scan{
-		reader: reader{client: c, pace: pace{rate: limits.Rate}, holdersOnly: limits.HoldersOnly},
+		reader: reader{client: c, pace: pace.Pace{Rate: limits.Rate}, holdersOnly: limits.HoldersOnly},
 		queues: make(map[string]bool), limits: limits, at: time.Now(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -75,7 +76,7 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
-	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether}
+	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
 	if m.reenters(a.caller) {
 		return m.lock(cause.Inside(ctx), nil, a)
 	}

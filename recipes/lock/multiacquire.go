@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 )
 
@@ -18,6 +19,7 @@ type acquisition struct {
 	limit   int           // of members in one transaction
 	leases  []*Lease      // of the first members
 	batch   []batchMember // of the present step
+	rounds  pace.Pace     // of steps after a refusal
 }
 
 // run returns a lease of each member, or none and an error.
@@ -57,8 +59,12 @@ func (a *acquisition) advance(ctx context.Context) error {
 		next := a.members[len(a.leases):]
 		var err error
 		if n := together(next, a.limit); n > 1 {
+			before := len(a.leases)
 			err = a.step(ctx, next[:n])
 			a.batch = nil
+			if err == nil && len(a.leases) == before {
+				err = a.opError(a.name, a.rounds.Wait(ctx, 1))
+			}
 		} else {
 			err = a.lock(ctx, next[0])
 		}

@@ -55,13 +55,18 @@ func (a *unfairAttempt) run(ctx context.Context, try bool) error {
 			return nil
 		case errors.Is(err, framework.ErrSessionEnded):
 			a.unbind()
-		case errors.Is(err, framework.ErrNodeExists) && try:
-			return ErrHeld
-		case errors.Is(err, framework.ErrNodeExists):
-			a.held = true
-		default:
+			continue
+		case !errors.Is(err, framework.ErrNodeExists):
 			return err
+		case try:
+			return ErrHeld
 		}
+		if a.held { // another waiter was faster
+			if err := a.pause(ctx); err != nil {
+				return err
+			}
+		}
+		a.held = true
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -29,7 +30,7 @@ func ObserveFirst(
 	ctx context.Context, q *waitqueue.Queue, warn func(error),
 ) iter.Seq2[lease.Participant, bool] {
 	return func(yield func(lease.Participant, bool) bool) {
-		o := &observer{queue: q, ctx: cause.Inside(ctx), waits: Pauses.NewBackOff(), warn: warn}
+		o := &observer{queue: q, ctx: cause.Inside(ctx), waits: Pauses.NewBackOff(), warn: warn, rounds: pace.Rounds()}
 		o.enter(q.Client.State() == framework.Connected)
 		defer o.close()
 		defer q.Client.OnState(o.onState)()
@@ -58,10 +59,11 @@ type sight struct {
 
 // An observer looks which contender is first. It belongs to one goroutine, but for onState.
 type observer struct {
-	queue *waitqueue.Queue
-	ctx   context.Context // of the loop
-	waits backoff.BackOff // after requests that failed
-	warn  func(error)
+	queue  *waitqueue.Queue
+	ctx    context.Context // of the loop
+	waits  backoff.BackOff // after requests that failed
+	warn   func(error)
+	rounds pace.Pace // of looks that have to be repeated
 
 	// of the latest look
 	state  context.Context  // of the client at that time
@@ -120,6 +122,7 @@ func (o *observer) look() sight {
 		case o.over():
 			return sight{}
 		case o.state.Err() != nil, again:
+			_ = o.rounds.Wait(o.ctx, 1) // ends with ctx: then it is over
 			continue
 		case err != nil && !o.failed:
 			o.warn(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // Names gives random names to the znodes that the calls of one client create in one directory. So a
@@ -91,12 +92,15 @@ func (n *Names) Create(
 		return err
 	}
 	var over <-chan struct{}
-	for {
+	for rounds := pace.Rounds(); ; {
 		err = create(given, framework.DeletionTo(&over))
 		if !errors.Is(err, framework.ErrNodeExists) {
 			break
 		}
 		if err = n.delete(ctx, c, given); err != nil { // of a former session's create, which was applied late
+			break
+		}
+		if err = rounds.Wait(ctx, 1); err != nil {
 			break
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/former"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -88,7 +89,10 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // bring returns nil once the znode exists with the content and is watched.
 func (k *Keeper) bring(ctx context.Context, want Content) error {
-	for {
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 		if err := k.bind(ctx); err != nil {
 			return err
 		}

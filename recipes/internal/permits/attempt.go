@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -31,6 +32,8 @@ type attempt struct {
 
 	above    []string // children of the semaphore's path, listed after nodes were created; nil for none
 	admitted bool     // there was no contender of another kind ahead among them
+
+	rounds pace.Pace // of restarts and listings
 }
 
 // A numberWatch is the number of permits as the attempt knows it.
@@ -45,7 +48,7 @@ type numberWatch struct {
 func (n *numberWatch) isKnown() bool { return n.known && (n.watch == nil || n.watch.Valid()) }
 
 func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt {
-	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1}
+	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1, rounds: pace.Rounds()}
 	turns := p.turns()
 	if p.Position != nil {
 		turns.OnPosition = func(ahead int) {
@@ -81,10 +84,13 @@ func restarts(err error) bool {
 func (a *attempt) run(ctx context.Context) error {
 	for {
 		err := a.takeInTurn(ctx)
-		if !restarts(err) {
-			return a.waitError(ctx, err)
+		if restarts(err) {
+			a.withdraw()
+			if err = a.rounds.Wait(ctx, 1); err == nil {
+				continue
+			}
 		}
-		a.withdraw()
+		return a.waitError(ctx, err)
 	}
 }
 
@@ -110,6 +116,9 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 func (a *attempt) take(ctx context.Context) error {
 	names, err := a.enter(ctx)
 	for {
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 		switch {
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return err
@@ -157,6 +166,9 @@ func (a *attempt) try(ctx context.Context) error {
 			return err
 		}
 		a.withdraw()
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 	}
 }
 
@@ -180,7 +192,9 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	}
 	names, err := a.enter(ctx)
 	for err == nil && !a.number.isKnown() {
-		names, err = a.enter(ctx)
+		if err = a.rounds.Wait(ctx, 1); err == nil {
+			names, err = a.enter(ctx)
+		}
 	}
 	switch {
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // ErrCorrupt is returned if the znode that has the number of permits has no number.
@@ -27,7 +28,10 @@ func (n Number) watch(
 	if n.At == "" {
 		return n.Fixed, nil, nil
 	}
-	for {
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return 0, nil, err
+		}
 		w, err := c.Watch(ctx, n.At, framework.WatchData)
 		switch {
 		case err == nil:

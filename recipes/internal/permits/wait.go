@@ -128,6 +128,9 @@ func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
 		if !waits || err != nil {
 			return names, err
 		}
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return nil, err
+		}
 	}
 }
 

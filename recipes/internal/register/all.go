@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -21,13 +22,13 @@ func (r *Register) All(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
 		shown := int64(-1) // mzxid of what was shown, 0 for no znode, -1 for nothing or an error
 		failed := ""       // the error that was shown
-		for {
+		for rounds := pace.Rounds(); ; {
 			w, err := r.watch(ctx)
 			switch {
 			case ctx.Err() != nil || errors.Is(err, framework.ErrClosed):
 				return
 			case framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly):
-				if r.Client.AwaitConnected(ctx) != nil {
+				if r.Client.AwaitConnected(ctx) != nil || rounds.Wait(ctx, 1) != nil {
 					return
 				}
 				continue
@@ -61,7 +62,10 @@ func (r *Register) All(ctx context.Context) iter.Seq2[State, error] {
 
 // watch watches the znode, or its creation.
 func (r *Register) watch(ctx context.Context) (*framework.Watch, error) {
-	for {
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return nil, err
+		}
 		w, err := r.Client.Watch(ctx, r.Path, framework.WatchData)
 		if !errors.Is(err, framework.ErrNoNode) {
 			return w, err

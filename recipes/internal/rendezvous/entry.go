@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/former"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -34,7 +35,10 @@ func (e *entry) run(ctx context.Context) error {
 	if err := e.create(ctx); err != nil {
 		return err
 	}
-	for {
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 		in, err := e.step(ctx)
 		switch {
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -23,7 +24,7 @@ type Gate struct {
 // meanwhile, Enter enters again in the next session. If it fails, the place is gone, or its deletion
 // continues in the background.
 func (g *Gate) Enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
-	for {
+	for rounds := pace.Rounds(); ; {
 		e := &entry{gate: g, seen: seen}
 		err := e.run(ctx)
 		if err == nil && ctx.Err() != nil {
@@ -34,6 +35,9 @@ func (g *Gate) Enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.G
 		}
 		e.withdraw()
 		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, errGone) {
+			return nil, err
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -21,13 +22,16 @@ import (
 func (g *Gate) Leave(ctx context.Context, l *lease.Lease) error {
 	_, own := framework.SplitPath(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
-	for {
+	for rounds := pace.Rounds(); ; {
 		out, err := d.step(ctx)
 		switch {
 		case out || errors.Is(err, lease.ErrLost):
 			return err
 		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err): // an outage ends no Leave
 		case err != nil:
+			return errors.Join(err, release(ctx, l))
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
 			return errors.Join(err, release(ctx, l))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -41,6 +42,7 @@ type Attempt struct {
 	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
 	took     time.Duration // from the call that created the node to its return
 	waiter   *waiter       // since it began to wait
+	rounds   pace.Pace     // of restarts and listings
 }
 
 // An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
@@ -55,7 +57,7 @@ type Observer interface {
 // NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
 // returns the node's data.
 func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
-	return &Attempt{queue: q, kind: kind, data: data, reported: -1}
+	return &Attempt{queue: q, kind: kind, data: data, reported: -1, rounds: pace.Rounds()}
 }
 
 // Run drives the attempt until it is granted, ctx ends or a request fails. With an error the
@@ -73,9 +75,11 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 		case err == nil:
 			a.ReportGranted()
 			return a.grant(), nil
-		case Restartable(err):
-			a.restart(err)
-		default:
+		case !Restartable(err):
+			return nil, err
+		}
+		a.restart(err)
+		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -91,6 +95,9 @@ func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
 			return grant, err
 		}
 		a.restart(err)
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return nil, err
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ func Enqueue(ctx context.Context, attempts []*Attempt) error {
 			return err
 		}
 		leaveAll(outside)
+		if err := outside[0].rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 	}
 }
 

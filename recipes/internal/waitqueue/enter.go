@@ -24,7 +24,9 @@ func (a *Attempt) enter(ctx context.Context) error {
 		switch {
 		case errors.Is(err, framework.ErrSessionEnded):
 			a.leave()
-		case err != nil:
+			err = a.rounds.Wait(ctx, 1)
+		}
+		if err != nil {
 			return err
 		}
 	}

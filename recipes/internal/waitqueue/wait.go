@@ -84,6 +84,9 @@ func (a *Attempt) await(ctx context.Context) error {
 		case ctx.Err() != nil || !Disconnected(err):
 			return err
 		}
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 	}
 }
 

@@ -25,8 +25,15 @@ type server struct {
 	changed int
 	kinds   [changes]int // how often each change was made
 	mute    map[proto.Opcode]bool
-	paths   []string // of requests
-	bodies  [][]byte // of some earlier replies
+	paths   []string                            // of requests
+	bodies  [][]byte                            // of some earlier replies
+	lies    func(rq asked, frame []byte) []byte // in place of the script; may be nil
+}
+
+// An asked is a request of the client's.
+type asked struct {
+	opcode proto.Opcode
+	path   string
 }
 
 // maxKept bounds the paths and bodies that are kept.
@@ -37,7 +44,7 @@ func (srv *server) dial(ctx context.Context, network, addr string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, server: srv, asked: make(map[int32]proto.Opcode)}, nil
+	return &conn{Conn: c, server: srv, asked: make(map[int32]asked)}, nil
 }
 
 // calm ends all changes.
@@ -69,7 +76,7 @@ type conn struct {
 	server *server
 
 	mu    sync.Mutex // guards following
-	asked map[int32]proto.Opcode
+	asked map[int32]asked
 
 	// only for Read
 	greeted bool
@@ -83,10 +90,11 @@ func (c *conn) Write(p []byte) (int, error) {
 	d := proto.NewDecoder(p)
 	d.Int32()
 	xid, opcode := d.Int32(), proto.Opcode(d.Int32())
+	path := d.Path()
 	c.mu.Lock()
-	c.asked[xid] = opcode
+	c.asked[xid] = asked{opcode, path}
 	c.mu.Unlock()
-	if path := d.Path(); d.Err() == nil && len(path) > 0 && path[0] == '/' {
+	if d.Err() == nil && len(path) > 0 && path[0] == '/' {
 		c.server.mu.Lock()
 		c.server.paths = append(c.server.paths, path)
 		c.server.paths = c.server.paths[max(0, len(c.server.paths)-maxKept):]
@@ -120,15 +128,24 @@ func (c *conn) deliver(frame []byte) []byte {
 	c.greeted = true
 	d := proto.NewDecoder(frame[proto.LengthSize:])
 	c.mu.Lock()
-	opcode := c.asked[d.Int32()]
+	rq := c.asked[d.Int32()]
 	c.mu.Unlock()
+	opcode := rq.opcode
 	srv := c.server
 	srv.mu.Lock()
 	srv.frames++
 	quiet, mute, many := srv.quiet, srv.mute[opcode] && !greeting, srv.frames >= mostFrames
+	lies := srv.lies
+	many = many || lies != nil && srv.frames >= stopReplies
 	srv.mu.Unlock()
 	if many {
 		time.Sleep(time.Second) // so that virtual time goes on, and the run ends
+	}
+	if lies != nil {
+		if greeting {
+			return frame
+		}
+		return lies(rq, frame)
 	}
 	if mute {
 		return nil
@@ -249,7 +266,7 @@ func (c *conn) change(kind int, frame []byte, greeting bool, opcode proto.Opcode
 		c.server.silence(opcode)
 		return nil
 	}
-	return mutateField(s, frame, fieldsOf(frame, greeting, opcode))
+	return mutateField(s, frame, fieldsOf(frame, greeting, opcode), greeting)
 }
 
 // otherXid returns the frame with the number of another request, or of none.

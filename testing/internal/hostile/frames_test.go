@@ -152,7 +152,7 @@ var hostileTexts = []string{"", "/", "a", "..", ".", "/..", "//", "/a//b", "a/b"
 	"_c_00000000-0000-0000-0000-000000000000-latch-2147483647", "latch--2147483648", "latch-9999999999", "-latch-0000000000"}
 
 // mutateField changes one field of the frame.
-func mutateField(s *script, frame []byte, fields []field) []byte {
+func mutateField(s *script, frame []byte, fields []field, greeting bool) []byte {
 	f := pick(s, fields)
 	frame = slices.Clone(frame)
 	kind := s.below(3)
@@ -164,7 +164,7 @@ func mutateField(s *script, frame []byte, fields []field) []byte {
 		return framed(frame[proto.LengthSize:])
 	case f.size == 8:
 		value := pick(s, extremes64)
-		if kind == 1 {
+		if kind == 1 && !greeting { // a server never gives two sessions one id
 			value = int64(binary.BigEndian.Uint64(frame[f.at:])) + int64(s.below(5)) - 2
 		}
 		binary.BigEndian.PutUint64(frame[f.at:], uint64(value))
