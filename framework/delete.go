@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
@@ -75,6 +76,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 // transaction: if it fails, a part is gone. Requests are retried, and fail, as requests of
 // [Client.Delete] are; [ErrNoNode] means that there was no znode.
 func (c *Client) DeleteTree(ctx context.Context, path string) error {
+	usercall.Require("ctx", ctx != nil)
 	full, err := c.deletable(path)
 	if err == nil {
 		err = c.deleteTree(ctx, full)

@@ -27,7 +27,7 @@ type Queued[E any] struct {
 // fault.
 func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 	if onPanic == nil {
-		panic("listeners: NewQueued: onPanic is nil")
+		panic("listeners: NewQueued: onPanic: must not be nil")
 	}
 	return &Queued[E]{onPanic: onPanic}
 }
@@ -41,7 +41,7 @@ func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 // must not remove each other.
 func (q *Queued[E]) Add(fn func(E)) (remove func()) {
 	if fn == nil {
-		panic("listeners: Queued.Add: fn is nil")
+		panic("listeners: Queued.Add: fn: must not be nil")
 	}
 	return q.add(fn)
 }
@@ -55,7 +55,7 @@ func (q *Queued[E]) Add(fn func(E)) (remove func()) {
 // because neither Notify nor AddWith blocks.
 func (q *Queued[E]) AddWith(first E, fn func(E)) (remove func()) {
 	if fn == nil {
-		panic("listeners: Queued.AddWith: fn is nil")
+		panic("listeners: Queued.AddWith: fn: must not be nil")
 	}
 	return q.add(fn, first)
 }
@@ -105,8 +105,11 @@ func (q *Queued[E]) Notify(e E) {
 //
 // If ctx ends first, Close returns an error that matches ctx.Err() and the cause of ctx, and has
 // the number of listeners that still run. These continue through their queues. Close may be called
-// again, to wait again.
+// again, to wait again. It panics if ctx is nil.
 func (q *Queued[E]) Close(ctx context.Context) error {
+	if ctx == nil {
+		panic("listeners: Queued.Close: ctx: must not be nil")
+	}
 	q.mu.Lock()
 	q.closed = true
 	queues := slices.Clone(q.queues)

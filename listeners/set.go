@@ -32,7 +32,7 @@ type member[E any] struct {
 // already.
 func (s *Set[E]) Add(fn func(E)) (remove func()) {
 	if fn == nil {
-		panic("listeners: Set.Add: fn is nil")
+		panic("listeners: Set.Add: fn: must not be nil")
 	}
 	m := &member[E]{fn: fn}
 	s.mu.Lock()

@@ -164,10 +164,10 @@ func TestNilIsRefused(t *testing.T) {
 	var s listeners.Set[int]
 	q := listeners.NewQueued[int](noPanic(t))
 	tests := map[string]func(){
-		"listeners: Set.Add: fn is nil":        func() { s.Add(nil) },
-		"listeners: Queued.Add: fn is nil":     func() { q.Add(nil) },
-		"listeners: Queued.AddWith: fn is nil": func() { q.AddWith(1, nil) },
-		"listeners: NewQueued: onPanic is nil": func() { listeners.NewQueued[int](nil) },
+		"listeners: Set.Add: fn: must not be nil":        func() { s.Add(nil) },
+		"listeners: Queued.Add: fn: must not be nil":     func() { q.Add(nil) },
+		"listeners: Queued.AddWith: fn: must not be nil": func() { q.AddWith(1, nil) },
+		"listeners: NewQueued: onPanic: must not be nil": func() { listeners.NewQueued[int](nil) },
 	}
 	for want, fn := range tests {
 		if got := panicOf(fn); got != want {

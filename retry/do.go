@@ -21,13 +21,17 @@ import (
 // error matches it too.
 //
 // The errors, each with its condition, are listed in the package's
-// documentation. Do panics if fn is nil. It may be called concurrently.
+// documentation. Do panics if ctx is nil. It may be called concurrently.
 func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...DoOption) error {
-	if fn == nil {
-		panic("retry: Do: fn is nil")
+	if ctx == nil {
+		panic("retry: Do: ctx: must not be nil")
 	}
 	hooks := newHooks(opts)
-	if err := errors.Join(Validate(p), hooks.validate()); err != nil {
+	err := errors.Join(Validate(p), hooks.validate())
+	if fn == nil {
+		err = errors.Join(err, faultf("retry: Do: fn: must not be nil"))
+	}
+	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -35,8 +39,7 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 	}
 
 	start := time.Now()
-	err := fn(ctx)
-	if err == nil {
+	if err = fn(ctx); err == nil {
 		return nil
 	}
 	return cause.Join(ctx, again(ctx, start, p, fn, hooks, err))
@@ -45,15 +48,15 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 // Value is [Do] for an fn that returns a value. It returns the value of the
 // attempt that succeeded, and the zero T with any error.
 func Value[T any](ctx context.Context, p Policy, fn func(context.Context) (T, error), opts ...DoOption) (T, error) {
-	if fn == nil {
-		panic("retry: Value: fn is nil")
-	}
 	var v, zero T
-	err := Do(ctx, p, func(ctx context.Context) error {
-		var err error
-		v, err = fn(ctx)
-		return err
-	}, opts...)
+	var attempt func(ctx context.Context) error
+	if fn != nil {
+		attempt = func(ctx context.Context) (err error) {
+			v, err = fn(ctx)
+			return err
+		}
+	}
+	err := Do(ctx, p, attempt, opts...)
 	if err != nil {
 		return zero, err
 	}

@@ -49,7 +49,7 @@ func (p exponential) Validate() error {
 		bound = faultf("retry: %s: max %v: must be at least base %v", p.ctor, p.max, p.base)
 	}
 	if p.rand == nil {
-		source = faultf("retry: %s: WithRand nil: must be a function", p.ctor)
+		source = faultf("retry: %s: WithRand: must not be nil", p.ctor)
 	}
 	return errors.Join(positive(p.ctor, "base", p.base), bound, notNegativeCount(p.ctor, p.n), source)
 }

@@ -42,6 +42,7 @@ type hooks struct {
 	onRetry []func(Failure)
 	hurry   func(Failure) <-chan struct{}
 	hurries bool // hurry was given
+	none    bool // an option was nil
 }
 
 func newHooks(opts []DoOption) hooks {
@@ -52,6 +53,8 @@ func newHooks(opts []DoOption) hooks {
 			h.onRetry = append(h.onRetry, o.fn)
 		case hurry:
 			h.hurry, h.hurries = o.fn, true
+		case nil:
+			h.none = true
 		}
 	}
 	return h
@@ -61,11 +64,14 @@ func (h hooks) validate() error {
 	var faults []error
 	for _, fn := range h.onRetry {
 		if fn == nil {
-			faults = append(faults, faultf("retry: Do: OnRetry nil: must be a function"))
+			faults = append(faults, faultf("retry: Do: OnRetry: must not be nil"))
 		}
 	}
 	if h.hurries && h.hurry == nil {
-		faults = append(faults, faultf("retry: Do: Hurry nil: must be a function"))
+		faults = append(faults, faultf("retry: Do: Hurry: must not be nil"))
+	}
+	if h.none {
+		faults = append(faults, faultf("retry: Do: option: must not be nil"))
 	}
 	return errors.Join(faults...)
 }

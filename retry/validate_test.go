@@ -73,7 +73,7 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		"Exponential with three faults": {retry.Exponential(0, -1, retry.WithRand(nil)), []string{
 			"retry: Exponential: base 0s: must be more than 0",
 			"retry: Exponential: n -1: must be 0 or more",
-			"retry: Exponential: WithRand nil: must be a function",
+			"retry: Exponential: WithRand: must not be nil",
 		}},
 		"BoundedExponential with three faults": {retry.BoundedExponential(-1, -time.Second, -1), []string{
 			"retry: BoundedExponential: base -1ns: must be more than 0",
@@ -108,9 +108,9 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 		"no policy":                      {nil, nil, "retry: policy nil: must not be nil"},
 		"an invalid policy":              {retry.Once(-1), nil, "retry: Once: wait -1ns: must be 0 or more"},
 		"an invalid policy of their own": {picky{}, nil, "picky: not today"},
-		"a hook that is none":            {retry.Never(), []retry.DoOption{retry.OnRetry(nil)}, "retry: Do: OnRetry nil: must be a function"},
+		"a hook that is none":            {retry.Never(), []retry.DoOption{retry.OnRetry(nil)}, "retry: Do: OnRetry: must not be nil"},
 		"both": {retry.Once(-1), []retry.DoOption{retry.OnRetry(nil)}, "retry: Once: wait -1ns: must be 0 or more\n" +
-			"retry: Do: OnRetry nil: must be a function"},
+			"retry: Do: OnRetry: must not be nil"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,14 +126,16 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 	}
 }
 
-func TestDoPanicsWithoutWork(t *testing.T) {
+func TestDoPanics(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		call func()
 		want string
 	}{
-		"Do without fn":    {func() { _ = retry.Do(t.Context(), retry.Never(), nil) }, "retry: Do: fn is nil"},
-		"Value without fn": {func() { _, _ = retry.Value[int](t.Context(), retry.Never(), nil) }, "retry: Value: fn is nil"},
+		"Do without ctx": {
+			func() { _ = retry.Do(nil, retry.Never(), func(context.Context) error { return nil }) }, //nolint:staticcheck // the fault
+			"retry: Do: ctx: must not be nil",
+		},
 		"a policy without a BackOff": {
 			func() { _ = retry.Do(t.Context(), bare{}, func(context.Context) error { return errPicky }) },
 			"retry: retry_test.bare.NewBackOff returned nil",

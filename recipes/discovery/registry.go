@@ -123,6 +123,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 // instances and no others: they are gone, or the client deletes them in the background. If ctx ends
 // first, the error wraps ctx's. A further Close does nothing.
 func (r *Registry[T]) Close(ctx context.Context) error {
+	usercall.Require("the Registry's client", r.client != nil)
 	return recipe.CallError(ctx, "close", r.base, r.open.Close(cause.Inside(ctx)))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -57,6 +58,7 @@ func (p *Partition) ID() string { return p.cfg.id }
 // no member serves are not in it. It costs two requests per key. If ctx ends first, the error
 // wraps ctx's.
 func (p *Partition) Owners(ctx context.Context) (map[string]string, error) {
+	usercall.Require("the Partition's client", p.client != nil)
 	owners, err := p.owners(cause.Inside(ctx))
 	return owners, recipe.CallError(ctx, "owners of", p.path, err)
 }

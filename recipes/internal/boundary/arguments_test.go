@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
@@ -43,7 +44,7 @@ import (
 var packages = []string{
 	"framework", "framework/health", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
 	"recipes/group", "recipes/inspect", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
-	"recipes/node", "recipes/partition", "recipes/semaphore",
+	"recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
 }
 
 // functions returns the exported functions that take a client, a context, a function, an interface or
@@ -99,6 +100,13 @@ func functions() map[string]any {
 		"node.New":                  node.New,
 		"partition.New":             partition.New,
 		"semaphore.New":             semaphore.New,
+		"retry.Do":                  retry.Do,
+		"retry.Value":               retry.Value[int],
+		"retry.Validate":            retry.Validate,
+		"retry.Hurry":               retry.Hurry,
+		"retry.OnRetry":             retry.OnRetry,
+		"retry.WithRand":            retry.WithRand,
+		"listeners.NewQueued":       listeners.NewQueued[int],
 
 		"framework.DeletionTo":         framework.DeletionTo,
 		"framework.ListAtTo":           framework.ListAtTo,
@@ -206,6 +214,9 @@ func newWorld(t *testing.T) *world {
 	permits := add(semaphore.New(c, "/semaphore", 1)).(*semaphore.Semaphore)
 	w.lease = add(permits.Acquire(ctx, 1)).(*lease.Lease)
 	t.Cleanup(func() { _ = w.lease.Release(context.Background()) })
+	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
+	t.Cleanup(func() { _ = queued.Close(context.Background()) })
+	w.values = append(w.values, queued, new(listeners.Set[int]))
 	w.uses = uses(c)
 	return w
 }
@@ -230,6 +241,10 @@ func uses(c *framework.Client) map[reflect.Type]func(option any) error {
 	use[httplock.Option](calls, func(o httplock.Option) error {
 		return discard(httplock.New(func(*http.Request) (lock.Locker, error) { return nil, nil }, func(http.ResponseWriter, *http.Request, *lock.Lease) error { return nil }, o))
 	})
+	use[retry.DoOption](calls, func(o retry.DoOption) error {
+		return retry.Do(context.Background(), retry.Never(), func(context.Context) error { return nil }, o)
+	})
+	use[retry.Option](calls, func(o retry.Option) error { return retry.Validate(retry.Exponential(time.Second, 1, o)) })
 	use[node.Option](calls, func(o node.Option) error { return discard(node.New(c, path, nil, o)) })
 	use[partition.Option](calls, func(o partition.Option) error { return discard(partition.New(c, path, []string{"key"}, o)) })
 	use[semaphore.Option](calls, func(o semaphore.Option) error { return discard(semaphore.New(c, path, 1, o)) })
@@ -561,4 +576,41 @@ func paramsOf(ft reflect.Type) iter.Seq[reflect.Type] {
 			}
 		}
 	}
+}
+
+// usefulZeros are the types whose zero value is usable, and what it means.
+var usefulZeros = map[string]string{
+	"cache.Snapshot":   "a tree without znodes",
+	"listeners.Set":    "no listener",
+	"listeners.Queued": "a panic of a listener ends the process",
+}
+
+// The zero value of a type that a constructor makes has no client. A method that takes a context or
+// returns an error then panics, or returns an error: it does not succeed, and it does not wait. The
+// others return nothing, or panic.
+func TestZeroValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cases := 0
+		for _, value := range w.values {
+			v := reflect.ValueOf(value)
+			if v.Kind() != reflect.Pointer || usefulZeros[typeName(v.Type())] != "" {
+				continue
+			}
+			for i := range v.NumMethod() {
+				method := reflect.New(v.Type().Elem()).Method(i)
+				name, ft := typeName(v.Type())+"."+v.Type().Method(i).Name, method.Type()
+				cases++
+				o, ended := w.call(method, w.arguments(ft, "/arguments"))
+				asks := returnsError(ft) || ft.NumIn() > 0 && ft.In(0) == contextType
+				switch {
+				case !ended:
+					t.Errorf("%s of a zero value does not return", name)
+				case asks && o.panicked == nil && o.err == nil:
+					t.Errorf("%s of a zero value succeeds with %v", name, o.out)
+				}
+			}
+		}
+		t.Logf("%d cases", cases)
+	})
 }

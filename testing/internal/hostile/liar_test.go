@@ -297,7 +297,7 @@ func lieCalls() map[string]func(ctx context.Context, c *framework.Client) error 
 			return nil
 		},
 		"Follow": func(ctx context.Context, c *framework.Client) error {
-			l, err := inspect.Follow(c, liePath+"/held")
+			l, err := inspect.Follow(c, liePath+"/held", inspect.FollowLimits{})
 			if err != nil {
 				return err
 			}
@@ -402,7 +402,7 @@ func lieCalls() map[string]func(ctx context.Context, c *framework.Client) error 
 
 // shareOfLies is which share of the lies a plain go test tells: one of so many. HOSTILE_LIES=1 tells all,
 // which takes minutes.
-const shareOfLies = 16
+const shareOfLies = 48
 
 // TestAServerThatLies has each call at a server that tells each lie. The call has to end with its
 // context, and must not ask without a pause.
