@@ -358,7 +358,7 @@ func (tc *tableCount) reply(frame []byte) {
 		first, _, _ := d.OpHead()
 		code |= int32(min(first, 0))
 	}
-	if xid > 0 && code == 0 && tc.changes(opcode) && tc.of(path) {
+	if (xid > 0 || opcode == proto.OpReconfig) && code == 0 && tc.changes(opcode) && tc.of(path) {
 		tc.n++
 	}
 }
@@ -376,6 +376,8 @@ func (tc *tableCount) changes(opcode proto.Opcode) bool {
 		return tc.op == fault.Delete
 	case proto.OpMulti:
 		return tc.op == fault.Multi
+	case proto.OpReconfig:
+		return tc.op == fault.Other
 	}
 	return false
 }

@@ -1,8 +1,11 @@
 package framework_test
 
 import (
+	"context"
 	"crypto/sha1" //nolint:gosec // ZooKeeper's digest
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -11,6 +14,10 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -77,6 +84,99 @@ func TestReconfigChangesTheEnsemble(t *testing.T) {
 	if now, err := stranger.Config(t.Context()); err != nil || now.Version != larger.Version {
 		t.Errorf("another client reads version %#x, want %#x (%v)", now.Version, larger.Version, err)
 	}
+}
+
+// TestLostReplies_of_Reconfig is the table of lostreplies_test.go for Reconfig, which the server in this
+// process does not know. Reconfig is sent once: it is applied once, not at all, or its outcome is said
+// to be unknown.
+func TestLostReplies_of_Reconfig(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	ensemble := zktest.RunEnsemble(t, 3, zktest.WithNamespaces(), superFlag(), zktest.WithSetting("reconfigEnabled", "true"))
+	leader, err := ensemble.Leader(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := connect(t, leader.Addr(), asSuper())
+	before := must.Get(other.Config(t.Context()))(t)
+	var moved framework.Member // a follower, whose address for clients changes
+	for i, server := range ensemble.Servers {
+		if server != leader {
+			moved = before.Members[i]
+		}
+	}
+	port := 20000
+	change := func() framework.ConfigChange {
+		port++
+		return framework.ConfigChange{Join: []string{fmt.Sprintf("server.%d=%s:participant;127.0.0.1:%d", moved.ID, moved.Peers[0], port)}}
+	}
+	for _, loss := range []fault.Action{fault.CutBefore, fault.DropReply} {
+		for _, others := range []string{"nothing", "the same", "another"} {
+			for _, conditional := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v/%s/conditional %v", loss, others, conditional), func(t *testing.T) {
+					version := framework.AnyConfig
+					if conditional {
+						version = must.Get(other.Config(t.Context()))(t).Version
+					}
+					ours := change()
+					meanwhile := func() {
+						theirs := ours
+						switch others {
+						case "nothing":
+							return
+						case "another":
+							theirs = change()
+						}
+						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyConfig))(t)
+					}
+					err, applied := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
+					switch unknown := errors.Is(err, framework.ErrUnknownOutcome); {
+					case applied > 1, err == nil && applied != 1, err != nil && !unknown && applied > 0:
+						t.Errorf("applied %d times: %v", applied, err)
+					case loss == fault.DropReply && applied != 1:
+						t.Errorf("applied %d times, want that only the reply was lost: %v", applied, err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// reconfigLosing makes a change whose request or reply is lost. meanwhile is called before the client
+// has a connection again. It returns how often the change was applied.
+func reconfigLosing(
+	t *testing.T, addr string, loss fault.Action, ours framework.ConfigChange, version int64, meanwhile func(),
+) (err error, applied int) {
+	t.Helper()
+	count := &tableCount{
+		op: fault.Other, server: make(map[int32]proto.Opcode), paths: make(map[int32]string), of: func(string) bool { return true },
+	}
+	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		return count.conn(conn), nil
+	})
+	defer func() { must.OK(t, proxy.Close()) }()
+	g := new(gate)
+	c := must.Get(framework.NewClient(addr, asSuper(), framework.WithDialer(g.around(proxy.Dial))))(t)
+	defer func() { _ = c.Close() }() // what is pending is not of interest
+	must.OK(t, c.AwaitConnected(within(t, patience)))
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: loss})
+	g.shut()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Reconfig(within(t, patience), ours, version)
+		done <- err
+	}()
+	await(t, lost.Hit(), "the loss")
+	meanwhile()
+	g.open()
+	err = <-done
+	must.OK(t, c.AwaitConnected(within(t, patience))) // what would be repeated is repeated now
+	must.Get(c.Config(within(t, patience)))(t)
+	return err, count.applied()
 }
 
 func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
