@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -225,7 +226,10 @@ func newWorld(t *testing.T) *world {
 func uses(c *framework.Client) map[reflect.Type]func(option any) error {
 	const path = "/used"
 	calls := make(map[reflect.Type]func(any) error)
-	use[framework.Option](calls, func(o framework.Option) error { return discard(framework.NewClient("h:1", o)) })
+	nowhere := framework.WithDialer(func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network") })
+	use[framework.Option](calls, func(o framework.Option) error {
+		return discard(framework.NewClient("192.0.2.1:1", nowhere, o)) // a name would be looked up in real time
+	})
 	use[framework.CreateOption](calls, func(o framework.CreateOption) error {
 		return discard(c.Create(context.Background(), path, nil, o))
 	})
