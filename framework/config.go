@@ -80,7 +80,8 @@ type connectConfig struct {
 	connectTimeout time.Duration
 	tls            *tls.Config
 	dial           Dialer   // nil until all options have been applied, unless one sets it
-	resolve        Resolver // nil if the dialer takes names
+	resolve        Resolver // nil if the dialer takes names; obeys its context
+	calls          *usercall.Calls
 	dialerGiven    bool
 }
 
@@ -112,7 +113,7 @@ type telemetryConfig struct {
 // newConfig returns the configuration, or all its faults.
 func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
-		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout},
+		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout, calls: new(usercall.Calls)},
 		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
 		znodeConfig:     znodeConfig{acl: acl.Open()},
 		telemetryConfig: telemetryConfig{logger: zap.NewNop(), lines: new(usercall.Queue)},
@@ -139,6 +140,9 @@ func newConfig(connect string, opts []Option) (config, error) {
 		if cfg.resolve == nil {
 			cfg.resolve = net.DefaultResolver.LookupHost
 		}
+	}
+	if cfg.resolve != nil {
+		cfg.resolve = bounded(cfg.resolve, cfg.calls)
 	}
 	faults := append(cfg.faults, cfg.validate()...)
 	if cfg.logger != nil {

@@ -18,7 +18,7 @@ var errDialPanicked = errors.New("the dialer, or a function of the TLS configura
 // connect makes a TCP connection, and TLS on it if that is configured. If the user's dialer panics,
 // the attempt fails. If it does not return when ctx ends, connect does.
 func (cfg *config) connect(ctx context.Context, t hosts.Target) (net.Conn, error) {
-	conn, err := usercall.Bounded(ctx, func() (conn net.Conn, err error) {
+	conn, err := usercall.Bounded(ctx, cfg.calls, func() (conn net.Conn, err error) {
 		err = errDialPanicked
 		usercall.Guard(cfg.logger.Named("zk"), "WithDialer", func() { conn, err = cfg.dialSecured(ctx, t) })
 		return conn, err

@@ -81,14 +81,29 @@ func (cfg *config) startSASL(ctx context.Context, addr string) (Exchange, error)
 	if err != nil {
 		return nil, fmt.Errorf("SASL: %w", err)
 	}
-	exchange, err := usercall.Bounded(ctx, func() (Exchange, error) { return cfg.startExchange(ctx, host) }, nil)
+	exchange, err := usercall.Bounded(ctx, cfg.calls, func() (Exchange, error) { return cfg.startExchange(ctx, host) }, nil)
 	if err == nil && exchange == nil {
 		err = errors.New("the mechanism started no exchange")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("SASL: %w", err)
 	}
-	return exchange, nil
+	return countedExchange{exchange, cfg.calls}, nil
+}
+
+// A countedExchange counts calls of Next, so that exchanges that never return are bounded.
+type countedExchange struct {
+	Exchange
+	calls *usercall.Calls
+}
+
+func (c countedExchange) Next(challenge []byte) (token []byte, done bool, err error) {
+	over, ok := c.calls.Count()
+	if !ok {
+		return nil, false, errors.New("not called: too many earlier calls have not returned")
+	}
+	defer over()
+	return c.Exchange.Next(challenge)
 }
 
 // startExchange starts an exchange. If the mechanism panics, the attempt to connect fails.

@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -138,6 +139,53 @@ func TestFrozenFrontEnd_costs_the_connect_timeout(t *testing.T) {
 				}
 				srv.Thaw()
 			}, zkserver.WithFrontends(3))
+		})
+	}
+}
+
+// What connects may be a user's function that never returns: a client that keeps trying for days must
+// not keep a goroutine for each attempt.
+func TestCallsThatNeverReturnAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 64
+	for name, option := range map[string]func(hang func()) framework.Option{
+		"WithDialer": func(hang func()) framework.Option {
+			return framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				hang()
+				return nil, net.ErrClosed
+			})
+		},
+		"WithResolver": func(hang func()) framework.Option {
+			return framework.WithResolver(func(context.Context, string) ([]string, error) {
+				hang()
+				return nil, net.ErrClosed
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int32
+				release := make(chan struct{})
+				c := must.Get(framework.NewClient("zk.test", option(func() {
+					calls.Add(1)
+					<-release
+				})))(t)
+				<-time.After(48 * time.Hour)
+				if n := calls.Load(); n != most {
+					t.Errorf("%d calls, want %d", n, most)
+				}
+				err := c.AwaitConnected(within(t, time.Minute))
+				if err == nil || !strings.Contains(err.Error(), "earlier calls") {
+					t.Errorf("%v does not say why", err)
+				}
+				close(release)
+				synctest.Wait()
+				<-time.After(time.Hour)
+				if n := calls.Load(); n <= most {
+					t.Errorf("%d calls: none after the earlier ones returned", n)
+				}
+				must.OK(t, c.Close())
+			})
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -49,10 +50,32 @@ const lateGrace = 20 * time.Millisecond
 // ErrExited is the error of a function that ended its goroutine (runtime.Goexit).
 var ErrExited = errors.New("a function of the user's ended its goroutine")
 
+// MostCalls is how many calls of a [Calls] run at the same time: far more than are made, unless the
+// function never returns.
+const MostCalls = 64
+
+// Calls counts the calls of a user's functions that run. Its zero value counts none.
+type Calls struct{ running atomic.Int64 }
+
+// Count counts a call until done is called. It returns false, and counts nothing, if too many run.
+func (c *Calls) Count() (done func(), ok bool) {
+	if c.running.Add(1) > MostCalls {
+		c.running.Add(-1)
+		return nil, false
+	}
+	return func() { c.running.Add(-1) }, true
+}
+
 // Bounded returns what fn returns. It calls fn on another goroutine, so that fn can neither block the
 // caller nor end its goroutine. If ctx ends first, Bounded returns ctx's error a moment later, and late
-// is called with what fn returns without an error, if it ever does. late may be nil. A panic of fn is an error.
-func Bounded[T any](ctx context.Context, fn func() (T, error), late func(T)) (T, error) {
+// is called with what fn returns without an error, if it ever does. late may be nil. A panic of fn is an
+// error. If [MostCalls] calls run already, fn is not called: those that never return keep a goroutine each.
+func Bounded[T any](ctx context.Context, calls *Calls, fn func() (T, error), late func(T)) (T, error) {
+	over, ok := calls.Count()
+	if !ok {
+		var zero T
+		return zero, fmt.Errorf("not called: %d earlier calls of functions of the user's have not returned", MostCalls)
+	}
 	type result struct {
 		value T
 		err   error
@@ -61,6 +84,7 @@ func Bounded[T any](ctx context.Context, fn func() (T, error), late func(T)) (T,
 	given := make(chan struct{})
 	go func() { // ends with fn
 		r := result{err: ErrExited}
+		defer over()
 		defer func() {
 			if v := recover(); v != nil {
 				r.err = fmt.Errorf("a function of the user's panicked: %v", v)

@@ -80,8 +80,9 @@ func (cfg *config) adoption() func(ctx context.Context, data []byte) (bool, erro
 	if cfg.adopt == nil {
 		return nil
 	}
+	calls := new(usercall.Calls)
 	return func(ctx context.Context, data []byte) (bool, error) {
-		own, err := usercall.Bounded(ctx, func() (bool, error) { return cfg.adopt(data), nil }, nil)
+		own, err := usercall.Bounded(ctx, calls, func() (bool, error) { return cfg.adopt(data), nil }, nil)
 		if err != nil {
 			err = fmt.Errorf("WithAdoption: %w", err)
 		}

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
-
-	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A Resolver returns the addresses of a host's name.
@@ -54,7 +52,7 @@ func (t Target) Resolved(ctx context.Context, resolve Resolver) ([]Target, error
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := usercall.Bounded(ctx, func() ([]string, error) { return resolve(ctx, host) }, nil)
+	addrs, err := resolve(ctx, host)
 	if err == nil && len(addrs) == 0 {
 		err = errors.New("it stands for no address")
 	}

@@ -68,7 +68,7 @@ func next(ctx context.Context, e Exchange, challenge []byte) (response []byte, d
 		done     bool
 		err      error
 	}
-	r, err := usercall.Bounded(ctx, func() (r result, _ error) {
+	r, err := usercall.Bounded(ctx, new(usercall.Calls), func() (r result, _ error) {
 		r.response, r.done, r.err = e.Next(challenge)
 		return r, nil
 	}, nil)
