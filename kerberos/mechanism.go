@@ -19,24 +19,28 @@ type Mechanism struct {
 // credential's file, and sends nothing. The error names every faulty argument.
 func New(credential Credential, opts ...Option) (*Mechanism, error) {
 	cfg := settings{service: service{name: DefaultServiceName}, file: defaultConfigFile()}
-	for _, opt := range opts {
+	var faults []error
+	if credential == nil {
+		faults = append(faults, errors.New("kerberos: credential: must not be nil"))
+	}
+	for i, opt := range opts {
 		if opt == nil {
-			return nil, errors.New("kerberos: option nil: must be one of the With functions' results")
+			faults = append(faults, fmt.Errorf("kerberos: option %d: must not be nil", i))
+			continue
 		}
 		opt.apply(&cfg)
 	}
 	realms, err := loadConfig(cfg.file)
-	if err != nil {
-		return nil, errors.Join(cfg.validate(), err)
+	faults = append(faults, cfg.validate(), err)
+	var as login
+	if credential != nil && err == nil {
+		as, err = credential.prepare(realms)
+		faults = append(faults, err)
 	}
-	if credential == nil {
-		return nil, errors.Join(cfg.validate(), errors.New("kerberos: credential: must not be nil"))
-	}
-	login, err := credential.prepare(realms)
-	if err := errors.Join(cfg.validate(), err); err != nil {
+	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	w := &wallet{login: login, realms: realms}
+	w := &wallet{login: as, realms: realms}
 	return &Mechanism{service: cfg.service, wallet: w}, nil
 }
 

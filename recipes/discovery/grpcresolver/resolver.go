@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/discovery"
 )
 
@@ -48,11 +49,10 @@ func WithSSLPort() Option { return option(func(cfg *config) { cfg.ssl = true }) 
 // NewBuilder returns a builder of resolvers that find the instances of services in the registry. The
 // registry has to stay open as long as the connections. NewBuilder panics if r or an option is nil.
 func NewBuilder[T any](r *discovery.Registry[T], opts ...Option) resolver.Builder {
-	if r == nil {
-		panic("grpcresolver: NewBuilder with a nil registry")
-	}
+	usercall.Require("registry", r != nil)
 	b := &builder[T]{registry: r}
 	for _, opt := range opts {
+		usercall.Require("option", opt != nil)
 		opt.apply(&b.cfg)
 	}
 	return b

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -20,9 +21,7 @@ import (
 func UnaryClientInterceptor(
 	locker func(method string, req any) (lock.Locker, error), doOpts ...lock.DoOption,
 ) grpc.UnaryClientInterceptor {
-	if locker == nil {
-		panic("grpclock: UnaryClientInterceptor with a nil function")
-	}
+	usercall.Require("locker", locker != nil)
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {

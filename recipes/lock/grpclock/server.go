@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -60,6 +61,7 @@ const fenceKey = "docent-fence"
 // if there is none, or no number. A storage that compares it with the highest fence it has seen
 // refuses calls of former holders.
 func FenceFromContext(ctx context.Context) (fence int64, ok bool) {
+	usercall.Require("ctx", ctx != nil)
 	values := metadata.ValueFromIncomingContext(ctx, fenceKey)
 	if len(values) != 1 {
 		return 0, false

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -28,6 +29,7 @@ var unavailable = [...]error{
 //
 // ctx is the call's.
 func Code(ctx context.Context, err error) codes.Code {
+	usercall.Require("ctx", ctx != nil)
 	var waited *lock.WaitError
 	switch {
 	case err == nil:
