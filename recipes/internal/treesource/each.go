@@ -17,6 +17,7 @@ type eachSource struct {
 
 	mu      sync.Mutex // guards following; never held across a request
 	watches map[watchKey]*framework.Watch
+	begun   bool // a watch was set, and none was lost since; all may have fired
 	missed  bool // a watch was lost that is not in watches any more
 	refused bool // the path may neither be read nor watched: a watch of it is missing, and known to be
 }
@@ -93,7 +94,7 @@ func (s *eachSource) Valid() bool {
 			return false
 		}
 	}
-	return (len(s.watches) > 0 || s.refused) && !s.missed
+	return (s.begun || s.refused) && !s.missed
 }
 
 // Follows is false if the watch of the znode's data has fired: after a change no watch notifies of a
@@ -199,6 +200,7 @@ func (s *eachSource) watch(
 		if s.watches[key] = w; kind == framework.WatchData {
 			s.dropLocked(watchKey{paths[i], framework.WatchExists}) // older: it may yet notify of another znode
 		}
+		s.begun = true
 		w.AfterFire(s.poke)
 	}
 	return watches, errs
@@ -232,4 +234,5 @@ func (s *eachSource) closeLocked() {
 		w.Close()
 	}
 	clear(s.watches)
+	s.begun = false
 }
