@@ -15,8 +15,9 @@ const killedName = "worker killed while it held (kill -9)"
 
 // workerFaults are done to workers, most of which hold a lock.
 func (r *run) workerFaults() []fault {
+	stopped := fault{"worker stopped while it held (SIGSTOP)", r.onHolder(underGuard, r.stopHolder)}
 	return []fault{
-		{"worker stopped while it held (SIGSTOP)", r.onHolder(underGuard, r.stopHolder)},
+		stopped, stopped, // only they lead to late writes, which an outage may prevent
 		{"worker stopped for less than a session (SIGSTOP)", r.onAny(r.stopBriefly)},
 		{killedName, r.onHolder(r.rarelyLost, r.killHolder)},
 		{"session closed by somebody else", r.onHolder(r.rarelyLost, r.closeSession)},
