@@ -15,7 +15,7 @@ unexport CHAOS_SECONDS # else race and plain would do it, too
 # The run may take a minute more, and has to start, mend and check.
 CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) + 600)
 
-# How much is simulated: see testing/internal/sim/README.md.
+# How much is simulated: see lab/sim/README.md.
 SIM_SCHEDULES ?= 10000
 SIM_HOURS ?= 1000
 unexport SIM_SCHEDULES SIM_HOURS # else race and plain would do it, too
@@ -69,7 +69,7 @@ check: lint test ## Everything that has to pass before a change is merged
 .PHONY: virtual
 virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
 	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... ./testing/...
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
@@ -94,20 +94,20 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	ZK_REAL=one $(go_test) -skip='$(repeated)' ./recipes/lock ./recipes/... $$(go list ./testing/... | grep -v /testing/internal/)
+	ZK_REAL=one $(go_test) -skip='$(repeated)' ./recipes/lock ./recipes/... ./testing/...
 	@for t in $(measured); do grep -q "^func $$t(" framework/*_test.go || { echo "framework has no $$t: see measured"; exit 1; }; done
 	$(go_test) -run='^($(subst $(space),|,$(measured)))$$' ./framework
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"
-	$(go_test) -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' $$(go list ./... | grep -vE '/(framework|recipes|testing/[a-z]+)(/|$$)') ./testing/internal/...
+	$(go_test) $$(go list ./... | grep -vE '/(framework|recipes|testing)(/|$$)')
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-chromium || echo "*** NO CHROMIUM: the command's page is NOT TESTED in a browser"
-	scripts/nested go test -count=1 ./...
+	scripts/nested go test -count=1 -timeout=20m -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./...
 endif
 
 .PHONY: sim
 sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
-	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -count=1 -v -timeout=30m \
-		-run='^(TestSimulation|TestEveryRequest)$$' ./testing/internal/sim
+	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -C lab -count=1 -v -timeout=30m \
+		-run='^(TestSimulation|TestEveryRequest)$$' ./sim
 
 .PHONY: guards
 guards: fmt-check vet tidy-check imports api-check release-check ## The checks that take seconds
@@ -169,7 +169,7 @@ $(VALE):
 bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick)
 	@scripts/setup-interop || echo "*** NO CURATOR OR NO KAZOO: what is missing is NOT MEASURED, and listed"
 	@mkdir -p .cache/bench
-	go build -o .cache/bench/bench ./testing/internal/bench
+	go build -C lab -o $(CURDIR)/.cache/bench/bench ./bench
 	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md $(BENCHFLAGS)
 
 .PHONY: microbench
@@ -191,11 +191,11 @@ cover: ## Coverage by all tests, per line in .cache/cover.html; fails below 90 %
 .PHONY: interop
 interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 	scripts/setup-interop
-	ZK_TEST=required $(go_test) -race ./testing/internal/interop
+	ZK_TEST=required scripts/gotest -C lab -count=1 -race ./interop
 
 .PHONY: chaos
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
-	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./testing/internal/chaos
+	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -C lab -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./chaos
 
 # In CI's time, with what is drawn and printed: MATRIX_SEED=n repeats it. Elsewhere all, or CELLS.
 CELLS ?=
@@ -210,7 +210,7 @@ matrix-slice: ## Test a slice of the matrix that takes a minute and changes with
 
 .PHONY: soak
 soak: ## Keep one client at work under faults for SOAK_SECONDS, and measure it each second
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./testing/internal/soak
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -C lab -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./soak
 
 .PHONY: spec
 spec: ## Check the model of the queue protocol exhaustively, and its broken variants

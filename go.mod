@@ -3,7 +3,6 @@ module github.com/docent-go/docent
 go 1.25.0
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/cenkalti/backoff/v4 v4.3.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261

@@ -14,7 +14,7 @@ import (
 )
 
 // Curator's own tests of LeaderLatch and LeaderSelector, as far as no other test of this package has
-// the same meaning: testing/internal/interop/curator-tests.md.
+// the same meaning: lab/interop/curator-tests.md.
 
 // testNoServerAtStart: candidates that began before there is a server lead when there is one.
 func TestCampaignBeforeThereIsAServer(t *testing.T) {

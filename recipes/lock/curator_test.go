@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// Scenarios of Curator's own tests that no other test has; testing/internal/interop/curator-tests.md
+// Scenarios of Curator's own tests that no other test has; lab/interop/curator-tests.md
 // has all of them.
 
 // As testKilledSession: holder and waiter are of one client, whose session ends.

@@ -19,7 +19,7 @@ import (
 )
 
 // The tests of this file, and of peers_outage_test.go, are scenarios of bugs that users of other
-// lock libraries have reported. testing/internal/interop/peer-bugs.md lists all of them, with those that other files
+// lock libraries have reported. lab/interop/peer-bugs.md lists all of them, with those that other files
 // answer. Each runs for every kind of lock that it can concern.
 
 // A peerCase is one scenario at one path, with one kind of lock.

@@ -29,7 +29,7 @@ type module struct {
 	Require  []struct{ Path, Version string }
 	Replace  []struct{ Old struct{ Path string } }
 	work     string // its go.work
-	released bool   // users import or install it: not an example, and not a script
+	released bool   // users import or install it: not an example, a script or the lab
 }
 
 func readTree(dir string) (*tree, error) {
@@ -81,7 +81,7 @@ func (t *tree) git(args ...string) (string, error) {
 }
 
 func readModule(root, dir string) (module, error) {
-	m := module{dir: dir, released: !strings.HasPrefix(dir, "examples/") && !strings.HasPrefix(dir, "scripts/")}
+	m := module{dir: dir, released: !strings.HasPrefix(dir, "examples/") && !strings.HasPrefix(dir, "scripts/") && dir != "lab"}
 	out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(root, dir, "go.mod")).Output()
 	if err != nil {
 		return m, fmt.Errorf("%s/go.mod: %w", dir, err)

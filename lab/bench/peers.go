@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/docent-go/docent/lab/peers"
+)
+
+//go:embed java/BenchDriver.java
+var javaDriver []byte
+
+//go:embed python/bench_driver.py
+var pythonDriver []byte
+
+// warmJava is for how many operations Curator plays a scenario before it counts. Java compiles a
+// method fully after some thousand calls, and an operation calls most of its methods more than
+// once. The first scenario warms them for the rest.
+const warmJava = 3000
+
+// A peer is a contender and how to start it.
+type peer struct {
+	name   string
+	warm   int                                         // operations before a scenario counts, at the least
+	launch func(ctx context.Context) (*process, error) // nil where it is missing
+	skip   error                                       // why it is missing
+}
+
+// locatePeers returns all contenders, those that are not installed too. It uses dir
+// for what it has to compile. profile is where docent's CPU profile is to go, if
+// anywhere. earlier is this program built at another commit, or empty.
+func locatePeers(ctx context.Context, dir, profile, earlier string) []*peer {
+	all := []*peer{{name: wire}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
+	if earlier != "" {
+		command := []string{earlier, "-serve", docent}
+		all = append(all, &peer{name: before, launch: func(ctx context.Context) (*process, error) { return start(ctx, command) }})
+	}
+	for _, p := range all {
+		if p.launch != nil {
+			continue
+		}
+		command, err := p.locate(ctx, dir)
+		if err != nil {
+			p.skip = err
+			continue
+		}
+		if p.name == docent && profile != "" {
+			command = append(command, "-cpuprofile", profile)
+		}
+		p.launch = func(ctx context.Context) (*process, error) { return start(ctx, command) }
+	}
+	return all
+}
+
+func (p *peer) locate(ctx context.Context, dir string) ([]string, error) {
+	switch p.name {
+	case curator:
+		return locateCurator(ctx, dir)
+	case kazoo:
+		return locateKazoo(ctx, dir)
+	default:
+		self, err := os.Executable()
+		return []string{self, "-serve", p.name}, err
+	}
+}
+
+// locateCurator compiles Curator's driver. Java has the collector that it chooses by
+// itself, and is not short of memory.
+func locateCurator(ctx context.Context, dir string) ([]string, error) {
+	java, javac, err := peers.Java()
+	if err != nil {
+		return nil, err
+	}
+	jars, err := peers.Curator()
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(dir, "BenchDriver.java")
+	if err := os.WriteFile(source, javaDriver, 0o644); err != nil {
+		return nil, err
+	}
+	path := strings.Join(append(jars, dir), string(os.PathListSeparator))
+	if out, err := exec.CommandContext(ctx, javac, "-cp", path, "-d", dir, source).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("javac: %w: %s", err, out)
+	}
+	return []string{
+		java, "-Xmx1g", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR", "-cp", path, "BenchDriver", peers.CuratorVersion(),
+	}, nil
+}
+
+func locateKazoo(ctx context.Context, dir string) ([]string, error) {
+	python, err := peers.Kazoo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	script := filepath.Join(dir, "bench_driver.py")
+	return []string{python, script}, os.WriteFile(script, pythonDriver, 0o644)
+}
+
+// errSkipped is what is reported of a contender that is missing.
+var errSkipped = errors.New("SKIPPED, NOT MEASURED")

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/lab/bench/contender"
+)
+
+// endLimit is how long a contender may take to close its sessions.
+const endLimit = 3 * time.Second
+
+// sessionTimeout is every contender's.
+const sessionTimeout = 10 * time.Second
+
+// A process is a contender that runs. It is used by one goroutine at a time.
+type process struct {
+	in      io.WriteCloser
+	out     *json.Decoder
+	read    *counter // what out has read; nil for one that is no process
+	pid     int      // 0 for one that is no process
+	version string
+	kill    func()
+	wait    func() error // returns when it has ended, by itself or by kill
+}
+
+// start starts the command as a contender. It has to be ended.
+func start(ctx context.Context, command []string) (*process, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr := &head{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	read := &counter{Reader: stdout}
+	p := &process{
+		in: stdin, out: json.NewDecoder(read), read: read, pid: cmd.Process.Pid,
+		kill: func() { _ = cmd.Process.Kill() }, // or it is gone
+		wait: func() error {
+			if err := cmd.Wait(); err != nil {
+				return fmt.Errorf("%w: %s", err, stderr)
+			}
+			return nil
+		},
+	}
+	if err := p.greet(ctx); err != nil {
+		p.kill()
+		return nil, errors.Join(err, p.wait())
+	}
+	return p, nil
+}
+
+// greet waits for the contender's first line.
+func (p *process) greet(ctx context.Context) error {
+	a, err := p.answer(ctx)
+	p.version = a.Version
+	return err
+}
+
+// do gives a command and waits for its answer. A contender that has not answered by
+// the end of ctx is killed.
+func (p *process) do(ctx context.Context, words ...any) (contender.Answer, error) {
+	if _, err := fmt.Fprintln(p.in, words...); err != nil {
+		return contender.Answer{}, fmt.Errorf("%v: %w", words[0], err)
+	}
+	return p.answer(ctx)
+}
+
+// used returns what it has used so far, without its answers. One that is no process uses nothing.
+func (p *process) used() (usage, error) {
+	if p.pid == 0 {
+		return usage{}, nil
+	}
+	u, err := usageOf(p.pid)
+	u.out -= p.read.n
+	return u, err
+}
+
+func (p *process) answer(ctx context.Context) (contender.Answer, error) {
+	stop := context.AfterFunc(ctx, p.kill)
+	defer stop()
+	var a contender.Answer
+	if err := p.out.Decode(&a); err != nil {
+		return a, errors.Join(fmt.Errorf("no answer: %w", err), context.Cause(ctx))
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// end has the contender close its sessions and exit, or kills it.
+func (p *process) end() error {
+	_ = p.in.Close() // one that is gone has no use for it
+	late := time.AfterFunc(endLimit, p.kill)
+	defer late.Stop()
+	return p.wait()
+}
+
+// A head keeps the first of what is written to it: what a process has to say before
+// it dumps its stacks.
+type head struct {
+	mu   sync.Mutex // guards following
+	text []byte
+}
+
+const headSize = 300
+
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, p[:min(len(p), headSize-len(h.text))]...)
+	return len(p), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(bytes.TrimSpace(h.text))
+}

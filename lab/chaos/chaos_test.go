@@ -1,0 +1,192 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/lab/history"
+)
+
+const (
+	// secondsVariable is how long faults are done: without it there is no run.
+	secondsVariable = "CHAOS_SECONDS"
+	// seedVariable repeats the schedule of a run, though not its outcome: the
+	// machine has a say in that.
+	seedVariable = "CHAOS_SEED"
+
+	// leastRun is the shortest run that can be expected to have something of everything.
+	leastRun = 30 * time.Second
+	// faultEvery is the least rate of faults that is enough.
+	faultEvery = 3 * time.Second
+	// startLimit bounds the time until every kind of lock was granted first.
+	startLimit = time.Minute
+	// printed is how many violations are shown; there are few different ones.
+	printed = 50
+	// lateAttempts is how many holders are stopped at the start, and reportLimit bounds the wait for
+	// the refusal of one's write.
+	lateAttempts = 4
+	reportLimit  = 2 * longestSession
+	// overtime bounds what a run may take in addition.
+	overtime = time.Minute
+	// checkLimit bounds porcupine's work on one group, which takes milliseconds.
+	checkLimit = time.Minute
+)
+
+// resultDir is where the records of a run go, and the pictures of what has failed.
+var resultDir = filepath.Join("..", "..", ".cache", "chaos")
+
+// TestChaos has workers contend on an ensemble with faults, and checks what they did.
+func TestChaos(t *testing.T) {
+	length, seed := parameters(t)
+	fmt.Printf("chaos: %v of faults, CHAOS_SEED=%d\n", length, seed)
+	r := newRun(t, seed)
+	fmt.Printf("chaos: members reach each other %s\n", r.network)
+	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
+		t.Fatal("not every kind of lock was granted at the start")
+	}
+	r.seeLateWrites(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var schedules sync.WaitGroup
+	schedules.Go(func() { r.play(ctx, 1, 1, time.Second, 5*time.Second, []int{0, 1}, r.serverFaults()) })
+	schedules.Go(func() {
+		r.play(ctx, 2, workersFaults, 100*time.Millisecond, 700*time.Millisecond, nil, r.workerFaults())
+	})
+	schedules.Go(func() { r.play(ctx, 3, 1, 100*time.Millisecond, 700*time.Millisecond, nil, r.connectionFaults()) })
+	length = r.last(ctx, t, length)
+	cancel()
+	schedules.Wait()
+	r.finish(t)
+
+	s := r.measure(t, length)
+	s.check(t)
+	fmt.Print(s)
+	for i, f := range s.violations {
+		if i == printed {
+			t.Errorf("and %d more", len(s.violations)-printed)
+			break
+		}
+		t.Error(f)
+	}
+	for _, f := range s.vacuity() {
+		t.Error("vacuous: " + f)
+	}
+	r.saveRecords(t)
+	if t.Failed() {
+		r.saveLogs(t)
+	}
+	if leftovers := r.leftovers(t); len(leftovers) > 0 {
+		t.Errorf("no orphan: znodes without a client: %q", leftovers)
+	}
+}
+
+// seeLateWrites stops holders before the servers have faults, until late writes of both kinds were
+// refused. Under the servers' faults that is left to chance: in an outage nobody becomes a holder, and
+// no session ends.
+func (r *run) seeLateWrites(t *testing.T) {
+	t.Helper()
+	stops := r.workerFaults()[:1]
+	d := dice{rand.New(rand.NewPCG(r.seed, 4))}
+	for range lateAttempts {
+		r.do(t.Context(), stops[0], d)
+		if await(t.Context(), reportLimit, func() bool {
+			byFence, byGuard := r.measure(t, 0).late()
+			return byFence > 0 && byGuard > 0
+		}) {
+			return
+		}
+	}
+}
+
+// last returns when the run has lasted long enough, and how long that was. On a machine
+// that is very busy a run may not have had a bit of everything by then: it goes on for
+// a minute more at the most.
+func (r *run) last(ctx context.Context, t *testing.T, length time.Duration) time.Duration {
+	t.Helper()
+	start := time.Now()
+	pause(ctx, length)
+	missing := r.measure(t, length).vacuity()
+	for until := time.Now().Add(overtime); len(missing) > 0 && time.Now().Before(until); {
+		fmt.Printf("chaos: goes on after %v: %q\n", time.Since(start).Round(time.Second), missing)
+		pause(ctx, 5*time.Second)
+		missing = r.measure(t, time.Since(start)).vacuity()
+	}
+	return time.Since(start).Round(time.Second)
+}
+
+// parameters returns the length of the run and its seed, or skips the test.
+func parameters(t *testing.T) (length time.Duration, seed uint64) {
+	t.Helper()
+	text := os.Getenv(secondsVariable)
+	if text == "" {
+		t.Skipf("%s is not set: make chaos does this", secondsVariable)
+	}
+	if !history.Shared {
+		t.Skip("this system has no clock that all processes share")
+	}
+	seconds, err := strconv.Atoi(text)
+	length = time.Duration(seconds) * time.Second
+	if err != nil || length < leastRun {
+		t.Fatalf("%s=%q: must be a number of at least %v", secondsVariable, text, leastRun.Seconds())
+	}
+	seed = rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	}
+	return length, seed
+}
+
+// leftovers returns the ephemeral znodes once no client is left: those of killed workers end with their
+// sessions.
+func (r *run) leftovers(t *testing.T) []string {
+	t.Helper()
+	c := connect(t, r.ensemble.Addr())
+	var left []string
+	await(t.Context(), mendLimit, func() bool {
+		left = nil
+		for _, root := range []string{"/chaos", keptRoot, groupRoot, servicesRoot} {
+			some, err := ephemerals(t.Context(), c, root)
+			if err != nil {
+				some = []string{err.Error()}
+			}
+			left = append(left, some...)
+		}
+		return len(left) == 0
+	})
+	return left
+}
+
+// saveRecords keeps everything that is known of the run.
+func (r *run) saveRecords(t *testing.T) {
+	t.Helper()
+	records := r.board.reported(r.board.kinds()...)
+	add := func(record history.Record) { records = append(records, report{Record: record}) }
+	for _, record := range r.board.all() {
+		add(record)
+	}
+	for _, v := range r.revokes {
+		add(history.Record{Kind: "revoked", Client: v.client, Session: v.session, Call: v.at})
+	}
+	for _, s := range r.stops {
+		add(history.Record{Kind: "stopped", Client: s.client, Call: s.from, Return: s.to})
+	}
+	for _, f := range r.faults {
+		add(history.Record{Kind: "fault", Client: f.whom, Call: f.from, Return: f.to, Note: f.name})
+	}
+	path := filepath.Join(resultDir, "records.jsonl")
+	if err := errors.Join(os.MkdirAll(resultDir, 0o755), writeLines(path, records)); err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("all records: %s", path)
+}

@@ -1,0 +1,56 @@
+package chaos_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+func (w *worker) campaigns() []errand {
+	return []errand{{"candidate 1", w.candidate, shortRest}, {"candidate 2", w.candidate, shortRest}, {"runner", w.runner, longRest}}
+}
+
+// A candidate is an election as a lock: its leader has the lock.
+type candidate struct{ *leader.Election }
+
+func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
+
+// TryLock campaigns for a moment, because an election has none.
+func (c candidate) TryLock(ctx context.Context) (*lock.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	return c.Campaign(ctx)
+}
+
+// candidate leads for a while, and resigns. The model is a mutex's: no two lead at a time.
+func (w *worker) candidate(ctx context.Context, t task) {
+	path := w.path("election")
+	e, err := leader.New(w.client, path, leader.WithID(t.owner))
+	w.once(ctx, t, w.entry(history.Mutex(), path, t), candidate{e}, err)
+}
+
+// termsPath is where all workers lead in turn by Run, whose terms have the model of a mutex, too.
+const termsPath = "/chaos/terms"
+
+// runner leads whenever it can, for a while. A term ends by itself or when it is lost.
+func (w *worker) runner(ctx context.Context, t task) {
+	e, err := leader.New(w.client, termsPath, leader.WithID(t.owner))
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.between(longestSession/4, 2*longestSession))
+	defer cancel()
+	err = e.Run(ctx, func(ctx context.Context, term *lease.Lease) error {
+		ctx, cancel := context.WithTimeout(ctx, t.between(time.Millisecond, 500*time.Millisecond))
+		defer cancel()
+		w.serve(ctx, t, termsPath, term)
+		return nil
+	})
+	if ctx.Err() == nil {
+		w.found("liveness", "Run of the election ended by itself: %v", err)
+	}
+}

@@ -1,0 +1,245 @@
+package chaos_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/lab/history"
+)
+
+// A board collects the workers' records, and tells those who wait for something to happen.
+type board struct {
+	mu      sync.Mutex // guards following
+	records []history.Record
+	alive   map[string]history.Record // the latest of each lease that was seen to stand
+	ended   map[string]bool           // leases
+	models  map[string]string         // of leases
+	grants  map[string]int64          // when each model was last asked for and granted
+	losses  map[string]int64          // when each client last observed one
+	lost    map[string]int            // how many of each model
+	wanted  []*want
+	counts  map[string]int            // what workers have counted
+	found   []string                  // violations that workers have found
+	told    map[history.Kind][]report // what the oracle judges by the transaction logs
+	clients map[int64]string          // by their sessions
+	keys    map[string]history.Record // the grants by which keys of the partition are served
+}
+
+// A report is what a worker writes: a record of a hold, or what it did or was shown otherwise.
+type report struct {
+	history.Record
+	Wall    int64   `json:"w,omitempty"` // when it was written, in milliseconds of the wall clock
+	Path    string  `json:"p,omitempty"`
+	Znode   shown   `json:"z,omitzero"`
+	Tree    []shown `json:"tr,omitempty"` // of a snapshot
+	Settled bool    `json:"se,omitempty"`
+	Since   int64   `json:"si,omitempty"` // the zxid that a snapshot must include
+
+	Number *numberOf `json:"nu,omitempty"`
+}
+
+// A shown is a znode as a client was shown it.
+type shown struct {
+	Path  string `json:"p"`
+	Czxid int64  `json:"c,omitempty"`
+	Mzxid int64  `json:"m,omitempty"`
+	Data  uint32 `json:"d,omitempty"` // fingerprint
+}
+
+// A worker counts that it has done what the note says, or reports that it has found a violation.
+// Neither is a part of a history, and nor are the reports of a session that is new or lost.
+const (
+	did      history.Kind = "did"
+	found    history.Kind = "found"
+	received history.Kind = "session"
+	expired  history.Kind = "session lost"
+)
+
+// records are the kinds of reports that are records of a hold.
+var records = []history.Kind{
+	history.Granted, history.Standing, history.Released, history.Lost, history.Counted, history.Written, history.Seen, history.Failed,
+}
+
+// A want is a fault that waits for a worker that gets a lock and lingers with it.
+type want struct {
+	fits func(history.Record) bool
+	got  chan history.Record // capacity 1: it is wanted once
+}
+
+func newBoard() *board {
+	return &board{
+		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
+		grants: make(map[string]int64), losses: make(map[string]int64),
+		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
+		told: make(map[history.Kind][]report), clients: make(map[int64]string),
+	}
+}
+
+func (b *board) add(told report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := told.Record
+	if r.Session != 0 {
+		b.clients[r.Session] = r.Client
+	}
+	switch {
+	case r.Kind == did:
+		b.counts[r.Note]++
+		return
+	case r.Kind == found:
+		b.found = append(b.found, r.Client+": "+r.Note)
+		return
+	case !slices.Contains(records, r.Kind):
+		b.told[r.Kind] = append(b.told[r.Kind], told)
+		return
+	}
+	switch r.Kind {
+	case history.Standing: // only the last one matters, and there are many
+		b.alive[r.Lease] = r
+		return
+	case history.Granted:
+		b.grants[r.Model] = max(b.grants[r.Model], r.Call)
+		b.models[r.Lease] = r.Model
+		b.offerLocked(r)
+	case history.Lost:
+		b.losses[r.Client] = max(b.losses[r.Client], r.Return)
+		b.ended[r.Lease] = true
+		b.lost[b.models[r.Lease]]++
+	case history.Released:
+		b.ended[r.Lease] = true
+	}
+	b.serveLocked(r)
+	b.records = append(b.records, r)
+}
+
+// offerLocked gives a grant to whoever waits for one like it. It needs mu.
+func (b *board) offerLocked(r history.Record) {
+	if r.Note != lingers {
+		return
+	}
+	i := slices.IndexFunc(b.wanted, func(w *want) bool { return w.fits(r) })
+	if i >= 0 {
+		b.wanted[i].got <- r
+		b.wanted = slices.Delete(b.wanted, i, i+1)
+	}
+}
+
+// lingering waits for a grant that fits, whose holder lingers.
+func (b *board) lingering(ctx context.Context, fits func(history.Record) bool) (history.Record, bool) {
+	w := &want{fits, make(chan history.Record, 1)}
+	b.mu.Lock()
+	b.wanted = append(b.wanted, w)
+	b.mu.Unlock()
+	select {
+	case r := <-w.got:
+		return r, true
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.wanted = slices.DeleteFunc(b.wanted, func(other *want) bool { return other == w })
+		return history.Record{}, false
+	}
+}
+
+// leastLostLocked returns the model whose locks were lost least often so far. It needs mu.
+func (b *board) leastLostLocked() string {
+	least := allModels()[0].Name
+	for _, m := range allModels() {
+		if b.lost[m.Name] < b.lost[least] {
+			least = m.Name
+		}
+	}
+	return least
+}
+
+func allModels() []history.Model {
+	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi(), history.Semaphore(permits)}
+}
+
+// all returns all records so far.
+func (b *board) all() []history.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var alive []history.Record
+	for _, r := range b.alive {
+		alive = append(alive, r)
+	}
+	return append(slices.Clip(b.records), alive...)
+}
+
+// reports returns what workers have counted and found so far.
+func (b *board) reports() (counts map[string]int, found []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.counts), slices.Clone(b.found)
+}
+
+// kinds returns the kinds of all reports that are not of locks.
+func (b *board) kinds() []history.Kind {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.told))
+}
+
+// reported returns the reports of the kinds, which are of no lock. Those of one worker and kind are
+// in the order in which it wrote them.
+func (b *board) reported(kinds ...history.Kind) (some []report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, kind := range kinds {
+		some = append(some, b.told[kind]...)
+	}
+	return some
+}
+
+// sessions returns the workers that had the sessions.
+func (b *board) sessions() map[int64]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.clients)
+}
+
+func (b *board) hasEnded(lease string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended[lease]
+}
+
+// lostSince reports whether the client has observed a loss since a moment.
+func (b *board) lostSince(client string, at int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.losses[client] > at
+}
+
+// grantedSince reports whether a lock of each model was asked for and granted since a
+// moment.
+func (b *board) grantedSince(at int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range allModels() {
+		if b.grants[m.Name] <= at {
+			return false
+		}
+	}
+	return true
+}
+
+// pollEvery is the interval of checks for what no event reports.
+const pollEvery = 20 * time.Millisecond
+
+// await returns when cond is true, or false when ctx has ended or the limit is over.
+func await(ctx context.Context, limit time.Duration, cond func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for !cond() {
+		if ctx.Err() != nil {
+			return false
+		}
+		pause(ctx, pollEvery)
+	}
+	return true
+}

@@ -1,0 +1,126 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/lab/history"
+)
+
+// A run that had nothing to find fails, whatever it lacked.
+func TestAVacuousRunIsFound(t *testing.T) {
+	t.Parallel()
+	full := func() summary {
+		s := summary{
+			length: time.Minute, faults: append(many("one", 19), many(deposedName, 1)...), models: make(map[string]*tally), stops: 1,
+			succession: history.LossReport{Succeeded: 1}, registers: history.Registers{Accepted: 1, Late: map[string]int{storeRegister + "/a": 1, "/registers/a": 1}},
+		}
+		for _, m := range allModels() {
+			s.models[m.Name] = &tally{handovers: 1, losses: 1}
+		}
+		s.logged, s.judged = 1, map[string]int{judgedEvents: 1, judgedSettled: 1, judgedSynced: 1}
+		s.counts = make(map[string]int)
+		for _, what := range mustHaveDone() {
+			s.counts[what] = 1
+		}
+		for _, recipe := range recipes() {
+			s.counts[metOutage+recipe] = 1
+		}
+		return s
+	}
+	for _, c := range []struct {
+		lacks  string
+		change func(s *summary)
+		want   int
+	}{
+		{"nothing", func(*summary) {}, 0},
+		{"a fault in three seconds", func(s *summary) { s.faults = s.faults[1:] }, 1},
+		{"a deposed leader", func(s *summary) { s.faults = append(many("one", 19), many(cutName+"somewhere", 1)...) }, 1},
+		{"a cut between servers", func(s *summary) { s.faults = many("one", 20) }, 2},
+		{"contention for one kind of lock", func(s *summary) { s.models["multi"].handovers = 0 }, 1},
+		{"losses of one kind, in a short run", func(s *summary) { s.models["multi"].losses = 0 }, 0},
+		{"losses of one kind, in a long run", func(s *summary) {
+			s.models["multi"].losses, s.length = 0, thorough
+			s.faults = append(s.faults, many("one", 1000)...)
+		}, 1},
+		{"losses", func(s *summary) {
+			for _, n := range s.models {
+				n.losses = 0
+			}
+		}, 1},
+		{"successors", func(s *summary) { s.succession.Succeeded = 0 }, 1},
+		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone()) + len(recipes())},
+		{"events and snapshots that the oracle judged", func(s *summary) { clear(s.judged) }, 3},
+		{"stopped holders", func(s *summary) { s.stops = 0 }, 1},
+		{"writes", func(s *summary) { s.registers.Accepted = 0 }, 1},
+		{"late writes to the store", func(s *summary) { delete(s.registers.Late, storeRegister+"/a") }, 1},
+		{"late writes to the znode", func(s *summary) { delete(s.registers.Late, "/registers/a") }, 1},
+	} {
+		s := full()
+		c.change(&s)
+		if got := s.vacuity(); len(got) != c.want {
+			t.Errorf("without %s: %q; want %d complaints", c.lacks, got, c.want)
+		}
+	}
+}
+
+// A worker's own finding is a violation of the run, whatever it has counted.
+func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	w := worker{workerConfig: workerConfig{Name: "w1.1"}, out: boardWriter{b}}
+	w.did("looked")
+	w.did("looked")
+	w.found("truth", "%s is wrong", "/a")
+	counts, found := b.reports()
+	if counts["looked"] != 2 || !slices.Equal(found, []string{"w1.1: truth: /a is wrong"}) {
+		t.Errorf("the board has %v and %q", counts, found)
+	}
+	if len(b.all()) != 0 {
+		t.Errorf("the history has %v", b.all())
+	}
+}
+
+// A boardWriter is a worker's output that goes to the board at once.
+type boardWriter struct{ board *board }
+
+func (w boardWriter) Write(line []byte) (int, error) {
+	var r report
+	if err := json.Unmarshal(line, &r); err != nil {
+		return 0, err
+	}
+	w.board.add(r)
+	return len(line), nil
+}
+
+func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }
+
+func TestTheStoreHeedsFences(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	conn := must.Get(dialStore(s.listener.Addr().String()))(t)
+	defer conn.conn.Close()
+	for _, c := range []struct {
+		lock    string
+		fence   int64
+		version int64
+		want    history.Outcome
+	}{
+		{"/a", 5, 1, history.Accepted},
+		{"/a", 5, 2, history.Accepted}, // the same holder again
+		{"/a", 7, 3, history.Accepted},
+		{"/a", 5, 0, history.Refused},
+		{"/b", 5, 1, history.Accepted},
+	} {
+		version, outcome := conn.write(c.lock, c.fence)
+		if version != c.version || outcome != c.want {
+			t.Errorf("%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
+		}
+	}
+	if got := s.fence("/a"); got != 7 {
+		t.Errorf("fence %d, want 7", got)
+	}
+}

@@ -1,0 +1,119 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// nextVariable names the directory of the release that TestRollingUpgrade upgrades to, as
+// ZOOKEEPER_HOME would. Without it there is no run.
+const nextVariable = "ZOOKEEPER_NEXT"
+
+// betweenMembers is how long the ensemble works between the restarts of two members.
+const betweenMembers = 3 * time.Second
+
+// TestRollingUpgrade upgrades an ensemble to another release, member by member, and back, while workers
+// contend for locks, lead, count, meet and keep caches. So its members are of two versions for most of
+// the time. The workers' history is checked as TestChaos checks it: no two held a lock, and no cache
+// showed what was not or missed what was.
+func TestRollingUpgrade(t *testing.T) {
+	next := os.Getenv(nextVariable)
+	if next == "" {
+		t.Skipf("SKIPPED, NOT TESTED: %s is not set: make matrix does this", nextVariable)
+	}
+	if !history.Shared {
+		t.Skip("this system has no clock that all processes share")
+	}
+	start := time.Now()
+	r := newRun(t, 0)
+	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
+		t.Fatal("not every kind of lock was granted at the start")
+	}
+	before := r.versions(t)
+	for _, home := range []string{next, os.Getenv("ZOOKEEPER_HOME")} {
+		r.moveAll(t, home)
+		if is := r.versions(t); len(is) != 1 {
+			t.Errorf("members of the versions %v after all were restarted", is)
+		} else if home == next && is[0] == before[0] {
+			t.Errorf("%s: all members are of version %s, as before", home, is[0])
+		} else {
+			fmt.Printf("upgrade: all members are of version %s\n", is[0])
+		}
+	}
+	r.finish(t)
+	s := r.measure(t, time.Since(start).Round(time.Second))
+	s.check(t)
+	fmt.Print(s)
+	for _, f := range s.violations[:min(len(s.violations), printed)] {
+		t.Error(f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		if s.models[name].handovers == 0 {
+			t.Errorf("vacuous: the %s never went from one worker to another", name)
+		}
+	}
+	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
+		if s.judged[what] == 0 {
+			t.Errorf("vacuous: no %s", what)
+		}
+	}
+	if t.Failed() {
+		r.saveRecords(t)
+		r.saveLogs(t)
+	}
+}
+
+// versions returns the different versions of the members.
+func (r *run) versions(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, s := range r.ensemble.Servers {
+		answer, err := s.FourLetter(t.Context(), "srvr")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(answer, "version: ")
+		version, _, _ := strings.Cut(rest, "-")
+		all = append(all, strings.TrimSpace(version))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// moveAll restarts all members with the release at home, the leader last, as administrators do. After
+// each, every kind of lock has to be granted.
+func (r *run) moveAll(t *testing.T, home string) {
+	t.Helper()
+	leader, err := r.ensemble.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := slices.DeleteFunc(slices.Clone(r.ensemble.Servers), func(s *zktest.Server) bool { return s == leader })
+	for _, s := range append(order, leader) {
+		from := history.Monotonic()
+		ctx, cancel := context.WithTimeout(t.Context(), mendLimit)
+		err := s.Stop(ctx)
+		if err == nil {
+			err = s.RestartAt(ctx, home)
+		}
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := history.Monotonic()
+		r.note(done{"member restarted with another release", s.Addr(), from, at})
+		if !await(t.Context(), mendLimit, func() bool { return r.board.grantedSince(at) }) {
+			t.Fatalf("liveness: not every kind of lock was granted within %v after %s came back", mendLimit, s.Addr())
+		}
+		pause(t.Context(), betweenMembers)
+	}
+}

@@ -1,0 +1,250 @@
+package history_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/lab/history"
+)
+
+// checkLimit is far above what these histories take.
+const checkLimit = time.Minute
+
+// A story is a history that is made up, of one group.
+type story struct {
+	model   history.Model
+	records []history.Record
+}
+
+// tell returns a story in which every lease is of /a, unless its records say otherwise.
+func tell(m history.Model, parts ...[]history.Record) story {
+	s := story{model: m}
+	for _, p := range parts {
+		for _, r := range p {
+			r.Model, r.Group = m.Name, "/a"
+			s.records = append(s.records, r)
+		}
+	}
+	return s
+}
+
+func (s story) assemble(t testing.TB) *history.History {
+	t.Helper()
+	h := must.Get(history.Assemble(s.records))(t)
+	return h
+}
+
+// grant is a grant of /a to an owner between two moments.
+func grant(lease, owner string, fence, call, ret int64) []history.Record {
+	return []history.Record{{
+		Kind: history.Granted, Client: owner, Lease: lease, Owner: owner, Session: 1,
+		Locks: []history.LockRef{{Lock: "/a", Fence: fence}}, Call: call, Return: ret,
+	}}
+}
+
+// shared is grant for an owner that shares.
+func shared(lease, owner string, fence, call, ret int64) []history.Record {
+	g := grant(lease, owner, fence, call, ret)
+	g[0].Shared = true
+	return g
+}
+
+// of is a grant of several locks, all with one fence.
+func of(locks, lease, owner string, fence, call, ret int64) []history.Record {
+	g := grant(lease, owner, fence, call, ret)
+	g[0].Locks = nil
+	for l := range strings.SplitSeq(locks, ",") {
+		g[0].Locks = append(g[0].Locks, history.LockRef{Lock: l, Fence: fence})
+	}
+	return g
+}
+
+// permits is a grant of n permits of /a.
+func permits(lease, owner string, n int, fence, call, ret int64) []history.Record {
+	g := shared(lease, owner, fence, call, ret)
+	g[0].Locks[0].Permits = n
+	return g
+}
+
+func release(lease string, call, ret int64) []history.Record {
+	return []history.Record{{Kind: history.Released, Lease: lease, Call: call, Return: ret}}
+}
+
+// lost is a loss of lease 1 that was observed at a moment; before, the lease was seen to
+// stand.
+func lost(alive, observed int64) []history.Record {
+	return []history.Record{{Kind: history.Lost, Lease: "1", Alive: alive, Return: observed}}
+}
+
+func standing(lease string, at int64) []history.Record {
+	return []history.Record{{Kind: history.Standing, Lease: lease, Alive: at}}
+}
+
+func count(owner string, n int, call, ret int64) []history.Record {
+	return []history.Record{{Kind: history.Counted, Owner: owner, Count: n, Call: call, Return: ret}}
+}
+
+func TestModels(t *testing.T) {
+	t.Parallel()
+	mutex, reentrant, readWrite, multi := history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()
+	semaphore := history.Semaphore(3)
+	for _, c := range []struct {
+		name  string
+		story story
+		want  porcupine.CheckResult
+	}{
+		{"a mutex goes from hand to hand", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 30),
+			release("1", 20, 40), release("2", 50, 60)), porcupine.Ok},
+		{"a mutex is held by two", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15),
+			release("1", 20, 40), release("2", 50, 60)), porcupine.Illegal},
+		{"a mutex is re-entered", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+			release("2", 20, 21), release("1", 30, 31)), porcupine.Illegal},
+		{"a fence does not grow", tell(mutex, grant("1", "x", 5, 0, 10), release("1", 20, 21),
+			grant("2", "y", 5, 30, 31), release("2", 40, 41)), porcupine.Illegal},
+		{"a loss comes before the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 30),
+			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
+		{"a loss is observed late by somebody who had not looked", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 90),
+			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
+		{"a loss comes after the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(35, 36),
+			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
+		{"a killed holder is succeeded", tell(mutex, grant("1", "x", 5, 0, 10), standing("1", 20),
+			grant("2", "y", 6, 1, 31)), porcupine.Ok},
+		{"a killed holder is succeeded before its death", tell(mutex, grant("1", "x", 5, 0, 10), standing("1", 32),
+			grant("2", "y", 6, 1, 31)), porcupine.Illegal},
+
+		{"an owner re-enters and counts", tell(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+			count("x", 2, 13, 14), release("2", 20, 21), count("x", 1, 22, 23), grant("3", "y", 6, 1, 40),
+			release("1", 30, 31), count("x", 0, 50, 51)), porcupine.Ok},
+		{"another owner gets in before the last lease is released", tell(reentrant, grant("1", "x", 5, 0, 10),
+			grant("2", "x", 5, 11, 12), release("2", 20, 21), grant("3", "y", 6, 1, 25), release("1", 30, 31)), porcupine.Illegal},
+		{"a count is too great", tell(reentrant, grant("1", "x", 5, 0, 10), count("x", 2, 13, 14), release("1", 30, 31)), porcupine.Illegal},
+		{"a second lease has another znode", tell(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 6, 11, 12),
+			release("2", 20, 21), release("1", 30, 31)), porcupine.Illegal},
+
+		{"readers share, and the writer comes after", tell(readWrite, shared("1", "x", 5, 0, 10), shared("2", "y", 4, 1, 11),
+			release("1", 20, 21), release("2", 22, 23), grant("3", "z", 6, 2, 24), release("3", 30, 31)), porcupine.Ok},
+		{"a reader is beside a writer", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "y", 6, 1, 11),
+			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
+		{"a writer is beside a reader", tell(readWrite, shared("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 11),
+			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
+		{"a writer goes on as a reader", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
+			release("1", 20, 21), shared("3", "y", 6, 1, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Ok},
+		{"a writer gets in where another goes on as a reader", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
+			release("1", 20, 21), grant("3", "y", 6, 1, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Illegal},
+		{"a reader is upgraded", tell(readWrite, shared("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+			release("2", 20, 21), release("1", 22, 23)), porcupine.Illegal},
+		{"a writer's fence is below a reader's", tell(readWrite, shared("1", "x", 5, 0, 10), release("1", 11, 12),
+			grant("2", "y", 4, 20, 21), release("2", 22, 23)), porcupine.Illegal},
+
+		{"multi locks without a lock in common", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/c,/d", "2", "y", 4, 1, 11),
+			release("1", 20, 21), release("2", 22, 23)), porcupine.Ok},
+		{"multi locks with a lock in common", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b,/c", "2", "y", 6, 1, 11),
+			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
+		{"a member alone beside its multi lock", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b", "2", "y", 6, 1, 11),
+			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
+		{"a member's fence does not grow", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), release("1", 20, 21),
+			of("/b,/c", "2", "y", 4, 30, 31), release("2", 40, 41)), porcupine.Illegal},
+
+		{"three permits are shared by two holders", tell(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 1, 6, 1, 11),
+			release("1", 20, 21), permits("3", "z", 2, 7, 2, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Ok},
+		{"four of three permits are held", tell(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 2, 6, 1, 11),
+			release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
+		{"permits are granted after a loss", tell(semaphore, permits("1", "x", 2, 5, 0, 10), lost(20, 30),
+			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
+		{"permits are granted before a loss", tell(semaphore, permits("1", "x", 2, 5, 0, 10), lost(35, 36),
+			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
+		{"permits of a killed holder come back", tell(semaphore, permits("1", "x", 3, 5, 0, 10), standing("1", 20),
+			permits("2", "y", 3, 6, 1, 31)), porcupine.Ok},
+		{"permits are granted out of order", tell(semaphore, permits("1", "x", 1, 6, 0, 10),
+			permits("2", "y", 1, 5, 11, 12), release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
+		{"more permits than there are", tell(semaphore, permits("1", "x", 4, 5, 0, 10), release("1", 20, 21)), porcupine.Illegal},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			verdicts := must.Get(c.story.assemble(t).Check(checkLimit))(t)
+			if len(verdicts) != 1 || verdicts[0].Result != c.want {
+				t.Errorf("verdicts %v; want one, %v", verdicts, c.want)
+			}
+		})
+	}
+}
+
+// If another client closes a session, its holds end unannounced.
+func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
+	t.Parallel()
+	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
+	for _, c := range []struct {
+		session, at int64
+		want        bool
+	}{
+		{1, 30, true},
+		{1, 33, false}, // too late to explain it
+		{2, 30, false}, // another session
+	} {
+		h := s.assemble(t)
+		h.Revoke("x", c.session, c.at)
+		verdicts := must.Get(h.Check(checkLimit))(t)
+		if got := verdicts[0].OK(); got != c.want {
+			t.Errorf("session %d closed at %d: %v, want %v", c.session, c.at, got, c.want)
+		}
+	}
+}
+
+// Until a client has learned that another client closed its session, it re-enters and counts what
+// it no longer has.
+func TestARevokedHolderMayReenter(t *testing.T) {
+	t.Parallel()
+	s := tell(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
+		count("y", 1, 34, 35), release("3", 36, 37), lost(38, 39), release("2", 40, 41))
+	s.records = append(s.records, history.Record{
+		Kind: history.Counted, Client: "x", Model: s.model.Name, Group: "/a", Owner: "x", Count: 1, Call: 34, Return: 35,
+	})
+	for _, want := range []bool{false, true} {
+		h := s.assemble(t)
+		if want {
+			h.Revoke("x", 1, 30)
+		}
+		verdicts := must.Get(h.Check(checkLimit))(t)
+		if got := verdicts[0].OK(); got != want {
+			t.Errorf("session closed %v: %v", want, got)
+		}
+	}
+}
+
+func TestABadHistoryIsSavedWithItsPicture(t *testing.T) {
+	t.Parallel()
+	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15), release("1", 20, 40), release("2", 50, 60))
+	verdicts := must.Get(s.assemble(t).Check(checkLimit))(t)
+	picture := must.Get(verdicts[0].Save(t.TempDir()))(t)
+	html := must.Get(os.ReadFile(picture))(t)
+	text := must.Get(os.ReadFile(strings.TrimSuffix(picture, ".html") + ".json"))(t)
+	for _, file := range []string{string(html), string(text)} {
+		if !strings.Contains(file, "/a fence 6") {
+			t.Errorf("does not show the second holder's fence:\n%.2000s", file)
+		}
+	}
+}
+
+func TestAssembleRefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, records := range map[string][]history.Record{
+		"an end without a grant": release("1", 1, 2),
+		"two ends":               append(grant("1", "x", 5, 0, 1), append(release("1", 2, 3), lost(2, 3)...)...),
+		"an unknown kind":        append(grant("1", "x", 5, 0, 1), history.Record{Kind: "dreamt", Lease: "1"}),
+	} {
+		if _, err := history.Assemble(records); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, name := range []string{"sieve", "semaphore-", "semaphore-0"} {
+		unknown := tell(history.Model{Name: name}, grant("1", "x", 5, 0, 1)).assemble(t)
+		if _, err := unknown.Check(checkLimit); err == nil {
+			t.Errorf("the unknown model %s: no error", name)
+		}
+	}
+}

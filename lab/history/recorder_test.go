@@ -1,0 +1,85 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/recipes/lock"
+)
+
+// A fakeLease is a lease without a lock.
+type fakeLease struct {
+	err      error // of the lease
+	lost     chan struct{}
+	released int
+}
+
+func (l *fakeLease) Err() error                    { return l.err }
+func (l *fakeLease) Lost() <-chan struct{}         { return l.lost }
+func (l *fakeLease) Release(context.Context) error { l.released++; return l.err }
+func (l *fakeLease) Fence() int64                  { return 5 }
+func (l *fakeLease) Members() []*lock.Lease        { return nil }
+func (l *fakeLease) Path() string                  { return "/a" }
+func (l *fakeLease) Guard() framework.TxnOp        { return framework.OpCheck("/a", framework.AnyVersion) }
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func TestAGrantTellsItsSession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		lease *fakeLease
+		next  int64 // the client's session after the grant, which was asked for in session 1
+		want  int64
+	}{
+		{"of one session", &fakeLease{}, 1, 1},
+		{"that was waited for across the end of a session", &fakeLease{}, 2, 2},
+		{"that was lost at once, with its session", &fakeLease{err: lock.ErrLost, lost: closed()}, 2, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var records []history.Record
+			session := int64(1)
+			r := history.NewRecorder("x", func() int64 { return 1 }, func(r history.Record) { records = append(records, r) })
+			e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return session }}
+			h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) {
+				session = c.next
+				return c.lease, nil
+			}))(t)
+			if got := records[0].Session; got != c.want {
+				t.Errorf("session %d, want %d", got, c.want)
+			}
+			if err := h.Release(t.Context()); !errors.Is(err, c.lease.err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The end of a client's earlier session has no effect on a lease of its next one, however long the
+// client waited for that.
+func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
+	t.Parallel()
+	again := func(lease string, call int64) []history.Record {
+		r := grant(lease, "x", 5, call, call+1)
+		r[0].Session = 2
+		return append(r, release(lease, call+2, call+3)...)
+	}
+	first := grant("1", "x", 5, 10, 20)
+	first[0].Session = 2
+	s := tell(history.Reentrant(), first, again("2", 22), again("3", 26), release("1", 30, 31))
+	h := s.assemble(t)
+	h.Revoke("x", 1, 2)
+	verdicts := must.Get(h.Check(checkLimit))(t)
+	if len(verdicts) != 1 || !verdicts[0].OK() {
+		t.Errorf("%v; want the history accepted", verdicts)
+	}
+}

@@ -1,3 +1,0 @@
-package main
-
-func sum(a, b int) int { return a + b }
