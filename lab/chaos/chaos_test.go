@@ -83,9 +83,7 @@ func TestChaos(t *testing.T) {
 	if t.Failed() {
 		r.saveLogs(t)
 	}
-	if leftovers := r.leftovers(t); len(leftovers) > 0 {
-		t.Errorf("no orphan: znodes without a client: %q", leftovers)
-	}
+	r.checkOrphans(t)
 }
 
 // seeLateWrites stops holders before the servers have faults, until late writes of both kinds were
@@ -146,24 +144,34 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 	return length, seed
 }
 
-// leftovers returns the ephemeral znodes once no client is left: those of killed workers end with their
-// sessions.
-func (r *run) leftovers(t *testing.T) []string {
+// checkOrphans waits until no ephemeral znode is left, once no client is left: those of killed workers
+// end with their sessions.
+func (r *run) checkOrphans(t *testing.T) {
 	t.Helper()
 	c := connect(t, r.ensemble.Addr())
-	var left []string
-	await(t.Context(), mendLimit, func() bool {
-		left = nil
+	left, fault := make(map[string]int64), error(nil)
+	if await(t.Context(), mendLimit, func() bool {
+		clear(left)
+		fault = nil
 		for _, root := range []string{"/chaos", keptRoot, groupRoot, servicesRoot} {
-			some, err := ephemerals(t.Context(), c, root)
-			if err != nil {
-				some = []string{err.Error()}
-			}
-			left = append(left, some...)
+			fault = errors.Join(fault, addEphemerals(t.Context(), c, root, left))
 		}
-		return len(left) == 0
-	})
-	return left
+		return fault == nil && len(left) == 0
+	}) {
+		return
+	}
+	o, err := r.consult(t)
+	if err = errors.Join(fault, err); err != nil {
+		t.Errorf("no orphan: %v", err)
+		return
+	}
+	orphans, kept := o.orphans(left)
+	for _, path := range kept {
+		fmt.Printf("  *** THE SERVERS KEEP %s of a session whose end they have committed\n", path)
+	}
+	if len(orphans) > 0 {
+		t.Errorf("no orphan: znodes without a client: %q", orphans)
+	}
 }
 
 // saveRecords keeps everything that is known of the run.

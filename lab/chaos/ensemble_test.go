@@ -25,28 +25,26 @@ func connect(t testing.TB, addr string) *framework.Client {
 	return c
 }
 
-// ephemerals returns the ephemeral znodes below a path, and the path itself if it is one.
-func ephemerals(ctx context.Context, c *framework.Client, path string) ([]string, error) {
+// addEphemerals adds the ephemeral znodes below a path, or the path itself if it is one, with their owners.
+func addEphemerals(ctx context.Context, c *framework.Client, path string, to map[string]int64) error {
 	stat, ok, err := c.Exists(ctx, path)
 	if err != nil || !ok {
-		return nil, err
+		return err
 	}
 	if stat.EphemeralOwner != 0 {
-		return []string{path}, nil
+		to[path] = stat.EphemeralOwner
+		return nil
 	}
 	children, _, err := c.Children(ctx, path)
 	if err != nil && !errors.Is(err, framework.ErrNoNode) {
-		return nil, err
+		return err
 	}
-	var all []string
 	for _, child := range children {
-		below, err := ephemerals(ctx, c, path+"/"+child)
-		if err != nil {
-			return nil, err
+		if err := addEphemerals(ctx, c, path+"/"+child, to); err != nil {
+			return err
 		}
-		all = append(all, below...)
 	}
-	return all, nil
+	return nil
 }
 
 // writeLines writes reports as lines of JSON.

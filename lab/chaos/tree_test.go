@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -183,6 +184,20 @@ func (r *run) consult(t *testing.T) (*oracle, error) {
 	r.logged, r.discarded, r.contradictions = len(committed), discarded, made.contradictions
 	r.mu.Unlock()
 	return &oracle{made, r.board.sessions()}, nil
+}
+
+// orphans returns which of the ephemeral znodes, with their owners, a client has left behind, and which
+// the servers keep although they have committed the end of the session: 3.8.0 does that when followers
+// that were cut off are killed, and only the servers can delete such a znode.
+func (t *tree) orphans(left map[string]int64) (orphans, kept []string) {
+	for _, path := range slices.Sorted(maps.Keys(left)) {
+		if _, closed := t.closed[left[path]]; closed {
+			kept = append(kept, path)
+		} else {
+			orphans = append(orphans, path)
+		}
+	}
+	return orphans, kept
 }
 
 func dataDirs(servers []*zktest.Server) (dirs []string) {

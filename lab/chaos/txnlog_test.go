@@ -285,6 +285,9 @@ func TestLogsTellWhatClientsDid(t *testing.T) {
 	if v := made.last("/a/e"); !v.deleted || v.by != session || v.over() < stats["/a/e"].Mtime.UnixMilli() {
 		t.Errorf("the ephemeral znode after its session: %+v", v)
 	}
+	if orphans, kept := made.orphans(map[string]int64{"/a/e": session, "/a/x": session + 1}); !slices.Equal(orphans, []string{"/a/x"}) || !slices.Equal(kept, []string{"/a/e"}) {
+		t.Errorf("orphans %q, and kept by the servers: %q", orphans, kept)
+	}
 	if len(made.versions["/b"]) > 0 {
 		t.Error("the refused transaction is in the tree")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
-	"github.com/docent-go/docent/recipes/internal/rendezvous"
+
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -32,14 +32,14 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
 	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), append(b.cfg.aclOption(), framework.WithParents())...)
-	return recipe.CallError(ctx, "set", b.path, rendezvous.Except(err, framework.ErrNodeExists))
+	return recipe.CallError(ctx, "set", b.path, except(err, framework.ErrNodeExists))
 }
 
 // Remove removes the barrier. It returns nil also if the barrier was not set. If ctx ends first, the
 // error wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Remove(ctx context.Context) error {
 	err := b.client.Delete(cause.Inside(ctx), b.path)
-	return recipe.CallError(ctx, "remove", b.path, rendezvous.Except(err, framework.ErrNoNode))
+	return recipe.CallError(ctx, "remove", b.path, except(err, framework.ErrNoNode))
 }
 
 // Wait returns nil once the barrier is not set, as far as the client's server knows. If ctx ends

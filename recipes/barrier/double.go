@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/internal/rendezvous"
+
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -18,7 +18,7 @@ import (
 
 // A Double lets members begin together and end together. Its methods may be called concurrently.
 type Double struct { // immutable
-	gate rendezvous.Gate
+	gate gate
 	tel  telemetry.Lock
 }
 
@@ -34,7 +34,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
-	return &Double{rendezvous.Gate{Client: c, Path: path, Members: members, ACL: cfg.aclOption()}, tel}, nil
+	return &Double{gate{Client: c, Path: path, Members: members, ACL: cfg.aclOption()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
@@ -67,7 +67,7 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   d.gate.Path,
-		Grant:  &rendezvous.Place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}, Gate: &d.gate},
+		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}, Gate: &d.gate},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},

@@ -15,10 +15,9 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/extent"
+
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/internal/treecopy"
-	"github.com/docent-go/docent/recipes/internal/treesource"
+
 	"github.com/docent-go/docent/retry"
 )
 
@@ -36,7 +35,7 @@ type Cache struct {
 	view      atomic.Pointer[Snapshot] // stored with mu held
 	ctx       context.Context          // ends at Close, or when the client is closed
 	cancel    context.CancelCauseFunc
-	loop      *treecopy.Loop
+	loop      *loop
 	wg        sync.WaitGroup // the goroutine of loop
 	closing   sync.Once
 
@@ -54,11 +53,11 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, treesource.WatchTree), nil
+	return start(c, path, cfg, watchTree), nil
 }
 
 // start starts a cache whose first source open makes.
-func start(client *framework.Client, path string, cfg config, open treesource.Opener) *Cache {
+func start(client *framework.Client, path string, cfg config, open opener) *Cache {
 	c := &Cache{
 		client: client, path: path,
 		log:       client.Logger().Named("cache"),
@@ -66,10 +65,10 @@ func start(client *framework.Client, path string, cfg config, open treesource.Op
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}
-	c.loop = treecopy.New(treecopy.Options{
+	c.loop = newLoop(loopOptions{
 		Client: client, NoData: cfg.withoutData, Log: c.log,
 		WantsByPath: cfg.byPath, WantsByStat: cfg.byStat, Limit: cfg.limit, Rate: cfg.rate,
-		Extent:  extent.Extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log},
+		Extent:  extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log},
 		Publish: c.publish, Unseen: c.unseen, Filled: c.becomeReady, Failed: c.trouble, Refused: c.setFault,
 	})
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
@@ -83,7 +82,7 @@ func start(client *framework.Client, path string, cfg config, open treesource.Op
 }
 
 // run ends with the cache or the client.
-func (c *Cache) run(open treesource.Opener) {
+func (c *Cache) run(open opener) {
 	defer c.client.OnState(c.onState)()
 	defer c.ends()
 	if c.loop.Run(c.ctx, open) != nil { // the client is closed

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"fmt"
-
-	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // An EventKind says what an [Event] is about.
@@ -44,7 +42,7 @@ type Event struct {
 }
 
 // eventsOf returns the events of the changes, and how many there are by kind.
-func eventsOf(changes []treecopy.Change) (events []Event, counts [Stale + 1]int64) {
+func eventsOf(changes []change) (events []Event, counts [Stale + 1]int64) {
 	for _, change := range changes {
 		e := Event{Kind: Changed}
 		switch {

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/treesource"
 )
 
 // NewEach is New for a server without recursive watches, whatever server there is.
@@ -11,5 +10,5 @@ func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, treesource.WatchEach), nil
+	return start(c, path, cfg, watchEach), nil
 }

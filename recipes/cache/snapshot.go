@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // A Node is a znode as the cache has it. A change is its creation, its deletion or a change of its
@@ -18,7 +17,7 @@ type Node struct {
 
 // A Snapshot is what a [Cache] had at one moment. It never changes, and its methods may be called
 // concurrently. Data is shared with the cache, so it must not be changed.
-type Snapshot struct{ copied treecopy.Copy }
+type Snapshot struct{ copied treeCopy }
 
 // Get returns the znode at path, and whether there is one.
 func (s *Snapshot) Get(path string) (Node, bool) {

@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/internal/treecopy"
 )
 
 // Reasons for which a cache is not ready.
@@ -114,7 +113,7 @@ func (c *Cache) setFault(err error) {
 }
 
 // publish makes now what the cache has.
-func (c *Cache) publish(now treecopy.Copy, changes []treecopy.Change) {
+func (c *Cache) publish(now treeCopy, changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()

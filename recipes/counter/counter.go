@@ -7,12 +7,11 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/combine"
 )
 
 // A Counter is a number that processes share. Its methods may be called concurrently.
 type Counter struct { // immutable
-	combiner *combine.Combiner
+	combiner *combiner
 	path     string
 }
 
@@ -24,7 +23,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 	if err != nil {
 		return nil, recipe.Error("new counter", path, err)
 	}
-	return &Counter{combine.Of(c, path, cfg.int32, cfg.acl), path}, nil
+	return &Counter{of(c, path, cfg.int32, cfg.acl), path}, nil
 }
 
 // Get returns the number, 0 if there is no znode. It shows what the client's server knows, which may

@@ -36,8 +36,6 @@ package counter
 
 import (
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/combine"
-	"github.com/docent-go/docent/recipes/internal/register"
 )
 
 // recipe begins the text of errors.
@@ -47,11 +45,11 @@ const recipe boundary.Recipe = "counter"
 var (
 	// ErrOverflow is returned if the result is no int64, or no int32 with [WithInt32]. Nothing is
 	// written.
-	ErrOverflow = combine.ErrOverflow
+	ErrOverflow = errOverflow
 	// ErrCorrupt is returned if the znode's data is not a counter's. Nothing is written.
-	ErrCorrupt = combine.ErrCorrupt
+	ErrCorrupt = errCorrupt
 	// ErrVersion is returned for a change of a znode whose version is −1. Nothing is written then.
 	// If another client deleted the znode and created it again, the change may have been applied to
 	// the new znode. ErrVersion then says so, after the fact.
-	ErrVersion = register.ErrVersion
+	ErrVersion = errVersion
 )

@@ -9,12 +9,11 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/register"
 )
 
 // A Value is data that processes share, with a version. Its methods may be called concurrently.
 type Value[T any] struct { // immutable
-	register register.Register
+	register register
 	codec    Codec[T]
 }
 
@@ -31,7 +30,7 @@ func NewValue[T any](c *framework.Client, path string, codec Codec[T], opts ...O
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{register.Register{Client: c, Path: path, ACL: cfg.acl}, codec}, nil
+	return &Value[T]{register{Client: c, Path: path, ACL: cfg.acl}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.
@@ -63,7 +62,7 @@ func (v *Value[T]) Update(
 }
 
 func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, error)) (value T, err error) {
-	err = v.register.Update(ctx, func(at register.State) ([]byte, error) {
+	err = v.register.Update(ctx, func(at state) ([]byte, error) {
 		var old T
 		if at.Exists {
 			if old, err = v.codec.Decode(at.Data); err != nil {
@@ -90,7 +89,7 @@ func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, e
 func (v *Value[T]) Set(ctx context.Context, value T) error {
 	data, err := v.codec.Encode(value)
 	if err == nil {
-		err = v.register.Update(cause.Inside(ctx), func(register.State) ([]byte, error) { return data, nil })
+		err = v.register.Update(cause.Inside(ctx), func(state) ([]byte, error) { return data, nil })
 	}
 	return recipe.CallError(ctx, "set", v.register.Path, err)
 }
@@ -111,7 +110,7 @@ func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
 }
 
 // shown returns the value of a state, or the error of reading it.
-func (v *Value[T]) shown(at register.State, err error) (value T, _ error) {
+func (v *Value[T]) shown(at state, err error) (value T, _ error) {
 	if err == nil && !at.Exists {
 		err = framework.ErrNoNode
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/docent-go/docent/recipes/internal/javajson"
 )
 
 // A record is the JSON of an instance, with the fields in the order of Curator's writer.
@@ -33,14 +31,14 @@ func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
 	if err := in.faults(path, cfg); err != nil {
 		return nil, err
 	}
-	payload, err := javajson.MarshalOf(in.Payload, cfg.class)
+	payload, err := marshalJavaOf(in.Payload, cfg.class)
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	kind, enabled := in.Kind.String(), !in.Disabled
 	r := record{
 		Name: in.Name, ID: in.ID,
-		Address: javajson.OrNull(in.Address), Port: javajson.OrNull(in.Port), SSLPort: javajson.OrNull(in.SSLPort),
+		Address: orNull(in.Address), Port: orNull(in.Port), SSLPort: orNull(in.SSLPort),
 		Payload: payload, Registered: in.Registered.UnixMilli(), Type: &kind,
 	}
 	if in.URI != nil {
@@ -49,20 +47,20 @@ func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
 	if cfg.disabled {
 		r.Enabled = &enabled
 	}
-	return javajson.Marshal(r)
+	return marshalJava(r)
 }
 
 // decode returns the instance that a znode has. Its errors have nothing of the data.
 func decode[T any](data []byte) (in Instance[T], err error) {
 	var r record
-	if err := javajson.Unmarshal(data, &r); err != nil {
+	if err := unmarshalJava(data, &r); err != nil {
 		return in, fmt.Errorf("instance: %w", err)
 	}
 	if r.Name == "" || r.ID == "" {
 		return in, errors.New("instance: has no name or no id")
 	}
 	in = Instance[T]{
-		Name: r.Name, ID: r.ID, Address: javajson.OrZero(r.Address), Port: javajson.OrZero(r.Port), SSLPort: javajson.OrZero(r.SSLPort),
+		Name: r.Name, ID: r.ID, Address: orZero(r.Address), Port: orZero(r.Port), SSLPort: orZero(r.SSLPort),
 		Registered: time.UnixMilli(r.Registered).UTC(), Disabled: r.Enabled != nil && !*r.Enabled,
 	}
 	if r.Type != nil {
@@ -74,7 +72,7 @@ func decode[T any](data []byte) (in Instance[T], err error) {
 		in.URI = r.URI.Parts
 	}
 	if len(r.Payload) > 0 {
-		if err := javajson.Unmarshal(r.Payload, &in.Payload); err != nil {
+		if err := unmarshalJava(r.Payload, &in.Payload); err != nil {
 			return in, fmt.Errorf("payload: %w", err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/owned"
-	"github.com/docent-go/docent/recipes/internal/reading"
+	"github.com/docent-go/docent/recipes/internal/membership"
+
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -29,8 +29,8 @@ type Registry[T any] struct {
 	client *framework.Client
 	base   string
 	cfg    config
-	reader reading.Reader[Instance[T]]
-	open   owned.Set // of Nodes, by their paths, and of the caches of Services
+	reader reader[Instance[T]]
+	open   membership.Set // of Nodes, by their paths, and of the caches of Services
 }
 
 // New returns the registry at the path base; it sends nothing yet. The registry has to be closed. If
@@ -42,7 +42,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 	}
 	return &Registry[T]{
 		client: c, base: base, cfg: cfg,
-		reader: reading.Reader[Instance[T]]{Decode: decode[T], Report: cfg.reporter(c)},
+		reader: reader[Instance[T]]{Decode: decode[T], Report: cfg.reporter(c)},
 	}, nil
 }
 
@@ -71,10 +71,10 @@ func (r *Registry[T]) register(reg *Registration[T]) error {
 	if in.Kind != Dynamic {
 		opts = append(opts, node.Persistent(), node.WithAdoption(reg.describedBy))
 	}
-	reg.node, err = owned.Open(&r.open, reg.path, func() (*node.Node, error) {
+	reg.node, err = membership.Open(&r.open, reg.path, func() (*node.Node, error) {
 		return node.New(r.client, reg.path, data, opts...)
 	})
-	if errors.Is(err, owned.ErrOpen) {
+	if errors.Is(err, membership.ErrOpen) {
 		err = fmt.Errorf("ID %q: this Registry has registered it and has not closed it", in.ID)
 	}
 	return err
@@ -84,7 +84,7 @@ func (r *Registry[T]) register(reg *Registration[T]) error {
 // service whose last instance has gone may be among them until the ensemble removes its znode. If ctx
 // ends first, the error wraps ctx's.
 func (r *Registry[T]) Services(ctx context.Context) ([]string, error) {
-	names, err := reading.Names(cause.Inside(ctx), r.client, r.base)
+	names, err := namesIn(cause.Inside(ctx), r.client, r.base)
 	return names, recipe.CallError(ctx, "services of", r.base, err)
 }
 
@@ -108,8 +108,8 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	if err != nil {
 		return nil, recipe.Error("watch", path, err)
 	}
-	s := &Service[T]{path: path, list: reading.List[Instance[T]]{Reader: &r.reader}}
-	s.cache, err = owned.Open(&r.open, s, func() (watched, error) {
+	s := &Service[T]{path: path, list: list[Instance[T]]{Reader: &r.reader}}
+	s.cache, err = membership.Open(&r.open, s, func() (watched, error) {
 		c, err := cache.New(r.client, path, cache.WithDepth(1), cache.WithName(r.cfg.name))
 		return watched{c}, err
 	})

@@ -7,15 +7,15 @@ import (
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/reading"
-	"github.com/docent-go/docent/recipes/internal/settle"
+
+	"github.com/docent-go/docent/recipes/internal/membership"
 )
 
 // A Service is the instances of one service, kept in memory. Its methods may be called concurrently.
 type Service[T any] struct {
 	path  string
 	cache watched
-	list  reading.List[Instance[T]]
+	list  list[Instance[T]]
 }
 
 // A watched is the cache of a Service, as the Registry closes it.
@@ -44,7 +44,7 @@ func (s *Service[T]) Instances() []Instance[T] {
 // or its client is closed, or when the loop over it is left.
 func (s *Service[T]) Changes(ctx context.Context) iter.Seq2[[]Instance[T], error] {
 	return func(yield func([]Instance[T], error) bool) {
-		for all, err := range settle.Changes(ctx, s.cache.Snapshots, s.read, reading.Same, 0) {
+		for all, err := range membership.Changes(ctx, s.cache.Snapshots, s.read, same, 0) {
 			if !yield(instancesOf(all), err) {
 				return
 			}
@@ -60,17 +60,17 @@ func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stal
 func (s *Service[T]) Close() error { return recipe.Error("close", s.path, s.cache.Cache.Close()) }
 
 // read returns the instances of the snapshot.
-func (s *Service[T]) read(snapshot *cache.Snapshot) []reading.Value[Instance[T]] {
-	return s.list.Values(func(yield func(reading.Znode) bool) {
+func (s *Service[T]) read(snapshot *cache.Snapshot) []value[Instance[T]] {
+	return s.list.Values(func(yield func(rawZnode) bool) {
 		for _, n := range snapshot.Children(s.path) {
-			if !yield(reading.Znode(n)) {
+			if !yield(rawZnode(n)) {
 				return
 			}
 		}
 	})
 }
 
-func instancesOf[T any](all []reading.Value[Instance[T]]) []Instance[T] {
+func instancesOf[T any](all []value[Instance[T]]) []Instance[T] {
 	instances := make([]Instance[T], len(all))
 	for i, v := range all {
 		instances[i] = v.Of

@@ -20,8 +20,7 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/owned"
-	"github.com/docent-go/docent/recipes/internal/settle"
+	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -34,7 +33,7 @@ type Group struct {
 	path   string
 	cfg    config
 	cache  *cache.Cache
-	joined owned.Set // of Nodes, by their ids
+	joined membership.Set // of Nodes, by their ids
 }
 
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
@@ -64,10 +63,10 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 	if id == "" || strings.Contains(id, "/") {
 		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", errtype.Shortened(id))
 	}
-	n, err := owned.Open(&g.joined, id, func() (*node.Node, error) {
+	n, err := membership.Open(&g.joined, id, func() (*node.Node, error) {
 		return node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)
 	})
-	if errors.Is(err, owned.ErrOpen) {
+	if errors.Is(err, membership.ErrOpen) {
 		err = fmt.Errorf("id %q: this Group has joined with it and has not left", id)
 	}
 	return n, err
@@ -101,7 +100,7 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 // the next element without an error follows when the group can be read again. The sequence ends with
 // ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq2[[]Member, error] {
-	return settle.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.settle)
+	return membership.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.settle)
 }
 
 // Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or

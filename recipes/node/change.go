@@ -7,7 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/listeners"
-	"github.com/docent-go/docent/recipes/internal/keeper"
+	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
@@ -46,14 +46,14 @@ type record struct {
 	changes *listeners.Queued[Change]
 	poke    chan struct{} // capacity 1: the keeper has something to do
 
-	mu       sync.Mutex     // guards following; never held across a request or a callback
-	want     keeper.Content // the latest data
-	written  int64          // number of the content that the znode holds; 0 for none
-	znode    string         // its path; "" before the first creation
-	standing bool           // it exists, as far as is known
-	tried    int64          // number of the content of the latest attempt
-	problem  error          // that the attempt ended with
-	reason   error          // of the latest failure, of an attempt or the connection; nil after a success
+	mu       sync.Mutex         // guards following; never held across a request or a callback
+	want     membership.Content // the latest data
+	written  int64              // number of the content that the znode holds; 0 for none
+	znode    string             // its path; "" before the first creation
+	standing bool               // it exists, as far as is known
+	tried    int64              // number of the content of the latest attempt
+	problem  error              // that the attempt ended with
+	reason   error              // of the latest failure, of an attempt or the connection; nil after a success
 	last     Change
 	news     chan struct{} // closed and replaced when one of these has changed
 }
@@ -62,19 +62,19 @@ func newRecord(tel telemetry.Node, data []byte) *record {
 	return &record{
 		tel: tel, changes: listeners.NewQueued[Change](tel.Panicked),
 		poke: make(chan struct{}, 1), news: make(chan struct{}),
-		want: keeper.Content{Data: append([]byte{}, data...), Number: 1},
+		want: membership.Content{Data: append([]byte{}, data...), Number: 1},
 	}
 }
 
 // latest returns the latest data.
-func (r *record) latest() keeper.Content {
+func (r *record) latest() membership.Content {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.want
 }
 
 // settle notes what an attempt to write the content to the znode at path came to.
-func (r *record) settle(want keeper.Content, path string, err error) {
+func (r *record) settle(want membership.Content, path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tried, r.problem, r.reason = want.Number, err, err
@@ -84,7 +84,7 @@ func (r *record) settle(want keeper.Content, path string, err error) {
 		if !r.standing {
 			r.tell(Made, nil)
 		}
-	case errors.Is(err, keeper.ErrTaken):
+	case errors.Is(err, membership.ErrTaken):
 		r.tell(Taken, err)
 	case !r.standing:
 		r.tell(Away, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/keeper"
+	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
@@ -20,7 +20,7 @@ const recipe boundary.Recipe = "node"
 
 // ErrTaken is returned by [Node.Await] and [Node.Set] while a znode that is not the Node's own is at
 // the path.
-var ErrTaken = keeper.ErrTaken
+var ErrTaken = membership.ErrTaken
 
 // A Node is a znode that exists as long as the Node is open. Its methods may be called concurrently.
 type Node struct {
@@ -30,10 +30,10 @@ type Node struct {
 	cfg     config
 	ctx     context.Context // ends with the Node, or with the client
 	cancel  context.CancelFunc
-	keeper  *keeper.Keeper // only for its goroutine, and for Close after that
-	done    chan struct{}  // closed by that goroutine at its end
-	remove  func()         // ends the listener on the client's states
-	leave   func()         // frees the path for another Node of the client
+	keeper  *membership.Keeper // only for its goroutine, and for Close after that
+	done    chan struct{}      // closed by that goroutine at its end
+	remove  func()             // ends the listener on the client's states
+	leave   func()             // frees the path for another Node of the client
 	closing atomic.Bool
 }
 
@@ -56,7 +56,7 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 		record: newRecord(telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)), data),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
-	n.keeper = keeper.New(keeper.Options{
+	n.keeper = membership.New(membership.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
 		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adoption(),
 		Poke: n.poke, Want: n.latest, Settled: n.settle,
@@ -127,7 +127,7 @@ func (n *Node) Replace(data []byte) (written func(context.Context) error, err er
 		return nil, recipe.Error("set", n.path, err)
 	}
 	n.mu.Lock()
-	n.want = keeper.Content{Data: append([]byte{}, data...), Number: n.want.Number + 1}
+	n.want = membership.Content{Data: append([]byte{}, data...), Number: n.want.Number + 1}
 	own := n.want.Number
 	n.mu.Unlock()
 	n.wake()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/division"
+
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zktest"
@@ -107,7 +107,7 @@ func (o *oracle) count() int {
 // await waits until the members serve the keys as they are divided.
 func (o *oracle) await(t testing.TB, keys []string, members ...string) {
 	t.Helper()
-	want := owners(division.Divide(keys, members))
+	want := owners(partition.Divide(keys, members))
 	zktest.Eventually(t, generous, fmt.Sprintf("%d keys are served by %v", len(keys), members), func() bool { return maps.Equal(o.now(), want) })
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/internal/division"
+
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -27,7 +27,7 @@ func TestATakenIDIsNotUsed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path, keys, other, o := fresh(), names("key-", 3), w.Client(t), newOracle(t)
-		digest := []byte(division.Digest(keys))
+		digest := []byte(partition.DigestOf(keys))
 		must.Get(other.Create(t.Context(), path+"/members/a", digest, framework.Ephemeral(), framework.WithParents()))(t)
 		m := o.start(t, w.Client(t), path, "a", keys)
 		<-time.After(10 * settle)
@@ -45,7 +45,7 @@ func TestAPersistentZnodeIsNoMember(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path, keys, c, o := fresh(), names("key-", 4), w.Client(t), newOracle(t)
-		digest := []byte(division.Digest(keys))
+		digest := []byte(partition.DigestOf(keys))
 		must.Get(c.Create(t.Context(), path+"/members/left", digest, framework.WithParents()))(t)
 		o.start(t, w.Client(t), path, "a", keys)
 		o.await(t, keys, "a")

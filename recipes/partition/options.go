@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
-	"github.com/docent-go/docent/recipes/internal/division"
+
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -77,5 +77,5 @@ func newConfig(c *framework.Client, path string, keys []string, opts []Option) (
 	cfg := config{settle: defaultSettle, policy: lease.AtDeadline}
 	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	faults = slices.Concat(contender.Faults(c, path, cfg.policy), faults, cfg.faults)
-	return cfg, errors.Join(append(faults, division.Faults(keys)...)...)
+	return cfg, errors.Join(append(faults, keyFaults(keys)...)...)
 }

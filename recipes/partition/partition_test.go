@@ -12,7 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/recipes/internal/division"
+
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -125,7 +125,7 @@ func TestShortTroubleMovesNoKey(t *testing.T) {
 			env.Quiesce()
 		}
 		visitor := env.Client(t)
-		if _, err := visitor.Create(t.Context(), path+"/members/c", []byte(division.Digest(keys)), framework.Ephemeral()); err != nil {
+		if _, err := visitor.Create(t.Context(), path+"/members/c", []byte(partition.DigestOf(keys)), framework.Ephemeral()); err != nil {
 			t.Fatal(err)
 		}
 		if err := visitor.Delete(t.Context(), path+"/members/c"); err != nil {
@@ -151,7 +151,7 @@ func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
 		slow.await(t, keys, "a")
 		slow.start(t, env.Client(t), path, "b", keys)
 		zktest.Never(t, 10*time.Second, "a key of the slow member moves", func() bool {
-			return !maps.Equal(slow.now(), owners(division.Divide(keys, []string{"a"})))
+			return !maps.Equal(slow.now(), owners(partition.Divide(keys, []string{"a"})))
 		})
 		slow.await(t, keys, "a", "b")
 	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
@@ -174,7 +174,7 @@ func TestOwners(t *testing.T) {
 		}
 		o.start(t, env.Client(t), path, "a", keys)
 		o.start(t, env.Client(t), path, "b", keys)
-		want := owners(division.Divide(keys, []string{"a", "b"}))
+		want := owners(partition.Divide(keys, []string{"a", "b"}))
 		zktest.Eventually(t, generous, "the owners", func() bool {
 			all, err := looking.Owners(t.Context())
 			return err == nil && maps.Equal(all, want)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/recipes/internal/division"
+	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -33,7 +33,7 @@ func TestRequestsOfAPartition(t *testing.T) {
 		}
 		for _, key := range keys {
 			got := count("/keys/" + key)
-			if owners(division.Divide(keys, []string{"a", "b"}))[key] == "b" && len(got) != 0 {
+			if owners(partition.Divide(keys, []string{"a", "b"}))[key] == "b" && len(got) != 0 {
 				t.Errorf("%s, which does not move: requests %v", key, got)
 			}
 			if len(got) > 4 {

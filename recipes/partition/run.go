@@ -15,9 +15,8 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
-	"github.com/docent-go/docent/recipes/internal/division"
-	"github.com/docent-go/docent/recipes/internal/keeper"
-	"github.com/docent-go/docent/recipes/internal/settle"
+
+	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/node"
 )
@@ -79,7 +78,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.cfg.acl != nil {
 		opts = append(opts, node.WithACL(r.cfg.acl...))
 	}
-	self, err := node.New(r.client, framework.JoinPath(dir, r.cfg.id), []byte(division.Digest(r.Partition.keys)), opts...)
+	self, err := node.New(r.client, framework.JoinPath(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), opts...)
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}
@@ -105,12 +104,12 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 		case <-r.ctx.Done():
 		}
 	})()
-	lists := make(chan []division.Member)
+	lists := make(chan []member)
 	r.keys.Go(func() { // ends with the run, or with the client
 		defer close(lists)
 		listed := false
-		inDir := func(s *cache.Snapshot) []division.Member { return membersOf(s, dir) }
-		for all, err := range settle.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
+		inDir := func(s *cache.Snapshot) []member { return membersOf(s, dir) }
+		for all, err := range membership.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
 			if err != nil && !listed {
 				r.stop(err)
 				return
@@ -126,7 +125,7 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 			}
 		}
 	})
-	var all []division.Member
+	var all []member
 	joined, before := false, false // as a member: now, and at any time of the run
 	for {
 		select {
@@ -164,18 +163,18 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 
 // membersOf returns the members in the snapshot, in the order of their ids. A znode that belongs to no
 // session is no member: it would not go with its process.
-func membersOf(s *cache.Snapshot, dir string) (all []division.Member) {
+func membersOf(s *cache.Snapshot, dir string) (all []member) {
 	for id, n := range s.Children(dir) {
-		if keeper.IsSession(n.Stat.EphemeralOwner) {
-			all = append(all, division.Member{ID: id, Digest: string(n.Data)})
+		if membership.IsSession(n.Stat.EphemeralOwner) {
+			all = append(all, member{ID: id, Digest: string(n.Data)})
 		}
 	}
 	return all
 }
 
 // divide begins to serve the keys that fall to this member, and ends the service of all others.
-func (r *run) divide(all []division.Member) {
-	mine := division.Share(r.Partition.keys, all, r.cfg.id)
+func (r *run) divide(all []member) {
+	mine := share(r.Partition.keys, all, r.cfg.id)
 	for key, end := range r.served {
 		if _, found := slices.BinarySearch(mine, key); !found {
 			end(ErrMoved)

@@ -1,0 +1,224 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/membership"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+)
+
+// A gate is the place where members meet. It is immutable.
+type gate struct {
+	Client  *framework.Client
+	Path    string
+	Members int                      // that have to enter
+	ACL     []framework.CreateOption // of znodes: WithACL, or nothing
+}
+
+// Enter waits until all members are in, and returns the caller's place. If the session ends
+// meanwhile, Enter enters again in the next session. If it fails, the place is gone, or its deletion
+// continues in the background.
+func (g *gate) Enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
+	for rounds := pace.Rounds(); ; {
+		e := &entry{gate: g, seen: seen}
+		err := e.run(ctx)
+		if err == nil && ctx.Err() != nil {
+			err = ctx.Err() // both at once: after the end of ctx there is no place
+		}
+		if err == nil {
+			return e.grant, nil
+		}
+		e.withdraw()
+		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, errGone) {
+			return nil, err
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// except returns err, or nil if err is the one that is no failure.
+func except(err, noFailure error) error {
+	if errors.Is(err, noFailure) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// An entry is a member's way in, in one session. One goroutine uses it.
+//
+// The member that is created last sees all members in its listing, and creates ready. A ready lets a
+// member in only if it was created after the member's znode. An earlier one is of members that are
+// leaving, or was left behind by one that died.
+type entry struct {
+	gate   *gate
+	seen   *telemetry.Acquire
+	grant  *waitqueue.Grant // the member's znode; nil before
+	name   string           // of the znode
+	listed []string         // names that were listed along with its creation; nil once used
+}
+
+// errGone means that another client deleted the member's znode.
+var errGone = errors.New("own node is gone")
+
+// run returns nil when the member is let in.
+func (e *entry) run(ctx context.Context) error {
+	if err := e.create(ctx); err != nil {
+		return err
+	}
+	for rounds := pace.Rounds(); ; {
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
+		in, err := e.step(ctx)
+		switch {
+		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+			return err
+		case in && err == nil:
+			err := e.grant.Session.Secure(ctx)
+			e.grant.Breaks = e.grant.Session.Breaks()
+			return err
+		}
+	}
+}
+
+// create creates the member's znode, once those of earlier calls are gone. Its name can't be protected,
+// because Curator's is not, but it is random, so the znode is known by its data.
+func (e *entry) create(ctx context.Context) error {
+	g := e.gate
+	session, err := g.Client.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	c := g.Client.InSession(session.Session())
+	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: c, Session: session}}
+	names, done := membership.NamesOf(c, g.Path)
+	defer done()
+	return names.Create(ctx, c, session.Session(), func(name string, more ...framework.CreateOption) (err error) {
+		e.name = name
+		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.Path, name), contender.LocalAddress(),
+			append(slices.Clip(g.ACL), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
+				framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
+		return err
+	})
+}
+
+// step looks once, and waits for a change unless the member is let in.
+func (e *entry) step(ctx context.Context) (in bool, err error) {
+	d, err := e.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	members := membersOf(d.names)
+	switch {
+	case !slices.Contains(members, e.name):
+		return false, errGone
+	case len(members) >= e.gate.Members:
+		return true, e.gate.open(ctx, e.grant, d)
+	}
+	e.seen.Waits(e.gate.Members - len(members))
+	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)
+	if err != nil {
+		return false, err
+	}
+	defer watch.Close()
+	st, exists := watch.Stat()
+	switch {
+	case exists && st.Czxid > e.grant.Stat.Czxid:
+		return true, nil
+	case exists && len(members) == 1:
+		return false, e.gate.removeReady(ctx, e.grant.Client, d)
+	}
+	err = e.await(ctx, watch, exists)
+	return watch.Event() == framework.EventCreated, err
+}
+
+// look lists the barrier's directory.
+func (e *entry) look(ctx context.Context) (directory, error) {
+	if names := e.listed; names != nil {
+		e.listed = nil
+		return directory{names, unknownVersion}, nil
+	}
+	d, err := e.gate.look(ctx, e.grant.Client)
+	if errors.Is(err, framework.ErrNoNode) {
+		err = errGone
+	}
+	return d, err
+}
+
+// await waits for a change of ready. If ready is an earlier one, await also watches the members,
+// because a member that leaves or dies may leave it behind.
+func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool) error {
+	watches := []*framework.Watch{ready}
+	if earlier {
+		members, err := e.grant.Client.Watch(ctx, e.gate.Path, framework.WatchChildren)
+		if err != nil {
+			return err
+		}
+		defer members.Close()
+		watches = append(watches, members)
+	}
+	if err := waitqueue.AwaitFired(ctx, e.grant.Client, watches...); err != nil {
+		return err
+	}
+	return e.grant.Session.Err()
+}
+
+// withdraw deletes the member's znode in the background.
+func (e *entry) withdraw() {
+	if e.grant == nil {
+		return
+	}
+	if e.grant.Path != "" {
+		(&place{Grant: contender.Grant{Grant: e.grant}, Gate: e.gate}).Discard()
+		return
+	}
+	e.grant.Session.Release()
+}
+
+// A place is the grant of a member: its znode. The client's next Enter waits until that is gone.
+type place struct {
+	contender.Grant
+	Gate *gate
+}
+
+// Release deletes the znode. If the session ends meanwhile, Release deletes the znode in the next
+// session, because it would be counted in the next use of the barrier until the ensemble has ended
+// the session.
+func (p *place) Release(ctx context.Context) error {
+	err := p.Client.Delete(ctx, p.Path, p.deletion()...)
+	released := p.Released(err)
+	if released == nil && errors.Is(err, framework.ErrSessionEnded) {
+		_, name := framework.SplitPath(p.Path)
+		return p.OpError("release", p.Of, p.Gate.ensureGone(ctx, name))
+	}
+	return released
+}
+
+// Discard deletes the znode in the background.
+func (p *place) Discard() {
+	p.Client.Discard(p.Path, p.deletion()...)
+	p.Session.Release()
+}
+
+func (p *place) deletion() []framework.DeleteOption {
+	dir, name := framework.SplitPath(p.Path)
+	names, done := membership.NamesOf(p.Client, dir)
+	defer done()
+	return names.Delete(name, p.Session.Session())
+}
+
+// ensureGone returns when the znode of a member that has been released is gone.
+func (g *gate) ensureGone(ctx context.Context, name string) error {
+	names, done := membership.NamesOf(g.Client, g.Path)
+	defer done()
+	return names.AwaitGone(ctx, g.Client, name)
+}

@@ -1,0 +1,232 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// Leave releases the lease of a member's place, and waits until all members that were in have left.
+// If the lease is lost, Leave returns that error and does not wait. When Leave returns nil, the member's
+// own znode is gone, too.
+//
+// Leave follows Curator's protocol. Every member but the first in the order of the names deletes its
+// znode, and waits until that of the first is gone. The first waits until it is alone, and then
+// deletes ready and its own znode. So one event tells all others that all are out. Members that
+// enter after Leave began belong to the next use of the barrier.
+func (g *gate) Leave(ctx context.Context, l *lease.Lease) error {
+	_, own := framework.SplitPath(l.Node())
+	d := &departure{gate: g, lease: l, own: own}
+	for rounds := pace.Rounds(); ; {
+		out, err := d.step(ctx)
+		switch {
+		case out || errors.Is(err, lease.ErrLost):
+			return err
+		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err): // an outage ends no Leave
+		case err != nil:
+			return errors.Join(err, release(ctx, l))
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return errors.Join(err, release(ctx, l))
+		}
+	}
+}
+
+// A departure is a member's way out. One goroutine uses it.
+type departure struct {
+	gate   *gate
+	lease  *lease.Lease
+	own    string   // name of the member's znode
+	listed bool     // inside is known
+	inside []string // the other members that were in, and have not left
+}
+
+// step looks once, and waits for a change unless the member is out.
+func (d *departure) step(ctx context.Context) (out bool, err error) {
+	listed, err := d.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	members := slices.DeleteFunc(membersOf(listed.names), func(name string) bool { return name == d.own })
+	if !d.listed {
+		d.listed, d.inside = true, members
+	}
+	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
+	switch {
+	case len(d.inside) == 0 && len(members) == 0:
+		if err := d.gate.removeReady(ctx, d.gate.Client, listed); err != nil {
+			return false, err
+		}
+		err := d.release(ctx)
+		return err == nil, err
+	case len(d.inside) == 0: // members have entered again
+		err := d.release(ctx)
+		return err == nil, err
+	case d.own < d.inside[0]:
+		held := d.lease
+		if errors.Is(held.Err(), lease.ErrReleased) { // it was not the first before
+			held = nil
+		}
+		return false, d.awaitGone(ctx, d.inside[len(d.inside)-1], held)
+	}
+	if err := d.release(ctx); err != nil {
+		return false, err
+	}
+	return false, d.awaitGone(ctx, d.inside[0], nil)
+}
+
+// release releases the lease, and waits until the znode is gone. An earlier release may not have waited.
+func (d *departure) release(ctx context.Context) error {
+	if err := release(ctx, d.lease); err != nil {
+		return err
+	}
+	return d.gate.ensureGone(ctx, d.own)
+}
+
+// list returns the children of the barrier's directory. It waits across outages, unless the lease is
+// lost.
+func (d *departure) list(ctx context.Context) (directory, error) {
+	for {
+		listed, err := d.gate.look(ctx, d.gate.Client)
+		err = except(err, framework.ErrNoNode)
+		lost := errors.Is(d.lease.Err(), lease.ErrLost)
+		switch {
+		case lost && (err == nil || ctx.Err() == nil):
+			return directory{}, d.lease.Err()
+		case err == nil || ctx.Err() != nil || !waitqueue.Disconnected(err):
+			return listed, err
+		}
+		if err := d.gate.Client.AwaitConnected(ctx); err != nil {
+			return directory{}, err
+		}
+	}
+}
+
+// awaitGone waits until the member's znode is gone, or may be. If held is not nil, it also ends when
+// that lease is lost. A member whose znode was seen to go is out, although it may enter again by the
+// same name.
+func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Lease) error {
+	if held != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = held.Context(ctx)
+		defer cancel()
+	}
+	c := d.gate.Client
+	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.Path, member), framework.WatchData)
+	if err == nil {
+		err = waitqueue.AwaitFired(ctx, c, watch)
+		if watch.Event() == framework.EventDeleted {
+			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
+		}
+		watch.Close()
+	}
+	switch {
+	case held != nil && held.Err() != nil:
+		return held.Err()
+	case errors.Is(err, framework.ErrNoNode):
+		return nil
+	}
+	return err
+}
+
+// release releases the lease, unless that was done before.
+func release(ctx context.Context, l *lease.Lease) error {
+	return except(l.Release(ctx), lease.ErrReleased)
+}
+
+// readyName is the znode that exists from the entry of the last member until all have left.
+const readyName = "ready"
+
+// A directory is a listing of the barrier's directory. Its version tells one ready from the next: each
+// member that creates ready writes to the directory in the same transaction. So a deletion that checks
+// the version can't meet a ready that docent created after the listing. The data stays as it is.
+type directory struct {
+	names   []string
+	version int32
+}
+
+// unknownVersion is that of a listing without a Stat.
+const unknownVersion = framework.AnyVersion
+
+// ready returns the path of the znode that lets members in.
+func (g *gate) ready() string { return framework.JoinPath(g.Path, readyName) }
+
+// look lists the barrier's directory.
+func (g *gate) look(ctx context.Context, c *framework.Client) (directory, error) {
+	names, st, err := c.Children(ctx, g.Path)
+	return directory{names, st.Version}, err
+}
+
+// open makes sure that there is a ready that was created after the member's znode.
+func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directory) error {
+	c, expected := member.Client, slices.Contains(listed.names, readyName)
+	for ; ; expected = true {
+		mark, err := g.mark(ctx, c)
+		if errors.Is(err, framework.ErrNoNode) {
+			return errGone
+		}
+		if err != nil {
+			return err
+		}
+		exists := false
+		if expected {
+			var st framework.Stat
+			if st, exists, err = c.Exists(ctx, g.ready()); err != nil || exists && st.Czxid > member.Stat.Czxid {
+				return err
+			}
+		}
+		var ops []framework.TxnOp
+		if exists {
+			ops = append(ops, framework.OpDelete(g.ready(), framework.AnyVersion))
+		}
+		ops = append(ops, framework.OpCreate(g.ready(), contender.LocalAddress(), g.ACL...))
+		_, err = c.Txn(ctx, append(ops, mark)...)
+		if errors.Is(err, framework.ErrNoAuth) { // maybe the directory is not the client's to write
+			_, err = c.Txn(ctx, ops...)
+		}
+		if !changed(err) {
+			return err
+		}
+	}
+}
+
+// mark returns the operation that gives the directory another version.
+func (g *gate) mark(ctx context.Context, c *framework.Client) (framework.TxnOp, error) {
+	data, st, err := c.Get(ctx, g.Path)
+	if errors.Is(err, framework.ErrNotGzip) || errors.Is(err, framework.ErrTooLarge) { // data of another program
+		return framework.OpCheck(g.Path, framework.AnyVersion), nil
+	}
+	return framework.OpSet(g.Path, data, st.Version), err
+}
+
+// removeReady deletes the ready that was there when the directory was listed. If the directory has
+// changed since, removeReady does nothing.
+func (g *gate) removeReady(ctx context.Context, c *framework.Client, listed directory) error {
+	if listed.version == unknownVersion || !slices.Contains(listed.names, readyName) {
+		return nil
+	}
+	_, err := c.Txn(ctx, framework.OpCheck(g.Path, listed.version), framework.OpDelete(g.ready(), framework.AnyVersion))
+	if changed(err) {
+		return nil
+	}
+	return err
+}
+
+// changed reports whether a transaction failed because another client has changed ready or the
+// directory.
+func changed(err error) bool {
+	return errors.Is(err, framework.ErrBadVersion) || errors.Is(err, framework.ErrNodeExists) || errors.Is(err, framework.ErrNoNode)
+}
+
+// membersOf returns the names of the members' znodes, in order.
+func membersOf(names []string) []string {
+	members := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == readyName })
+	slices.Sort(members)
+	return members
+}

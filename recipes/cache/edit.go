@@ -1,0 +1,439 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/usercall"
+)
+
+// A sight is what a look at one znode found.
+type sight struct {
+	*mark
+	reading
+	znode *znode // nil if there is no znode, or it can't be read
+}
+
+// An edit is a new tree under construction, with the changes that lead to it.
+type edit struct {
+	loop    *loop
+	tree    pathTree[znode]
+	unread  pathTree[refusal]
+	changes []change
+}
+
+func (l *loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unread} }
+
+func (e *edit) publish(settled bool) {
+	e.loop.tree, e.loop.unread = e.tree, e.unread
+	e.loop.opts.Publish(treeCopy{
+		Tree: e.tree, Unread: e.unread, Settled: settled && !e.loop.rootRefused,
+		LeftOut: e.loop.numberOut + e.loop.moreOut,
+	}, e.changes)
+}
+
+// apply makes what was seen part of the copy, and then the changes that the source notified of
+// meanwhile. Before those, a sight is of no use if the znode was deleted: whether it was
+// seen before or after that can't be known.
+func (l *loop) apply(sights []*sight, changes []framework.Change) {
+	if l.rootRefused && slices.ContainsFunc(sights, l.showsRoot) {
+		l.opts.Refused(nil)
+		l.begin() // meanwhile it followed no changes
+		l.take(changes)
+		return
+	}
+	gone := make(map[string]bool)
+	for _, change := range changes {
+		if change.Kind == framework.EventDeleted {
+			gone[change.Path] = true
+		}
+	}
+	e := l.edit()
+	parentsFirst := slices.SortedFunc(slices.Values(sights), func(a, b *sight) int { return strings.Compare(a.Path, b.Path) })
+	for _, s := range parentsFirst {
+		if !covers(gone, s.Path) {
+			e.apply(s)
+		}
+	}
+	for _, s := range sights { // afterwards, because the listings are newer than all that was read
+		if n := e.tree.Get(s.Path); n != nil && n == s.znode && (s.Listed || s.Scope > justData) {
+			e.keepChildren(s, gone)
+		}
+	}
+	e.publish(len(changes) == 0 && l.marks.Empty())
+	l.take(changes)
+}
+
+// showsRoot reports whether the root could be read.
+func (l *loop) showsRoot(s *sight) bool { return s.Path == l.opts.Extent.Root && s.Refusal == nil }
+
+// take applies deletions, and marks what else has changed.
+func (l *loop) take(changes []framework.Change) {
+	e := l.edit()
+	for _, change := range changes {
+		switch change.Kind {
+		case framework.EventUnseen:
+			e.publish(false)
+			l.begin()
+			e = l.edit()
+		case framework.EventDeleted:
+			l.marks.Revoke(change.Path)
+			l.takeBack(framework.SplitPath(change.Path))
+			e.remove(change.Path)
+			if change.Path == l.opts.Extent.Root {
+				l.rootRefused = false
+				l.opts.Refused(nil)
+			}
+		case framework.EventChildrenChanged:
+			l.marks.Add(change.Path, withNames)
+		default:
+			if l.opts.Extent.Has(change.Path) {
+				l.marks.Add(change.Path, justData)
+			}
+		}
+	}
+	e.publish(false)
+}
+
+func (e *edit) apply(s *sight) {
+	if s.Refusal != nil {
+		e.loop.logRefusal(s)
+	} else {
+		e.unread = e.unread.Without(s.Path)
+	}
+	if s.Path == e.loop.opts.Extent.Root {
+		e.loop.rootRefused = s.Refusal != nil
+		e.loop.opts.Refused(s.Refusal)
+		if s.Refusal != nil { // as in an outage, the copy keeps what it has
+			e.refuse(s)
+			return
+		}
+	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil || !e.loop.isConfirmed(dir) {
+		return // left out; when its parent has been read, that is listed
+	}
+	e.loop.confirm(s.Path)
+	old := e.tree.Get(s.Path)
+	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
+		e.remove(s.Path)
+		old = nil
+	}
+	if s.Refusal != nil {
+		e.refuse(s)
+	}
+	switch {
+	case s.znode == nil:
+	case old == nil && e.readAfterParents(s):
+	default:
+		e.put(old, s.znode)
+	}
+}
+
+// readAfterParents has a new znode be read again if a znode above it may have been deleted, and reports
+// whether it does. These znodes are read first, in the same place of the list: if they came later, a batch
+// of their children could be taken again and again before them.
+func (e *edit) readAfterParents(s *sight) bool {
+	above := e.loop.unfollowed(s.Path)
+	if len(above) == 0 {
+		return false
+	}
+	for _, path := range slices.Backward(above) {
+		e.loop.marks.AddBelow(s.mark, path, justData)
+	}
+	e.loop.marks.AddBelow(s.mark, s.Path, withAll)
+	return true
+}
+
+// refuse keeps why the znode can't be read.
+func (e *edit) refuse(s *sight) {
+	if r := e.unread.Get(s.Path); r == nil || r.Err.Error() != s.Refusal.Error() {
+		e.unread = e.unread.With(s.Path, &refusal{Path: s.Path, Err: s.Refusal})
+	}
+}
+
+// put adds n, or puts it in the place of old.
+func (e *edit) put(old, n *znode) {
+	if old == nil || old.Stat.Mzxid != n.Stat.Mzxid {
+		e.changes = append(e.changes, change{old, n})
+	}
+	e.tree = e.tree.With(n.Path, n)
+	e.loop.takeBack(framework.SplitPath(n.Path))
+}
+
+// keepChildren removes the children that were not listed, and marks those that have to be read.
+func (e *edit) keepChildren(s *sight, gone map[string]bool) {
+	listed := make(map[string]bool, len(s.Names))
+	for _, name := range s.Names {
+		listed[name] = true
+	}
+	var dead []string
+	for name, n := range e.tree.Children(s.Path) {
+		if !listed[name] {
+			dead = append(dead, n.Path)
+		}
+	}
+	for name, r := range e.unread.Children(s.Path) {
+		if !listed[name] {
+			dead = append(dead, r.Path)
+		}
+	}
+	for _, path := range dead {
+		e.remove(path)
+	}
+	for name := range e.loop.leftOut[s.Path] {
+		if !listed[name] {
+			e.loop.takeBack(s.Path, name)
+		}
+	}
+	for _, name := range s.Names {
+		path := framework.JoinPath(s.Path, name)
+		if gone[path] || s.Scope < withAll && e.tree.Get(path) != nil || !e.loop.opts.Extent.Accepts(path) {
+			continue
+		}
+		e.loop.marks.AddBelow(s.mark, path, withAll)
+	}
+}
+
+// remove removes the znode at path and all below it, children first, and what could not be read there.
+func (e *edit) remove(path string) {
+	for _, n := range slices.Backward(e.tree.Subtree(path)) {
+		e.tree = e.tree.Without(n.Path)
+		e.changes = append(e.changes, change{Old: n})
+	}
+	for _, r := range e.unread.Subtree(path) {
+		e.unread = e.unread.Without(r.Path)
+	}
+}
+
+func (l *loop) logRefusal(s *sight) {
+	if _, logged := l.refused[s.Path]; logged {
+		return
+	}
+	l.refused[s.Path] = struct{}{}
+	l.opts.Log.Warn("znode can't be read: the cache leaves it out, with all below it",
+		zap.String(zktel.AttrNodePath, l.opts.Client.AbsolutePath(s.Path)), zap.Error(s.Refusal))
+}
+
+// How many znodes are read at a time. A heartbeat of the session queues behind their replies. So a
+// fill begins with few, and reads as many at a time as are answered within a small part of the
+// session timeout: over a slow link, those are few.
+const (
+	minBatch      = 8
+	maxBatch      = 1000
+	maxGrowth     = 4  // from one batch to the next
+	batchFraction = 16 // of the session timeout, for one batch
+)
+
+// nextBatch returns how many znodes to read after a batch that took a while.
+func nextBatch(batch int, took, timeout time.Duration) int {
+	if timeout <= 0 {
+		timeout = framework.DefaultSessionTimeout // there is no session at the moment
+	}
+	fits := float64(batch) * float64(timeout/batchFraction) / float64(max(took, time.Microsecond))
+	return int(min(max(fits, minBatch), float64(batch*maxGrowth), maxBatch))
+}
+
+// pause is the time between a failure and the next attempt.
+const pause = 500 * time.Millisecond
+
+// look reads the oldest marks and applies what it found. It returns an error if the client is closed.
+func (l *loop) look(ctx context.Context) error {
+	if l.lost || l.marks.Empty() {
+		return nil
+	}
+	if l.asks { // so that reads see all that has been committed by now
+		if err := l.opts.Client.Ready(ctx); err != nil {
+			return l.fail(ctx, err)
+		}
+		l.asks = false
+		l.take(l.drain())
+		l.fill = l.marks.Last()
+		return nil
+	}
+	if err := l.pace(ctx); err != nil {
+		return nil //nolint:nilerr // next returns why
+	}
+	taken, began := l.admitted(l.marks.Take(l.batch)), time.Now()
+	sights, err := l.read(ctx, taken)
+	if err != nil {
+		l.marks.PutBack(taken)
+		return l.fail(ctx, err)
+	}
+	if len(taken) == l.batch {
+		l.batch = nextBatch(l.batch, time.Since(began), l.opts.Client.Session().Timeout)
+	}
+	valid := l.source.Valid() // before drain: if it is, what drain returns is all
+	changes := l.drain()
+	if !valid || slices.ContainsFunc(changes, isUnseen) {
+		l.marks.PutBack(taken)
+		l.lost = true
+		l.take(changes)
+		return nil
+	}
+	l.apply(sights, changes)
+	return nil
+}
+
+func isUnseen(change framework.Change) bool { return change.Kind == framework.EventUnseen }
+
+// read reads what was taken. It returns an error if the ensemble did not answer.
+func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
+	wants := make([]want, len(taken))
+	for i, k := range taken {
+		wants[i] = want{Path: k.Path, List: l.opts.Extent.Deepens(k.Path), Known: noCzxid}
+		if old := l.tree.Get(k.Path); old != nil && k.Scope == justData {
+			wants[i].Known = old.Stat.Czxid
+		}
+		if l.opts.WantsByPath != nil && !l.wants(func() bool { return l.opts.WantsByPath(k.Path) }) {
+			wants[i].Data = func(stat *framework.Stat) bool {
+				return l.wants(func() bool { return l.opts.WantsByStat(k.Path, *stat) })
+			}
+		}
+	}
+	found, err := look(ctx, l.source, wants)
+	if err != nil {
+		return nil, err
+	}
+	l.spend(found)
+	sights := make([]*sight, len(taken))
+	for i, k := range taken {
+		sights[i] = &sight{mark: k, reading: found[i]}
+		if read := found[i].Read; read != nil {
+			sights[i].znode = &znode{Path: k.Path, Data: read.Data, Stat: read.Stat}
+			if l.opts.NoData || wants[i].Data != nil && !wants[i].Data(&read.Stat) {
+				sights[i].znode.Data = nil
+			}
+		}
+	}
+	return sights, nil
+}
+
+// wants calls a function of the user. If it panics or ends its goroutine, it does not want.
+func (l *loop) wants(fn func() bool) (wants bool) {
+	usercall.GuardExit(l.opts.Log, "WithDataOf", func() { wants = fn() })
+	return wants
+}
+
+// pace waits until the rate allows another batch. It returns an error if ctx ends first.
+func (l *loop) pace(ctx context.Context) error {
+	if l.opts.Rate == 0 {
+		return nil
+	}
+	l.batch = min(l.batch, max(minBatch, l.opts.Rate/8)) // so that no burst is longer than an eighth of a second
+	timer := time.NewTimer(time.Until(l.free))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spend counts the requests of a batch for the rate.
+func (l *loop) spend(found []reading) {
+	if l.opts.Rate == 0 {
+		return
+	}
+	requests := len(found)
+	for i := range found {
+		if found[i].Listed && found[i].Read != nil && found[i].Read.Data != nil {
+			requests++
+		}
+	}
+	if now := time.Now(); l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.Rate))
+}
+
+// admitted returns what was taken without new znodes that the limit leaves out.
+func (l *loop) admitted(taken []*mark) []*mark {
+	if l.opts.Limit == 0 {
+		return taken
+	}
+	room := l.opts.Limit - l.tree.Len()
+	return slices.DeleteFunc(taken, func(k *mark) bool {
+		if l.tree.Get(k.Path) != nil || k.Path == l.opts.Extent.Root {
+			return false
+		}
+		if room--; room >= 0 {
+			return false
+		}
+		if dir, _ := framework.SplitPath(k.Path); l.tree.Get(dir) != nil { // else it is below what is left out
+			l.leaveOut(k.Path)
+		}
+		return true
+	})
+}
+
+// leaveOut notes a znode that the limit leaves out. No more are noted than the copy has: of others the
+// number alone is known.
+func (l *loop) leaveOut(path string) {
+	dir, name := framework.SplitPath(path)
+	_, known := l.leftOut[dir][name]
+	switch {
+	case known:
+		return
+	case l.numberOut >= l.opts.Limit:
+		l.moreOut++
+		return
+	case l.leftOut[dir] == nil:
+		l.leftOut[dir] = make(map[string]struct{})
+	}
+	l.leftOut[dir][name] = struct{}{}
+	l.numberOut++
+	if !l.source.Follows(path) { // its deletion may have come before, and no watch would notify of it
+		l.marks.Add(dir, withNames)
+	}
+}
+
+// takeBack forgets that the znode was left out.
+func (l *loop) takeBack(dir, name string) {
+	if _, known := l.leftOut[dir][name]; !known {
+		return
+	}
+	delete(l.leftOut[dir], name)
+	if l.numberOut--; len(l.leftOut[dir]) == 0 {
+		delete(l.leftOut, dir)
+	}
+}
+
+// readmit marks znodes that were left out, if there is room by now.
+func (l *loop) readmit() {
+	if l.lost || l.numberOut == 0 || !l.marks.Empty() {
+		return
+	}
+	room := l.opts.Limit - l.tree.Len()
+	for dir, names := range l.leftOut {
+		for name := range names {
+			if room--; room < 0 {
+				return
+			}
+			l.takeBack(dir, name)
+			l.marks.Add(framework.JoinPath(dir, name), withAll)
+		}
+	}
+}
+
+// fail reports err, and pauses. It returns err if the client
+// is closed.
+func (l *loop) fail(ctx context.Context, err error) error {
+	if errors.Is(err, framework.ErrClosed) {
+		return err
+	}
+	l.opts.Failed(err)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
+}

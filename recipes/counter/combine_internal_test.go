@@ -1,0 +1,243 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+const path = "/number"
+
+// A fixture is a number on an embedded server, in virtual time.
+type fixture struct {
+	server   *zkserver.Server
+	client   *framework.Client
+	combiner *combiner
+}
+
+// virtually runs the body with a number that is 1. At the end no goroutine may be left.
+func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fixture{server: zkserver.Run(t)}
+		var err error
+		if f.client, err = framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.client.Close() })
+		f.combiner = of(f.client, path, false, nil)
+		f.mustAdd(t, 1, 1)
+		body(t, f)
+	})
+}
+
+func plus(delta int64) change {
+	return func(v int64) (int64, bool, error) { return v + delta, true, nil }
+}
+
+// mustAdd adds, and fails the test unless the result is want.
+func (f *fixture) mustAdd(t *testing.T, delta, want int64) {
+	t.Helper()
+	if v, wrote, err := f.combiner.Do(t.Context(), plus(delta)); err != nil || v != want || !wrote {
+		t.Errorf("%d added: %d, %v, %v; want %d", delta, v, wrote, err, want)
+	}
+}
+
+// A result is that of a Do on another goroutine.
+type result struct {
+	after int64
+	wrote bool
+	err   error
+}
+
+// start calls Do on a goroutine of its own, and returns when that has sent what it can.
+func (f *fixture) start(ctx context.Context, fn change) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		after, wrote, err := f.combiner.Do(ctx, fn)
+		done <- result{after, wrote, err}
+	}()
+	synctest.Wait()
+	return done
+}
+
+// batch starts the changes as one batch, whose write meets the action. The writes before it have
+// been answered then.
+func (f *fixture) batch(ctx context.Context, action fault.Action, changes ...change) []<-chan result {
+	first := f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldReply})
+	before := f.start(ctx, plus(0))
+	all := make([]<-chan result, len(changes))
+	for i, fn := range changes {
+		all[i] = f.start(ctx, fn)
+	}
+	f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
+	first.Release()
+	<-before
+	synctest.Wait()
+	return all
+}
+
+// stored returns the number and the version that another reader finds.
+func (f *fixture) stored(t *testing.T) (int64, int32) {
+	t.Helper()
+	data, st, err := f.client.Get(t.Context(), path)
+	if err != nil || len(data) != 8 {
+		t.Fatalf("data %q, %v", data, err)
+	}
+	return int64(data[7]), st.Version
+}
+
+func TestACallThatIsCancelledInTheMiddleOfItsWriteLeavesTheOthers(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first := f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldReply})
+		before := f.start(t.Context(), plus(0))
+		stays, leaves, last := f.start(t.Context(), plus(1)), f.start(ctx, plus(10)), f.start(t.Context(), plus(2))
+		held := f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldReply})
+		first.Release()
+		<-before
+		<-held.Hit()
+		cancel()
+		if got := <-leaves; !errors.Is(got.err, context.Canceled) || !errors.Is(got.err, framework.ErrUnknownOutcome) || got.wrote {
+			t.Errorf("the call that was cancelled: %+v, want Canceled and ErrUnknownOutcome", got)
+		}
+		held.Release()
+		if one, other := <-stays, <-last; one != (result{2, true, nil}) || other != (result{14, true, nil}) {
+			t.Errorf("the other calls: %+v and %+v, want 2 and 14", one, other)
+		}
+		f.mustAdd(t, 1, 15)
+	})
+}
+
+// All callers leave: the request ends, and the next call begins with a read.
+func TestTheLastCallThatLeavesEndsTheWrite(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		sent, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		held := f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
+		calls := map[bool]<-chan result{true: f.start(sent, plus(10)), false: f.start(waiting, plus(100))}
+		for unknown, call := range calls {
+			got := <-call
+			if !errors.Is(got.err, context.DeadlineExceeded) || errors.Is(got.err, framework.ErrUnknownOutcome) != unknown {
+				t.Errorf("a call that was sent, %v: %v", unknown, got.err)
+			}
+		}
+		held.Release()
+		synctest.Wait()
+		v, _ := f.stored(t)
+		f.mustAdd(t, 1, v+1)
+	})
+}
+
+func TestAnUnknownOutcomeIsThatOfAllCallsOfTheWrite(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		refuse := errors.New("refused")
+		calls := f.batch(t.Context(), fault.DropReply, plus(1), plus(2),
+			func(v int64) (int64, bool, error) { return v, false, refuse }, plus(4))
+		for i, call := range calls {
+			if got := <-call; !errors.Is(got.err, framework.ErrUnknownOutcome) || got.wrote {
+				t.Errorf("call %d: %+v, want ErrUnknownOutcome", i, got)
+			}
+		}
+		if v, version := f.stored(t); v != 8 || version != 2 {
+			t.Errorf("number %d at version %d, want 8 at 2: the write was applied once", v, version)
+		}
+		f.mustAdd(t, 1, 9)
+	})
+}
+
+func TestAChangeThatFailsIsLeftOut(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		refuse := errors.New("refused")
+		calls := f.batch(t.Context(), fault.CutBefore, plus(1),
+			func(v int64) (int64, bool, error) { return v + 50, true, refuse },
+			func(v int64) (int64, bool, error) { return v, false, nil }, plus(2))
+		want := []result{{2, true, nil}, {52, false, refuse}, {2, false, nil}, {4, true, nil}}
+		for i, call := range calls {
+			if got := <-call; got.after != want[i].after || got.wrote != want[i].wrote || !errors.Is(got.err, want[i].err) {
+				t.Errorf("call %d: %+v, want %+v", i, got, want[i])
+			}
+		}
+	})
+}
+
+func TestCombinedWritesRunThroughMinusOne(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		for at, want := range map[int32]int32{-3: -2, -2: 0} {
+			if err := f.server.SetVersion(path, at); err != nil {
+				t.Fatal(err)
+			}
+			v, _ := f.stored(t)
+			f.mustAdd(t, 1, v+1) // it reads first: its version was another one
+			if _, got := f.stored(t); got != want {
+				t.Errorf("version %d after a change at %d, want %d", got, at, want)
+			}
+		}
+		if err := f.server.SetVersion(path, -1); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := f.stored(t)
+		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, errVersion) {
+			t.Errorf("change at version -1: %v, want ErrVersion", err)
+		}
+		if after, version := f.stored(t); after != before || version != -1 {
+			t.Errorf("number %d at version %d, want it unchanged", after, version)
+		}
+	})
+}
+
+func TestCloseEndsAllCalls(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
+		calls := []<-chan result{f.start(t.Context(), plus(1)), f.start(t.Context(), plus(2)), f.start(t.Context(), plus(3))}
+		if err := f.client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i, call := range calls {
+			if got := <-call; !errors.Is(got.err, framework.ErrClosed) {
+				t.Errorf("call %d: %+v, want ErrClosed", i, got)
+			}
+		}
+		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("a call after Close: %v, want ErrClosed", err)
+		}
+	})
+}
+
+// Each result is that of its own change, in an order of the changes.
+func TestResultsAreThoseOfOneOrder(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		const calls = 100
+		done := make(chan int64, calls)
+		for range calls {
+			go func() {
+				after, _, err := f.combiner.Do(t.Context(), plus(1))
+				if err != nil {
+					t.Error(err)
+				}
+				done <- after
+			}()
+		}
+		var all []int64
+		for range calls {
+			all = append(all, <-done)
+		}
+		slices.Sort(all)
+		for i, v := range all {
+			if v != int64(i)+2 {
+				t.Fatalf("results %v, want each number once", all)
+			}
+		}
+	})
+}

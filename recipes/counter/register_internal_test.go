@@ -1,0 +1,215 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+const registerPath = "/register"
+
+// A fixture is a register on an embedded server, in virtual time.
+type registerFixture struct {
+	server *zkserver.Server
+	client *framework.Client
+	register
+}
+
+// virtually runs the body with a register that has no znode. At the end no goroutine may be left.
+func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &registerFixture{server: zkserver.Run(t)}
+		var err error
+		if f.client, err = framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.client.Close() })
+		f.register = register{Client: f.client, Path: registerPath}
+		body(t, f)
+	})
+}
+
+func (f *registerFixture) read(t *testing.T) state {
+	t.Helper()
+	at, err := f.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func (f *registerFixture) replace(t *testing.T, from state, data string) state {
+	t.Helper()
+	at, err := f.Replace(t.Context(), from, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// expect fails the test unless the register has the data.
+func (f *registerFixture) expect(t *testing.T, data string) {
+	t.Helper()
+	if at := f.read(t); string(at.Data) != data {
+		t.Errorf("data %q, want %q", at.Data, data)
+	}
+}
+
+func TestAStateIsReplacedOnce(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		none := f.read(t)
+		if none.Exists {
+			t.Error("a znode exists at the start")
+		}
+		first := f.replace(t, none, "a")
+		second := f.replace(t, first, "b")
+		for name, from := range map[string]state{"no znode": none, "an earlier one": first} {
+			if _, err := f.Replace(t.Context(), from, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+				t.Errorf("Replace of %s: %v, want ErrStale", name, err)
+			}
+		}
+		f.expect(t, "b")
+		if err := f.client.Delete(t.Context(), registerPath); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := f.ReadLatest(t.Context()); err != nil || at.Exists {
+			t.Errorf("ReadLatest of no znode: %+v, %v", at, err)
+		}
+		if _, err := f.Replace(t.Context(), second, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+			t.Errorf("Replace of a znode that is gone: %v, want ErrStale", err)
+		}
+	})
+}
+
+// A lost reply leaves the outcome unknown, and the write applied once or not at all.
+func TestAReplyThatIsLost(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		at := f.replace(t, state{}, "a")
+		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.DropReply})
+		if _, err := f.Replace(t.Context(), at, []byte("b")); !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("Replace: %v, want ErrUnknownOutcome", err)
+		}
+		if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != 1 {
+			t.Errorf("version %d, %v; want 1: the write was applied once", st.Version, err)
+		}
+		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.CutBefore})
+		if err := f.Update(t.Context(), func(at state) ([]byte, error) { return append(at.Data, '!'), nil }); err != nil {
+			t.Errorf("Update whose request was lost: %v", err)
+		}
+		f.expect(t, "b!")
+	})
+}
+
+// A function that panics or fails leaves the register as it was, and free for the next call.
+func TestAFunctionThatPanicsWritesNothing(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		f.replace(t, state{}, "a")
+		func() {
+			defer func() {
+				if v := recover(); v != "in fn" {
+					t.Errorf("recovered %v, want what the function panicked with", v)
+				}
+			}()
+			_ = f.Update(t.Context(), func(state) ([]byte, error) { panic("in fn") })
+		}()
+		refused := errors.New("refused")
+		if err := f.Update(t.Context(), func(state) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
+			t.Errorf("Update: %v, want the function's error", err)
+		}
+		f.expect(t, "a")
+		if err := f.Update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }); err != nil {
+			t.Error(err)
+		}
+		f.expect(t, "b")
+	})
+}
+
+func TestVersionsRunThroughMinusOne(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		f.replace(t, state{}, "a")
+		for _, c := range []struct{ at, want int32 }{{2147483647, -2147483648}, {-3, -2}, {-2, 0}} {
+			if err := f.server.SetVersion(registerPath, c.at); err != nil {
+				t.Fatal(err)
+			}
+			f.replace(t, f.read(t), fmt.Sprint(c.at))
+			if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != c.want {
+				t.Errorf("version %d after a change at %d, %v; want %d", st.Version, c.at, err, c.want)
+			}
+		}
+		if err := f.server.SetVersion(registerPath, -1); err != nil {
+			t.Fatal(err)
+		}
+		at := f.read(t)
+		if _, err := f.Replace(t.Context(), at, []byte("x")); !errors.Is(err, errVersion) {
+			t.Errorf("Replace at version -1: %v, want ErrVersion", err)
+		}
+		f.expect(t, "-2")
+	})
+}
+
+// At version −2 the change is two writes in one transaction: another client's write comes between none.
+func TestAStaleChangeAtMinusTwoWritesNothing(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		f.replace(t, state{}, "a")
+		if err := f.server.SetVersion(registerPath, -2); err != nil {
+			t.Fatal(err)
+		}
+		at := f.read(t)
+		f.replace(t, at, "b")
+		if _, err := f.Replace(t.Context(), at, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+			t.Errorf("Replace: %v, want ErrStale", err)
+		}
+		f.expect(t, "b")
+	})
+}
+
+func TestAllEndsWithItsClientItsContextAndItsLoop(t *testing.T) {
+	registerVirtually(t, func(t *testing.T, f *registerFixture) {
+		seen := make(chan string, 10)
+		follow := func(ctx context.Context) <-chan struct{} {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for at, err := range f.All(ctx) {
+					seen <- fmt.Sprintf("%s %v %v", at.Data, at.Exists, err)
+				}
+			}()
+			synctest.Wait()
+			return done
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first := follow(ctx)
+		f.replace(t, state{}, "a")
+		synctest.Wait()
+		cancel()
+		<-first
+		second := follow(t.Context())
+		for at := range f.All(t.Context()) {
+			if string(at.Data) != "a" {
+				t.Errorf("data %q, want a", at.Data)
+			}
+			break
+		}
+		if err := f.client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-second
+		close(seen)
+		var all []string
+		for s := range seen {
+			all = append(all, s)
+		}
+		if want := []string{" false <nil>", "a true <nil>", "a true <nil>"}; !slices.Equal(all, want) {
+			t.Errorf("seen %q, want %q", all, want)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// Directory returns the values of the directory's znodes in the order of their names, as far as the
+// client's server knows. It returns none if there is no directory. It leaves out znodes that it can't decode or
+// may not read, and reports them.
+func (r *reader[T]) Directory(ctx context.Context, c *framework.Client, path string) ([]T, error) {
+	paths, err := namesIn(ctx, c, path)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range paths {
+		paths[i] = framework.JoinPath(path, name)
+	}
+	reads, faults := c.GetEach(ctx, paths...)
+	found := make([]T, 0, len(paths))
+	for i, path := range paths {
+		switch err := faults[i]; {
+		case errors.Is(err, framework.ErrNoNode):
+		case errors.Is(err, framework.ErrNoAuth):
+			r.refuse(path, reads[i].Stat.Mzxid, err)
+		case err != nil:
+			return nil, err
+		default:
+			if value, err := r.Decode(reads[i].Data); err != nil {
+				r.refuse(path, reads[i].Stat.Mzxid, err)
+			} else {
+				found = append(found, value)
+			}
+		}
+	}
+	return found, nil
+}
+
+// namesIn returns the names of the znode's children in their order; none if there is no znode.
+func namesIn(ctx context.Context, c *framework.Client, path string) ([]string, error) {
+	names, _, err := c.Children(ctx, path)
+	if errors.Is(err, framework.ErrNoNode) {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// A rawZnode is a znode as a cache has it.
+type rawZnode = struct {
+	Path string
+	Data []byte
+	Stat framework.Stat
+}
+
+// A value is a state of a znode, decoded.
+type value[T any] struct {
+	Of           T
+	path         string
+	czxid, mzxid int64
+	err          error
+}
+
+// A list has the values of a directory's znodes. Its methods may be called concurrently.
+type list[T any] struct {
+	Reader *reader[T]
+
+	mu    sync.Mutex // guards following; not held during a report
+	known map[string]value[T]
+}
+
+// Values returns the values of the znodes, which are all of the directory. It decodes those that have
+// changed since the last call, leaves out those that it can't decode, and reports them.
+func (l *list[T]) Values(znodes iter.Seq[rawZnode]) []value[T] {
+	all, refused := l.decode(znodes)
+	for _, v := range refused {
+		l.Reader.refuse(v.path, v.mzxid, v.err)
+	}
+	return all
+}
+
+func (l *list[T]) decode(znodes iter.Seq[rawZnode]) (all, refused []value[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := make(map[string]value[T], len(l.known))
+	for n := range znodes {
+		v, ok := l.known[n.Path]
+		if !ok || v.czxid != n.Stat.Czxid || v.mzxid != n.Stat.Mzxid {
+			v = value[T]{path: n.Path, czxid: n.Stat.Czxid, mzxid: n.Stat.Mzxid}
+			if v.Of, v.err = l.Reader.Decode(n.Data); v.err != nil {
+				refused = append(refused, v)
+			}
+		}
+		if known[n.Path] = v; v.err == nil {
+			all = append(all, v)
+		}
+	}
+	l.known = known
+	return all, refused
+}
+
+// same reports whether a and b are the same states of the same znodes.
+func same[T any](a, b []value[T]) bool {
+	return slices.EqualFunc(a, b, func(a, b value[T]) bool {
+		return a.path == b.path && a.czxid == b.czxid && a.mzxid == b.mzxid
+	})
+}
+
+// maxReported bounds the znodes that a Reader remembers.
+const maxReported = 10_000
+
+// A reader decodes znodes. Its methods may be called concurrently.
+type reader[T any] struct {
+	Decode func(data []byte) (T, error)
+	Report func(path string, err error) // is called for a state that can't be decoded or read
+
+	mu       sync.Mutex       // guards following; not held during Report
+	reported map[string]int64 // mzxid of the last report, by path
+}
+
+// refuse reports that the znode at path can't be read in the state since mzxid, if it has not done so
+// yet.
+func (r *reader[T]) refuse(path string, mzxid int64, err error) {
+	r.mu.Lock()
+	last, known := r.reported[path]
+	if r.reported == nil || len(r.reported) >= maxReported {
+		r.reported = make(map[string]int64) // some are reported again
+	}
+	r.reported[path] = mzxid
+	r.mu.Unlock()
+	if !known || last != mzxid {
+		r.Report(path, err)
+	}
+}

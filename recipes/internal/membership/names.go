@@ -1,0 +1,300 @@
+package membership
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
+)
+
+// Names gives random names to the znodes that the calls of one client create in one directory. So a
+// znode of such a name is the client's own. A create waits until every znode that earlier calls have
+// left behind is gone. If the outcome of a create of a former session is unknown, the next znode gets its
+// name: then that create can't be applied any more, or its znode is found and deleted. If there are several
+// such names, the create waits until the ensemble has ended the sessions of the others. Therefore one call
+// is never seen as two znodes. The methods may be called concurrently.
+type Names struct {
+	dir  string        // in the ensemble
+	turn chan struct{} // capacity 1: full while a call creates a znode, or ends a former one
+
+	all   *allNames
+	calls int              // under way; guarded by all.mu, as the following
+	names map[string]*name // that are not known to be gone for good
+}
+
+// A name is that of a znode that has been left behind, or may be.
+type name struct {
+	session int64         // that has the znode; 0 for none
+	doubts  []doubt       // of creates whose outcome is unknown, one of each session; never changed in place
+	over    chan struct{} // closed when the znode's deletion in its own session is over; nil if none began
+}
+
+// A doubt is of a create whose outcome is unknown.
+type doubt struct {
+	session int64
+	over    <-chan struct{} // closed when the client's search for the znode is over; nil for none
+}
+
+// without returns the doubts of other sessions.
+func without(doubts []doubt, session int64) []doubt {
+	return slices.DeleteFunc(slices.Clone(doubts), func(d doubt) bool { return d.session == session })
+}
+
+// allNames has the Names of a client.
+type allNames struct {
+	mu    sync.Mutex // held for no request
+	byDir map[string]*Names
+}
+
+type allNamesKey struct{}
+
+// NamesOf returns the Names of the client for the directory. done has to be called after their use.
+func NamesOf(c *framework.Client, dir string) (n *Names, done func()) {
+	all := c.Shared(allNamesKey{}, func() any { return &allNames{byDir: make(map[string]*Names)} }).(*allNames)
+	dir = c.AbsolutePath(dir)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if n = all.byDir[dir]; n == nil {
+		n = &Names{dir: dir, turn: make(chan struct{}, 1), all: all, names: make(map[string]*name)}
+		all.byDir[dir] = n
+	}
+	n.calls++
+	return n, func() { n.change(func() { n.calls-- }) }
+}
+
+// change calls do with the lock held. Names that know of nothing are forgotten.
+func (n *Names) change(do func()) {
+	n.all.mu.Lock()
+	defer n.all.mu.Unlock()
+	do()
+	if n.calls == 0 && len(n.names) == 0 {
+		delete(n.all.byDir, n.dir)
+	}
+}
+
+// Create has create make a znode of the name that it gets, in the session that c is bound to. The znode
+// has to be ephemeral and known by its data. Create waits until the znodes that earlier calls have left
+// behind are gone, or ctx ends. If it fails, no znode of the call is counted later.
+func (n *Names) Create(
+	ctx context.Context, c *framework.Client, session int64, create func(name string, more ...framework.CreateOption) error,
+) (err error) {
+	if err := n.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer n.endTurn()
+	given, err := n.clear(ctx, c, session)
+	if err != nil {
+		return err
+	}
+	var over <-chan struct{}
+	for rounds := pace.Rounds(); ; {
+		err = create(given, framework.DeletionTo(&over))
+		if !errors.Is(err, framework.ErrNodeExists) {
+			break
+		}
+		if err = n.delete(ctx, c, given); err != nil { // of a former session's create, which was applied late
+			break
+		}
+		if err = rounds.Wait(ctx, 1); err != nil {
+			break
+		}
+	}
+	n.change(func() { n.created(given, doubt{session, over}, err) })
+	return err
+}
+
+// created records how a create in the doubt's session has ended. It needs the lock.
+func (n *Names) created(given string, d doubt, err error) {
+	one := n.names[given]
+	one.over, one.doubts = nil, without(one.doubts, d.session)
+	switch {
+	case err == nil:
+		one.session = d.session
+	case errors.Is(err, framework.ErrUnknownOutcome):
+		one.doubts = append(one.doubts, d)
+	}
+	n.dropLocked(given)
+}
+
+// dropLocked forgets the name unless there is, or may be, a znode. It needs the lock.
+func (n *Names) dropLocked(of string) {
+	if one := n.names[of]; one != nil && one.session == 0 && len(one.doubts) == 0 {
+		delete(n.names, of)
+	}
+}
+
+// Delete returns the options for the deletion of the session's znode of the name. The znode must not be
+// deleted otherwise.
+func (n *Names) Delete(of string, session int64) []framework.DeleteOption {
+	over := make(chan struct{})
+	n.change(func() {
+		if one := n.names[of]; one != nil && one.session == session {
+			one.over = over
+		}
+	})
+	return []framework.DeleteOption{framework.Guaranteed(), framework.WhenOver(func(gone bool) {
+		if gone {
+			n.gone(of, session)
+		}
+		close(over)
+	})}
+}
+
+// AwaitGone returns when the znode of the name is gone, whose deletion has begun. If that deletion ended
+// with its session, AwaitGone deletes the znode, because the ensemble may have that session for a while
+// longer. c must not be bound to it.
+func (n *Names) AwaitGone(ctx context.Context, c *framework.Client, of string) error {
+	if err := n.await(ctx, of); err != nil {
+		return err
+	}
+	if err := n.takeTurn(ctx); err != nil { // else a create could reuse the name before the deletion
+		return err
+	}
+	defer n.endTurn()
+	one := n.state(of)
+	if one.session == 0 || one.over == nil {
+		return nil // it is gone, and the name may be in use again
+	}
+	return n.end(ctx, c, of, one.session)
+}
+
+// gone records that the znode of the session is gone.
+func (n *Names) gone(of string, session int64) {
+	n.change(func() {
+		if one := n.names[of]; one != nil && one.session == session {
+			one.session = 0
+		}
+		n.dropLocked(of)
+	})
+}
+
+// clear returns when all znodes that were left behind are gone, and the name for the next one.
+func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (next string, err error) {
+	var known []string
+	n.change(func() { known = slices.Sorted(maps.Keys(n.names)) })
+	for _, of := range known {
+		if err := n.await(ctx, of); err != nil {
+			return "", err
+		}
+		one := n.state(of)
+		switch {
+		case one.session == 0 && len(one.doubts) == 0:
+			continue // it is gone
+		case one.session == present && one.over == nil:
+			continue // it is in use, and while it exists a doubtful create is not applied
+		}
+		if err := n.settle(ctx, c, of, present); err != nil {
+			return "", err
+		}
+		switch doubts := n.state(of).doubts; {
+		case len(doubts) == 0:
+		case next == "":
+			next = of
+		default:
+			if err := n.awaitSessions(ctx, c, of, doubts); err != nil {
+				return "", err
+			}
+		}
+	}
+	if next == "" {
+		next = rand.Text()
+		n.change(func() { n.names[next] = new(name) })
+	}
+	return next, nil
+}
+
+// settle deletes a znode of the name. Then an earlier create of the present session is over, because the
+// ensemble serves the requests of a session in order.
+func (n *Names) settle(ctx context.Context, c *framework.Client, of string, present int64) error {
+	one := n.state(of)
+	for _, d := range one.doubts {
+		if d.session != present || d.over == nil {
+			continue
+		}
+		select {
+		case <-d.over: // else the create might be sent after the deletion
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := n.delete(ctx, c, of); err != nil {
+		return err
+	}
+	n.change(func() { n.forgetLocked(of, present) })
+	n.gone(of, one.session)
+	return nil
+}
+
+// awaitSessions waits until the creates of unknown outcome can't be applied any more.
+func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of string, doubts []doubt) error {
+	for _, d := range doubts {
+		if err := c.AwaitSessionEnd(ctx, d.session); err != nil {
+			return err
+		}
+		n.change(func() { n.forgetLocked(of, d.session) })
+	}
+	return nil
+}
+
+// forgetLocked records that the create of the session is over. It needs the lock.
+func (n *Names) forgetLocked(of string, session int64) {
+	if one := n.names[of]; one != nil {
+		one.doubts = without(one.doubts, session)
+	}
+	n.dropLocked(of)
+}
+
+// await waits until the deletion of a znode of the name is over, if one has begun.
+func (n *Names) await(ctx context.Context, of string) error {
+	over := n.state(of).over
+	if over == nil {
+		return nil
+	}
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// takeTurn waits until no other call creates a znode, or ends one of a former session.
+func (n *Names) takeTurn(ctx context.Context) error {
+	select {
+	case n.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *Names) endTurn() { <-n.turn }
+
+// state returns what is known of the name.
+func (n *Names) state(of string) (one name) {
+	n.change(func() {
+		if known := n.names[of]; known != nil {
+			one = *known
+		}
+	})
+	return one
+}
+
+// end deletes the session's znode of the name, in the present session.
+func (n *Names) end(ctx context.Context, c *framework.Client, of string, session int64) error {
+	if err := n.delete(ctx, c, of); err != nil {
+		return err
+	}
+	n.gone(of, session)
+	return nil
+}
+
+// delete deletes a znode of the client's own, whatever session it belongs to.
+func (n *Names) delete(ctx context.Context, c *framework.Client, name string) error {
+	return c.Root().Delete(ctx, framework.JoinPath(n.dir, name), framework.Idempotent())
+}

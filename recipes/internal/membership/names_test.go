@@ -1,0 +1,109 @@
+package membership
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// A caller is a client that creates znodes of random names in a directory, and abandons its sessions.
+type caller struct {
+	*framework.Client
+	route *zkenv.Route
+	names *Names
+}
+
+const directory = "/former"
+
+// abandon has the client abandon its session, which the ensemble has for a while longer. A znode that
+// shows how long is at the path that abandon returns.
+func (c *caller) abandon(t *testing.T) (marker string) {
+	t.Helper()
+	marker = must.Get(c.Create(t.Context(), "/session-", nil, framework.Ephemeral(), framework.Sequential()))(t)
+	before := c.Session().ID
+	c.route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+	c.route.Cut()
+	zktest.Eventually(t, 30*time.Second, "the next session", func() bool {
+		return c.State() == framework.Connected && c.Session().ID != before
+	})
+	return marker
+}
+
+// create creates a znode in the present session. If unknown is set, the outcome is unknown: the request may
+// be applied as long as the ensemble has the session.
+func (c *caller) create(t *testing.T, unknown bool) (name string) {
+	t.Helper()
+	session := c.Session().ID
+	bound := c.InSession(session)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := c.names.Create(ctx, bound, session, func(given string, more ...framework.CreateOption) error {
+		if name = given; unknown {
+			return framework.ErrUnknownOutcome
+		}
+		_, err := bound.Create(ctx, directory+"/"+given, nil,
+			append(more, framework.Ephemeral(), framework.KnownByData(), framework.WithParents())...)
+		return err
+	})
+	if !unknown {
+		must.OK(t, err)
+	}
+	return name
+}
+
+// TestALateCreateMeetsAZnodeOrNoSession: the outcomes of several creates are unknown, in one session or in
+// several ones. When another create has succeeded, each of them can't be applied any more: its name is in
+// use, or the ensemble has ended its session.
+func TestALateCreateMeetsAZnodeOrNoSession(t *testing.T) {
+	t.Parallel()
+	for name, live := range map[string]func(t *testing.T, c *caller) (markers map[string]string){
+		"in two sessions": func(t *testing.T, c *caller) map[string]string {
+			first := c.create(t, true)
+			markers := map[string]string{first: c.abandon(t)}
+			if again := c.create(t, false); again != first {
+				t.Errorf("the name %s, want that of the create of unknown outcome, %s", again, first)
+			}
+			second := c.create(t, true)
+			markers[second] = c.abandon(t)
+			return markers
+		},
+		"twice of one name": func(t *testing.T, c *caller) map[string]string {
+			first := c.create(t, true)
+			markers := map[string]string{first: c.abandon(t)}
+			c.create(t, true) // of that name again
+			c.create(t, false)
+			second := c.create(t, true)
+			markers[second] = c.abandon(t)
+			return markers
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+				route, other := w.Route(t), w.Client(t)
+				c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
+				names, done := NamesOf(c.Client, directory)
+				defer done()
+				c.names = names
+				markers := live(t, c)
+				used := c.create(t, false)
+				must.OK(t, other.Sync(t.Context(), "/"))
+				for name, marker := range markers {
+					_, exists, err := other.Exists(t.Context(), marker)
+					must.OK(t, err)
+					if exists && name != used {
+						t.Errorf("the create of %s may still be applied, and its name is not in use", name)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package membership
+
+import ()
+
+// A Past has the sessions of one client in which znodes at one path may have been created. One goroutine
+// uses it. The zero Past is empty.
+type Past struct {
+	sessions map[int64]certainty
+	before   certainty // of the session of the latest create
+}
+
+type certainty int
+
+const (
+	unknown certainty = iota + 1 // a create may be applied late
+	created                      // there was a znode
+)
+
+// Creates records that a create is about to be sent in the session.
+func (p *Past) Creates(session int64) {
+	if p.sessions == nil {
+		p.sessions = make(map[int64]certainty)
+	}
+	p.before = p.sessions[session]
+	p.sessions[session] = unknown
+}
+
+// Created records that the create has succeeded. So the znodes of all other sessions are gone, except
+// those whose creates may be applied late.
+func (p *Past) Created(session int64) {
+	for id, c := range p.sessions {
+		if c == created {
+			delete(p.sessions, id)
+		}
+	}
+	p.sessions[session] = created
+}
+
+// Refused records that the create has certainly not been applied.
+func (p *Past) Refused(session int64) {
+	if p.sessions[session] = p.before; p.before == 0 {
+		delete(p.sessions, session)
+	}
+}
+
+// Has reports whether a znode that belongs to the owner is a former one, which may be deleted. present
+// is the client's session now: of its znodes the recipe knows the czxid.
+func (p *Past) Has(owner, present int64) bool {
+	return owner != present && p.sessions[owner] != 0
+}

@@ -1,0 +1,280 @@
+package membership
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// bind waits for a session. Znodes of an earlier session are no longer the Node's.
+func (k *Keeper) bind(ctx context.Context) error {
+	c := k.opts.Client
+	if err := c.AwaitConnected(ctx); err != nil {
+		return err
+	}
+	id := c.Session().ID
+	if id == k.session {
+		return nil
+	}
+	k.session, k.client = id, c.InSession(id)
+	if k.opts.Sequential && k.znode.Czxid != 0 {
+		over := make(chan struct{})
+		k.ends(over)
+		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid), // no other client creates a znode of its name
+			framework.WhenOver(func(bool) { close(over) }))
+	}
+	if !k.opts.Lasting {
+		k.path, k.znode = k.opts.Path, framework.Stat{}
+	}
+	return nil
+}
+
+// create creates the znode and watches it: within one round trip, unless the znode is sequential.
+func (k *Keeper) create(ctx context.Context, want Content) error {
+	k.past.Creates(k.session)
+	var st framework.Stat
+	var watch *framework.Watch
+	var over <-chan struct{}
+	more := []framework.CreateOption{framework.StatTo(&st), framework.WatchTo(&watch)}
+	if !k.opts.Lasting {
+		more = append(more, framework.DeletionTo(&over))
+	}
+	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
+	k.ends(over)
+	k.replace(watch)
+	k.noteSent(want, err)
+	if errors.Is(err, framework.ErrNodeExists) {
+		k.past.Refused(k.session)
+		return k.look(ctx, want)
+	}
+	if err != nil {
+		return err
+	}
+	k.past.Created(k.session)
+	k.path, k.znode, k.written, k.touched, k.adopted = path, st, want.Number, time.Time{}, false
+	k.opts.Created(ctx)
+	return nil
+}
+
+// look watches the path and looks at the znode that is there. It deletes one of a former session.
+func (k *Keeper) look(ctx context.Context, want Content) error {
+	watch, err := k.client.Watch(ctx, k.path, framework.WatchExists)
+	if err != nil {
+		return err
+	}
+	k.replace(watch)
+	st, exists := watch.Stat()
+	own := exists && st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid)
+	if own && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
+		k.opts.Overwritten()
+	}
+	if !own && k.znode.Czxid != 0 {
+		k.path = k.opts.Path
+		k.opts.Gone(framework.ErrNoNode)
+	}
+	if k.znode = st; own || !exists {
+		return nil
+	}
+	k.znode.Czxid = 0
+	switch owner := st.EphemeralOwner; {
+	case k.opts.Lasting && !IsSession(owner):
+		return k.adopt(ctx, st)
+	case k.past.Has(owner, k.session):
+		return k.succeed(ctx, want, st)
+	case k.succeeded(st):
+		k.past.Created(k.session)
+		k.znode, k.written = st, k.unsure.number
+		k.opts.Created(ctx)
+		return nil
+	}
+	return ErrTaken
+}
+
+// A succession is the replacement of a former session's znode whose outcome is unknown.
+type succession struct {
+	session int64 // in which it was sent; 0 for none
+	number  int64 // of the new znode's Content
+}
+
+// succeeded reports whether the znode is that of the succession of unknown outcome. Only a transaction
+// creates a znode and sets its data at once.
+func (k *Keeper) succeeded(st framework.Stat) bool {
+	return k.unsure.session == k.session && st.EphemeralOwner == k.session && st.Version == 1 && st.Czxid == st.Mzxid
+}
+
+// succeed replaces the znode of a former session by one transaction, so at no moment the path is without
+// a znode. It looks again before, because a server may be behind, and another client may have the path.
+func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Stat) error {
+	k.replace(nil)
+	if err := k.client.Sync(ctx, k.path); err != nil {
+		return err
+	}
+	st, exists, err := k.client.Exists(ctx, k.path)
+	if err != nil || !exists || st.Czxid != former.Czxid {
+		return err
+	}
+	k.past.Creates(k.session)
+	results, err := k.client.Txn(ctx,
+		framework.OpDelete(k.path, st.Version),
+		framework.OpCreate(k.path, want.Data, append(slices.Clip(k.opts.ACL), framework.Ephemeral())...),
+		framework.OpSet(k.path, want.Data, 0)) // its result is the new znode's Stat
+	var refused *framework.TxnError
+	switch {
+	case err == nil:
+		k.past.Created(k.session)
+		k.znode, k.written = results[2].Stat, want.Number
+		k.opts.Created(ctx)
+	case errors.As(err, &refused):
+		k.past.Refused(k.session)
+	default:
+		k.unsure = succession{k.session, want.Number}
+	}
+	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+}
+
+// adopt makes a znode that belongs to no session the Keeper's.
+func (k *Keeper) adopt(ctx context.Context, st framework.Stat) error {
+	if k.opts.Adopt != nil {
+		data, read, err := k.client.Get(ctx, k.path)
+		if err != nil {
+			k.replace(nil) // to look again
+			return unless(err, framework.ErrNoNode)
+		}
+		own := slices.ContainsFunc(k.sent, func(sent []byte) bool { return bytes.Equal(sent, data) })
+		if !own {
+			if own, err = k.opts.Adopt(ctx, data); err != nil {
+				return err
+			}
+		}
+		if st = read; !own {
+			return ErrTaken
+		}
+	}
+	k.znode, k.written, k.adopted = st, 0, true
+	return nil
+}
+
+// noteSent notes whether a lasting znode may have the content by a request that ended with err.
+func (k *Keeper) noteSent(want Content, err error) {
+	switch {
+	case err == nil:
+		k.sent = nil
+	case k.opts.Lasting && errors.Is(err, framework.ErrUnknownOutcome):
+		if n := len(k.sent); n == 0 || !bytes.Equal(k.sent[n-1], want.Data) {
+			k.sent = append(k.sent, want.Data)
+		}
+	}
+}
+
+// IsSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
+// and not what servers give to containers and TTL znodes, but to no session.
+func IsSession(owner int64) bool {
+	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
+}
+
+// write writes the content, unless another client has written to the znode: then the keeper looks.
+func (k *Keeper) write(ctx context.Context, want Content) error {
+	st, err := k.client.Set(ctx, k.path, want.Data, k.znode.Version)
+	k.noteSent(want, err)
+	if err == nil {
+		k.znode, k.written, k.adopted = st, want.Number, false
+		return nil
+	}
+	k.replace(nil)
+	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
+}
+
+// touch writes the child by which the ensemble knows that the znode is kept.
+func (k *Keeper) touch(ctx context.Context) error {
+	_, err := k.client.CreateOrSet(ctx, framework.JoinPath(k.path, "touch"), []byte{},
+		append(slices.Clip(k.opts.ACL), framework.TTL(k.opts.TTL))...)
+	if err == nil {
+		k.touched = time.Now()
+		return nil
+	}
+	k.replace(nil)
+	return unless(err, framework.ErrNoNode) // then the znode is gone
+}
+
+// unless returns err, or nil if it is one of those that the keeper looks into by itself.
+func unless(err error, known ...error) error {
+	for _, one := range known {
+		if errors.Is(err, one) {
+			return nil
+		}
+	}
+	return err
+}
+
+// replace makes watch the keeper's.
+func (k *Keeper) replace(watch *framework.Watch) {
+	if k.watch != nil {
+		k.watch.Close()
+	}
+	k.watch = watch
+}
+
+// ends adds a deletion in the background, unless over is nil: it is closed when the deletion has ended.
+func (k *Keeper) ends(over <-chan struct{}) {
+	k.ending = slices.DeleteFunc(k.ending, func(over <-chan struct{}) bool {
+		select {
+		case <-over:
+			return true
+		default:
+			return false
+		}
+	})
+	if over != nil {
+		k.ending = append(k.ending, over)
+	}
+}
+
+// End deletes the znode, unless it belongs to no session. It returns nil once no znode of the present
+// session is left, or the session has ended. It may be called when Run has returned.
+func (k *Keeper) End(ctx context.Context) error {
+	defer k.replace(nil)
+	if k.opts.Lasting {
+		return nil
+	}
+	err := unless(k.deleteOwn(ctx), framework.ErrSessionEnded, framework.ErrClosed) // it ends with its session
+	for _, over := range k.ending {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return errors.Join(err, fmt.Errorf("%w: its znode may exist until the client has deleted it in the background",
+				ctx.Err()))
+		}
+	}
+	return err
+}
+
+// deleteOwn deletes the znode that the Keeper has, or may have by a succession of unknown outcome.
+func (k *Keeper) deleteOwn(ctx context.Context) error {
+	if k.znode.Czxid == 0 && k.unsure.session == k.session && k.session != 0 {
+		if err := k.findUnsure(ctx); err != nil {
+			return fmt.Errorf("its znode may exist until the session ends: %w", err)
+		}
+	}
+	if k.znode.Czxid == 0 {
+		return nil
+	}
+	return k.client.Delete(ctx, k.path, framework.CreatedBy(k.znode.Czxid), framework.Guaranteed(), framework.Idempotent())
+}
+
+// findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it.
+func (k *Keeper) findUnsure(ctx context.Context) error {
+	if err := k.client.Sync(ctx, k.path); err != nil { // the server may be behind the transaction's server
+		return err
+	}
+	st, exists, err := k.client.Exists(ctx, k.path)
+	if err == nil && exists && k.succeeded(st) {
+		k.znode = st
+	}
+	return err
+}

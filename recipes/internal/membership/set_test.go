@@ -1,0 +1,101 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+)
+
+// A door counts how many times it was closed.
+type door struct {
+	closed atomic.Int32
+	err    error
+}
+
+func (d *door) Closed() bool { return d.closed.Load() > 0 }
+
+func (d *door) Close(context.Context) error {
+	d.closed.Add(1)
+	return d.err
+}
+
+func open(s *Set, key any, d *door) (*door, error) {
+	return Open(s, key, func() (*door, error) { return d, nil })
+}
+
+func TestASetClosesWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	var s Set
+	fault := errors.New("it is stuck")
+	first, again, other := new(door), new(door), &door{err: fault}
+	for _, d := range []*door{first, again} {
+		if got, err := open(&s, "a", d); err != nil || got != d {
+			t.Fatalf("Open: %v, %v", got, err)
+		}
+		if _, err := open(&s, "a", new(door)); !errors.Is(err, ErrOpen) {
+			t.Errorf("Open of a key that is open: %v, want ErrOpen", err)
+		}
+		if d == first {
+			_ = d.Close(t.Context()) // the key is free again
+		}
+	}
+	if _, err := open(&s, "b", other); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(t.Context()); !errors.Is(err, fault) {
+		t.Errorf("Close: %v, want the member's error", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("a further Close: %v", err)
+	}
+	for name, d := range map[string]*door{"first": first, "again": again, "other": other} {
+		if n := d.closed.Load(); n != 1 {
+			t.Errorf("%s was closed %d times, want once", name, n)
+		}
+	}
+	if _, err := open(&s, "c", new(door)); !errors.Is(err, framework.ErrClosed) {
+		t.Errorf("Open after Close: %v, want ErrClosed", err)
+	}
+}
+
+func TestAFailedOpenAddsNothing(t *testing.T) {
+	t.Parallel()
+	var s Set
+	fault := errors.New("no door")
+	if _, err := Open(&s, "a", func() (*door, error) { return nil, fault }); !errors.Is(err, fault) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := open(&s, "a", new(door)); err != nil {
+		t.Errorf("Open after a failed one: %v", err)
+	}
+}
+
+// A Set keeps no reference to members that were closed long ago.
+func TestASetForgetsWhatIsClosed(t *testing.T) {
+	t.Parallel()
+	var s Set
+	const doors = 1000
+	var freed atomic.Int32
+	for i := range doors {
+		d := new(door)
+		runtime.AddCleanup(d, func(int) { freed.Add(1) }, i)
+		if _, err := open(&s, i, d); err != nil {
+			t.Fatal(err)
+		}
+		_ = d.Close(t.Context())
+	}
+	for range 100 {
+		if runtime.GC(); freed.Load() > doors-200 {
+			break
+		}
+		runtime.Gosched()
+	}
+	if n := freed.Load(); n <= doors-200 {
+		t.Errorf("%d of %d closed members were freed", n, doors)
+	}
+	runtime.KeepAlive(&s)
+}

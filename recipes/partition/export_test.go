@@ -1,0 +1,7 @@
+package partition
+
+// The tests of what members get compare it with the division itself.
+var (
+	Divide   = divide
+	DigestOf = digestOf
+)
