@@ -113,7 +113,7 @@ func parts(code string) (pkg, name, field string) {
 }
 
 var (
-	runs    = regexp.MustCompile(`go (?:run|test|vet|build)\b.* (\./[\w./-]+)`)
+	runs    = regexp.MustCompile(`go (?:run|test|vet|build)\b(?: -C (\S+))?.* (\./[\w./-]+)`)
 	targets = regexp.MustCompile(`\bmake ([a-z-]+)`)
 	scripts = regexp.MustCompile(`\bscripts/[a-z][a-z.-]*[a-z]`)
 )
@@ -130,7 +130,7 @@ func TestTheCommandsOfPagesExist(t *testing.T) {
 		}
 		for _, match := range runs.FindAllStringSubmatch(text, -1) {
 			found++
-			if files, _ := filepath.Glob(filepath.Join(root, match[1], "*.go")); len(files) == 0 && !strings.HasSuffix(match[1], "...") {
+			if files, _ := filepath.Glob(filepath.Join(root, match[1], match[2], "*.go")); len(files) == 0 && !strings.HasSuffix(match[2], "...") {
 				t.Errorf("%s: %s: there is no such package", p.path, match[0])
 			}
 		}

@@ -169,8 +169,8 @@ func (r *run) consult(t *testing.T) (*oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	voters, observers := r.members()
-	committed, discarded, err := readCommitted(dataDirs(voters), dataDirs(observers))
+	voters, _ := r.members()
+	committed, discarded, err := readCommitted(dataDirs(voters))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// A gate is the place where members meet. It is immutable.
+// A gate is the place where members meet, by the protocol of Apache Curator's DistributedDoubleBarrier.
+// It is immutable.
 type gate struct {
 	Client  *framework.Client
 	Path    string

@@ -14,7 +14,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/errtype"
 )
 
 // A combiner makes the changes of one client to one number. Changes that are asked for while a write
@@ -259,7 +258,7 @@ func (b *batch) changed(v int64, w width) (after int64, writes bool) {
 	for _, one := range b.calls {
 		one.after, one.writes, one.err = one.change(v)
 		if one.err == nil && !w.fits(one.after) {
-			one.err = errOverflow
+			one.err = ErrOverflow
 		}
 		if one.err == nil && one.writes {
 			v, writes = one.after, true
@@ -267,12 +266,6 @@ func (b *batch) changed(v int64, w width) (after int64, writes bool) {
 	}
 	return v, writes
 }
-
-// Errors of numbers. If one is returned, nothing was written.
-var (
-	errOverflow = errtype.New("the result overflows", "overflow")
-	errCorrupt  = errtype.New("the znode's data is not that of a counter", "corrupt")
-)
 
 // A width is the number of bytes of a number.
 type width int
@@ -290,7 +283,7 @@ func (w width) decode(data []byte) (int64, error) {
 	case len(data) == 0:
 		return 0, nil
 	case len(data) != int(w):
-		return 0, fmt.Errorf("%w: %d bytes, want %d", errCorrupt, len(data), int(w))
+		return 0, fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(data), int(w))
 	case w == 4:
 		return int64(int32(binary.BigEndian.Uint32(data))), nil
 	}

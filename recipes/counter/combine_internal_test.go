@@ -188,7 +188,7 @@ func TestCombinedWritesRunThroughMinusOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := f.stored(t)
-		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, errVersion) {
+		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, ErrVersion) {
 			t.Errorf("change at version -1: %v, want ErrVersion", err)
 		}
 		if after, version := f.stored(t); after != before || version != -1 {

@@ -35,6 +35,7 @@
 package counter
 
 import (
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -45,11 +46,11 @@ const recipe boundary.Recipe = "counter"
 var (
 	// ErrOverflow is returned if the result is no int64, or no int32 with [WithInt32]. Nothing is
 	// written.
-	ErrOverflow = errOverflow
+	ErrOverflow = errtype.New("the result overflows", "overflow")
 	// ErrCorrupt is returned if the znode's data is not a counter's. Nothing is written.
-	ErrCorrupt = errCorrupt
+	ErrCorrupt = errtype.New("the znode's data is not that of a counter", "corrupt")
 	// ErrVersion is returned for a change of a znode whose version is −1. Nothing is written then.
 	// If another client deleted the znode and created it again, the change may have been applied to
 	// the new znode. ErrVersion then says so, after the fact.
-	ErrVersion = errVersion
+	ErrVersion = errtype.New("the znode's version can't be relied on", "version")
 )

@@ -9,22 +9,16 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
-
-// errVersion is returned for a change of a znode whose version is −1. Nothing is written then. If
-// another client deleted the znode and created it again, the change may have been applied to the new
-// znode. ErrVersion then says so, after the fact.
-var errVersion = errtype.New("the znode's version can't be relied on", "version")
 
 // errStale means that another client has changed the register since it was read. It is never
 // wrapped.
 var errStale = errors.New("changed by another client")
 
 // errRecreated is the ErrVersion of a change that was applied to another znode.
-var errRecreated = fmt.Errorf("%w: it was deleted and created again, and the change was made", errVersion)
+var errRecreated = fmt.Errorf("%w: it was deleted and created again, and the change was made", ErrVersion)
 
 // A register is the znode. It is immutable.
 type register struct {
@@ -92,7 +86,7 @@ func (r *register) write(ctx context.Context, from state, data []byte) (st frame
 		_, err = r.Client.Create(ctx, r.Path, data, opts...)
 		return st, err
 	case from.version == framework.AnyVersion:
-		return st, errVersion
+		return st, ErrVersion
 	case from.version == framework.AnyVersion-1: // one write would leave AnyVersion
 		results, err := r.Client.Txn(ctx,
 			framework.OpSet(r.Path, data, from.version), framework.OpSet(r.Path, data, framework.AnyVersion))

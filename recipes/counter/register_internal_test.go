@@ -149,7 +149,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := f.read(t)
-		if _, err := f.Replace(t.Context(), at, []byte("x")); !errors.Is(err, errVersion) {
+		if _, err := f.Replace(t.Context(), at, []byte("x")); !errors.Is(err, ErrVersion) {
 			t.Errorf("Replace at version -1: %v, want ErrVersion", err)
 		}
 		f.expect(t, "-2")

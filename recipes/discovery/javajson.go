@@ -18,8 +18,8 @@ func marshalJava(v any) ([]byte, error) {
 }
 
 // marshalJavaOf returns the JSON of v, which begins with the name of the Java class as the member
-// "@class". If the class is "", v is nil, or v has the member already, MarshalOf is Marshal. If v is
-// no JSON object, MarshalOf returns an error.
+// "@class". If the class is "", v is nil, or v has the member already, marshalJavaOf is marshalJava. If v is
+// no JSON object, marshalJavaOf returns an error.
 func marshalJavaOf(v any, class string) ([]byte, error) {
 	data, err := marshalJava(v)
 	if err != nil || class == "" || string(data) == "null" {

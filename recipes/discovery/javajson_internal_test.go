@@ -50,7 +50,7 @@ func TestUnmarshalQuotesNothing(t *testing.T) {
 	for data, want := range map[string]string{
 		secret:                        "no JSON, at byte 1",
 		`{"zone":` + secret + `}`:     "no JSON, at byte 9",
-		`["` + secret + `"]`:          "at byte 1 there is no JSON of a javajson_test.place",
+		`["` + secret + `"]`:          "at byte 1 there is no JSON of a discovery.place",
 		`{"zone":["` + secret + `"]}`: "at byte 9 there is no JSON of a string",
 	} {
 		var got place

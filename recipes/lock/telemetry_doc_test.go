@@ -225,7 +225,7 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 	kinds := fromSource(t, "errors.go", sentinels)
 	for _, file := range []string{
 		"../lease/errors.go", "../internal/hold/errors.go", "../internal/waitqueue/kinds.go", "../internal/permits/number.go",
-		"../semaphore/doc.go", "../internal/combine/width.go", "../internal/register/register.go",
+		"../semaphore/doc.go", "../counter/doc.go",
 	} {
 		maps.Copy(kinds, fromSource(t, file, sentinels))
 	}

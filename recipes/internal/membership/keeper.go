@@ -1,5 +1,6 @@
-// Package keeper makes the requests that keep a znode: it creates the znode, watches it, writes to it,
-// and creates it again.
+// Package membership has what recipes of a client's own znodes share: a [Keeper] keeps a znode, a [Past]
+// and [Names] know the znodes that earlier calls and sessions of the client may have left or may yet
+// create, a [Set] closes what is open, and [Changes] waits until members settle.
 package membership
 
 import (
@@ -11,7 +12,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
-
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 

@@ -1,9 +1,17 @@
 package membership
 
-import ()
-
-// A Past has the sessions of one client in which znodes at one path may have been created. One goroutine
-// uses it. The zero Past is empty.
+// A Past has the sessions of one client in which znodes at one path may have been created: the recipe was
+// given the path, while [Names] are for paths that a recipe names itself. One goroutine uses a Past. The
+// zero Past is empty.
+//
+// A znode that a client has left behind exists until its end is proven, and servers and other clients take
+// it for a living one. So before a recipe counts, creates or deletes a znode, each of its former ones has
+// to be gone, adopted or known to be another client's. What can still happen to a path, by requests of a
+// session that has ended, of a call that was withdrawn, or of an unknown outcome:
+//
+//   - the znode exists until the ensemble has expired the session, or a delete succeeds
+//   - a create whose outcome is unknown may be applied late, but not while a znode is at its path
+//   - a delete whose outcome is unknown may be applied late, to whatever znode is at its path
 type Past struct {
 	sessions map[int64]certainty
 	before   certainty // of the session of the latest create
