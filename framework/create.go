@@ -159,3 +159,159 @@ func (cr *creation) flags() int32 {
 	}
 	return flags
 }
+
+// A CreateOption says how [Client.Create] creates.
+type CreateOption interface{ applyCreate(*createConfig) }
+
+// A createConfig has the values of the options of a create.
+type createConfig struct {
+	given createSet
+
+	ttl   time.Duration
+	acl   []acl.Entry // nil for the client's
+	stat  *Stat
+	lists []listTo
+	watch **Watch
+	epoch *int32           // gets its version; may be nil
+	over  *<-chan struct{} // of DeletionTo; may be nil
+}
+
+type createOption func(*createConfig)
+
+func (f createOption) applyCreate(cfg *createConfig) { f(cfg) }
+
+// Ephemeral makes the server delete the znode when the client's session ends.
+func Ephemeral() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withEphemeral })
+}
+
+// Sequential makes the server append ten digits to the path. They come from a counter of the
+// parent, which grows while the parent has children.
+func Sequential() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withSequential })
+}
+
+// Container makes a znode that the server removes once its last child is deleted.
+func Container() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withContainer })
+}
+
+// TTL makes a znode that the server removes if it has had no children and no change for d. The
+// servers' configuration must allow such znodes. d must lie between 1 ms and [MaxTTL].
+func TTL(d time.Duration) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.given = d, cfg.given|withTTL })
+}
+
+// Protected makes Create find its znode again if the reply was lost. It puts "_c_", a random UUID
+// and "-" before the name, as Curator does. A znode that is found counts only if it belongs to the
+// client's present session. If Create fails nevertheless, the znode may exist or may still be
+// created. The client then deletes it in the background until it is gone or its session has ended.
+// Protected requires [Ephemeral].
+func Protected() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withProtected })
+}
+
+// WithParents creates missing parents as containers, as Curator does. They include the parents in a
+// chroot or namespace. If a parent is removed in the meantime, it is created again.
+func WithParents() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withParents })
+}
+
+// StatTo stores the new znode's Stat in st, as the creation left it.
+func StatTo(st *Stat) CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.stat = st })
+}
+
+// A createSet is a set of options of a create.
+type createSet uint
+
+const (
+	withEphemeral createSet = 1 << iota
+	withSequential
+	withContainer
+	withTTL
+	withProtected
+	withData // see [KnownByData]
+	withEpoch
+	withList
+	withWatch
+	withDeletion
+	withParents
+	withACL
+	withIdempotent
+)
+
+// has reports whether one of the options is given.
+func (cfg *createConfig) has(options createSet) bool { return cfg.given&options != 0 }
+
+// combined returns all faults in the combination of the options.
+func (cfg *createConfig) combined() error {
+	var faults []error
+	for _, rule := range [...]struct {
+		of, needs, excludes createSet
+		fault               string
+	}{
+		{
+			of: withContainer, excludes: withEphemeral | withSequential | withTTL,
+			fault: "option Container: cannot be combined with Ephemeral, Sequential or TTL",
+		},
+		{of: withTTL, excludes: withEphemeral, fault: "option TTL: cannot be combined with Ephemeral"},
+		{of: withProtected, needs: withEphemeral, fault: "option Protected: must be combined with Ephemeral"},
+		{
+			of: withData, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
+			fault: "option KnownByData: must be combined with Ephemeral, " +
+				"and with none of Sequential, Protected and Idempotent",
+		},
+		{
+			of: withEpoch, needs: withData, excludes: withList | withWatch,
+			fault: "option WithEpoch: must be combined with KnownByData, and not with ListTo or WatchTo",
+		},
+		{
+			of: withIdempotent, excludes: withSequential | withProtected,
+			fault: "option Idempotent: cannot be combined with Sequential or Protected",
+		},
+	} {
+		if cfg.has(rule.of) && (cfg.given&rule.needs != rule.needs || cfg.has(rule.excludes)) {
+			faults = append(faults, errors.New(rule.fault))
+		}
+	}
+	if cfg.has(withDeletion) && !cfg.has(withProtected|withData) {
+		faults = append(faults, errors.New("option DeletionTo: must be combined with Protected or KnownByData"))
+	}
+	return errors.Join(faults...)
+}
+
+// ListTo lists the parent's children right after the create, within the same round trip. It stores
+// their names as they were at a moment after the creation. It stores nil if there is no listing, as
+// when the znode was found again after its reply was lost; list the children then.
+func ListTo(names *[]string) CreateOption { return ListAtTo("", names) }
+
+// ListAtTo does what [ListTo] does for the children of dir instead of the parent's. Both may be given.
+func ListAtTo(dir string, names *[]string) CreateOption {
+	return createOption(func(cfg *createConfig) {
+		if names != nil {
+			cfg.lists = append(cfg.lists, listTo{dir, names})
+			cfg.given |= withList
+		}
+	})
+}
+
+// A listTo is a directory to be listed after the create.
+type listTo struct {
+	dir   string // "" for the parent
+	names *[]string
+}
+
+// WatchTo watches the new znode right after the create, within the same round trip, as
+// [Client.Watch] with [WatchExists] does. It stores the Watch, which the caller has to close. It
+// stores nil if Create fails, if Create finds its znode again after the reply was lost, or if
+// another client deleted the znode. It also stores nil with [Sequential], because only the reply
+// has the path. If it stored nil, call Watch.
+func WatchTo(watch **Watch) CreateOption {
+	return createOption(func(cfg *createConfig) {
+		cfg.watch = watch
+		if watch != nil {
+			cfg.given |= withWatch
+		}
+	})
+}

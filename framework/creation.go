@@ -3,13 +3,17 @@ package framework
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -309,4 +313,329 @@ func parentMade(ctx context.Context, parent *session.Pending[string]) error {
 		return nil
 	}
 	return err
+}
+
+// A sentCreate is a create that was sent, and the requests that were sent after it.
+type sentCreate struct {
+	*session.Pending[createdNode]
+	lists listings
+	watch *beginning // nil if none was sent
+}
+
+// begin sends the create, and after it the listing and the watch if the options ask for them. A
+// server serves a session's requests in the order in which they are sent.
+func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
+	f := s.Tap().FollowCreate(cr.path)
+	sent := sentCreate{Pending: session.Begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
+	watches := cr.watch != nil && !cr.has(withSequential)
+	if cr.lists == nil && !watches {
+		return sent
+	}
+	select {
+	case <-f.Sent():
+	case <-sent.Done():
+	case <-ctx.Done():
+	}
+	select {
+	case <-f.Sent(): // even if the reply is here by now
+	default:
+		return sent
+	}
+	sent.lists = cr.beginLists(s)
+	if watches {
+		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
+		begun := cr.core.beginWatch(s, key, readOf(key), false)
+		sent.watch = &begun
+	}
+	return sent
+}
+
+// storeWatch waits for the watch and stores it if it is on the znode that was created. err is the
+// create's error; if it is nil, made is the znode.
+func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNode, err error) {
+	if cr.watch == nil {
+		return
+	}
+	*cr.watch = nil
+	if b == nil {
+		return
+	}
+	w, fault := b.wait(ctx)
+	switch {
+	case fault != nil: // a later call of Watch returns it, too
+	case err != nil || !made.known || w.sub.Found().Stat.Czxid != made.stat.Czxid:
+		w.Close()
+	default:
+		*cr.watch = w
+	}
+}
+
+// listings are those that were sent after a create, in the order of the options; nil if none was sent.
+type listings []*session.Pending[proto.Node]
+
+// beginLists sends the listings that the options ask for.
+func (cr *creation) beginLists(s *session.Session) listings {
+	var sent listings
+	for _, l := range cr.lists {
+		dir := l.dir
+		if dir == "" {
+			dir, _ = SplitPath(cr.path)
+		}
+		sent = append(sent, session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) }))
+	}
+	return sent
+}
+
+// store waits for the listings and stores them, unless the create failed with err.
+func (ls listings) store(ctx context.Context, to *createConfig, err error) {
+	for i, l := range to.lists {
+		*l.names = nil
+		if ls == nil || err != nil {
+			continue
+		}
+		if found, err := ls[i].Wait(ctx); err == nil {
+			*l.names = found.Children
+		}
+	}
+}
+
+// protectedPrefix, a UUID and a dash precede the name of a protected znode. The
+// format is Curator's (org.apache.curator.framework.imps.ProtectedUtils).
+const protectedPrefix = "_c_"
+
+// A protection recognises the znode of one Create by the UUID in its name. The create may have been
+// applied although its reply was lost.
+type protection struct {
+	id       string            // "_c_<uuid>-"
+	session  int64             // of the create with the unknown outcome; 0 if none
+	inFlight []<-chan struct{} // requests that no caller waits for
+
+	byData bool   // KnownByData: there is no id, and
+	data   []byte // the znode at the path holds this
+	epoch  *epoch // of that path, before the last search; may be nil
+	settle func() // to be called once the outcome is known; may be nil
+
+	over    chan struct{}    // closed once the deletion is over; nil if there is none
+	storeIn *<-chan struct{} // gets over; may be nil
+}
+
+// DeletionTo is for a create that is [Protected] or [KnownByData]. If Create fails, and the client
+// deletes the znode in the background, DeletionTo stores a channel in over. The channel is closed
+// when that is over: the znode is gone, its session has ended, or the client is closed. A znode
+// whose session has ended may exist until the ensemble has expired the session. DeletionTo stores
+// nil if Create succeeds, or if it is certain that Create has left no znode.
+func DeletionTo(over *<-chan struct{}) CreateOption {
+	return createOption(func(cfg *createConfig) {
+		cfg.over = over
+		if over != nil {
+			cfg.given |= withDeletion
+		}
+	})
+}
+
+func newProtection() *protection { return &protection{id: protectedPrefix + newUUID() + "-"} }
+
+// newUUID returns a random (version 4) UUID, in RFC 9562's text form.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: it would crash the program
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	digits := hex.EncodeToString(b[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}
+
+// name returns path with its last element protected.
+func (g *protection) name(path string) string {
+	dir, name := SplitPath(path)
+	return JoinPath(dir, g.id+name)
+}
+
+// doubt records that a request in the session may have created the znode, or may still create it.
+// The request has ended when done is closed.
+func (g *protection) doubt(session int64, done <-chan struct{}) {
+	g.session = session
+	g.inFlight = append(g.inFlight, done)
+}
+
+// find looks for the znode that an earlier attempt may have left, and returns "" if there is none.
+// A znode of an earlier session does not count, whatever its name, because it ends with that
+// session.
+func (g *protection) find(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
+	if g.session == 0 || g.session != s.ID() {
+		return "", Stat{}, nil
+	}
+	found, st, err := g.search(ctx, s, path)
+	switch {
+	case err == nil && found == "":
+		g.session = 0 // now it is certain that it was not created
+	case errors.Is(err, ErrTooLarge): // the client can't find out
+		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return found, st, err
+}
+
+// search looks for the znode after a sync, because the server that replies now may lag behind the
+// server of the create.
+func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
+	dir, _ := SplitPath(path)
+	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
+		return "", Stat{}, err
+	}
+	if g.byData {
+		return g.searchAt(ctx, s, path)
+	}
+	candidates, err := g.candidates(ctx, s, dir)
+	if err != nil {
+		return "", Stat{}, err
+	}
+	for _, full := range candidates {
+		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
+		if errors.Is(err, ErrNoNode) || err == nil && (!found.Exists || found.Stat.EphemeralOwner != s.ID()) {
+			continue
+		}
+		return full, statOf(found.Stat), err
+	}
+	return "", Stat{}, nil
+}
+
+// delete deletes the znode that the last search has found.
+func (g *protection) delete(ctx context.Context, s *session.Session, path string) error {
+	if g.epoch != nil {
+		return g.epoch.delete(ctx, s, path)
+	}
+	err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
+	return err
+}
+
+// candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
+// of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
+// protected znode is one of them; servers from 3.6 on can list them.
+func (g *protection) candidates(ctx context.Context, s *session.Session, dir string) ([]string, error) {
+	listed, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })
+	switch {
+	case errors.Is(err, ErrNoNode):
+		return nil, nil
+	case errors.Is(err, ErrTooLarge):
+		paths, asked := ephemeralsWith(ctx, s, JoinPath(dir, g.id))
+		if errors.Is(asked, ErrUnsupported) {
+			asked = fmt.Errorf("%w, and %w", err, asked)
+		}
+		return paths, asked
+	}
+	var paths []string
+	for _, name := range listed.Children {
+		if strings.HasPrefix(name, g.id) {
+			paths = append(paths, JoinPath(dir, name))
+		}
+	}
+	return paths, err
+}
+
+// conclude records how Create ended. If Create failed, the znode is deleted if it exists or is
+// still created.
+func (g *protection) conclude(c *core, path string, err error) {
+	if err == nil || g.session == 0 {
+		g.settled()
+		return
+	}
+	if g.storeIn != nil {
+		g.over = make(chan struct{})
+		*g.storeIn = g.over
+	}
+	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
+	if err := c.deletes.add(x, doubt{}); err != nil {
+		c.deletes.logGivenUp(x, err)
+		g.settled()
+	}
+}
+
+// settled reports that the znode's outcome is known, or that no call will find it out. g may be nil.
+func (g *protection) settled() {
+	if g == nil {
+		return
+	}
+	if g.settle != nil {
+		g.settle()
+	}
+	if g.over != nil {
+		close(g.over)
+	}
+}
+
+// KnownByData makes Create find its znode again if the reply was lost, as [Protected] does, but
+// under a given name. Create takes the znode at the path for its own if it belongs to the client's
+// present session and holds exactly the data. So while a znode exists that the client created at
+// the path, another create of the path has to carry other data: put a random id in. An
+// [ErrNodeExists] certainly means that the znode is not from this call.
+//
+// If Create fails nevertheless, the znode may exist or may still be created. The client then
+// deletes it in the background until it is gone or its session has ended.
+//
+// Such creates of one path in one client run one after another. A create waits until the outcome of
+// an earlier create is known and its deletion is over, or until ctx ends. KnownByData requires
+// [Ephemeral], and excludes [Sequential] and Protected.
+func KnownByData() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withData })
+}
+
+// claims are the paths at which a create that is known by its data is under way or has an unknown
+// outcome.
+type claims struct {
+	mu      sync.Mutex
+	settled map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
+}
+
+type claimsKey struct{}
+
+func (c *Client) claims() *claims {
+	return c.Shared(claimsKey{}, func() any { return &claims{settled: make(map[string]chan struct{})} }).(*claims)
+}
+
+// enter waits until no other create claims the path, and claims it until settle is called.
+func (cl *claims) enter(ctx context.Context, c *core, path string) (settle func(), err error) {
+	for {
+		cl.mu.Lock()
+		other, taken := cl.settled[path]
+		if !taken {
+			own := make(chan struct{})
+			cl.settled[path] = own
+			cl.mu.Unlock()
+			return func() { cl.leave(path, own) }, nil
+		}
+		cl.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.ctx.Done():
+			return nil, ErrClosed
+		}
+	}
+}
+
+func (cl *claims) leave(path string, own chan struct{}) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	delete(cl.settled, path)
+	close(own)
+}
+
+// searchAt is search for a znode that is known by its data.
+func (g *protection) searchAt(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
+	if g.epoch != nil {
+		if err := g.epoch.read(ctx, s); err != nil {
+			return "", Stat{}, err
+		}
+	}
+	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(path) })
+	switch {
+	case errors.Is(err, ErrNoNode):
+		return "", Stat{}, nil
+	case err != nil:
+		return "", Stat{}, err
+	case found.Stat.EphemeralOwner != s.ID() || !bytes.Equal(found.Data, g.data):
+		return "", Stat{}, nil
+	}
+	return path, statOf(found.Stat), nil
 }

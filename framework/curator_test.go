@@ -3,17 +3,228 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
+
+// As EnabledSessionExpired.testInjectedWatchedEvent: the server stays away, and watchers
+// nevertheless learn that their session is over.
+func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/watched", "")
+		w := mustWatch(t, c, "/watched", framework.WatchData)
+		timeout := c.Session().Timeout
+		srv.Refuse()
+		srv.Cut()
+		began := time.Now()
+		wantEvent(t, w, framework.EventSessionEnded)
+		if took := time.Since(began); took > timeout {
+			t.Errorf("told after %v, want that within the session timeout of %v", took, timeout)
+		}
+	})
+}
+
+// As Framework.testCreateACLWithReset: a session that follows another has its credentials.
+func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := virtual(t, srv, framework.WithAuth("digest", []byte(user+":"+secret)),
+			framework.WithACL(acl.Creator()...), framework.WithStateListener(seen.add))
+		mustCreate(t, c, "/mine", secretData)
+		_, _, err := virtual(t, srv).Get(t.Context(), "/mine")
+		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
+		must.OK(t, srv.Expire(c.Session().ID))
+		seen.await(t, connecting, connected, suspended, lost, connected)
+		if data, _, err := c.Get(t.Context(), "/mine"); err != nil || string(data) != secretData {
+			t.Errorf("get in the next session: %q, %v", data, err)
+		}
+	})
+}
+
+// As Framework.testListenerConnectedAtStart (CURATOR-72): whoever asks for something before
+// there is a server, the first state after the start is Connected.
+func TestCuratorFirstStateIsConnected(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		srv.Refuse()
+		var seen trail
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial),
+			framework.WithRetry(retry.Forever(time.Second)), framework.WithStateListener(seen.add))
+		created := make(chan error, 1)
+		go func() {
+			_, err := c.Create(t.Context(), "/queued", nil)
+			created <- err
+		}()
+		<-time.After(time.Minute)
+		seen.await(t, connecting)
+		srv.Accept()
+		if err := <-created; err != nil {
+			t.Errorf("what was asked for before: %v", err)
+		}
+		seen.await(t, connecting, connected)
+	})
+}
+
+// As BackgroundStates.testConnectionStateListener and Framework.testReconnectAfterLoss: two
+// outages that each cost a session; what is asked for meanwhile fails, and then succeeds.
+func TestCuratorTwoLongOutages(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
+		want := []framework.State{connecting, connected}
+		for range 2 {
+			srv.Refuse()
+			srv.Cut()
+			want = append(want, suspended, lost)
+			seen.await(t, want...)
+			_, _, err := c.Exists(t.Context(), "/")
+			wantErr(t, "a read while Lost", err, framework.ErrNotConnected)
+			srv.Accept()
+			want = append(want, connected)
+			seen.await(t, want...)
+			if _, ok, err := c.Exists(t.Context(), "/"); err != nil || !ok {
+				t.Errorf("a read afterwards: %v, %v", ok, err)
+			}
+		}
+	})
+}
+
+// As WithCluster.testSessionSurvives: one server after another is away for a while.
+func TestCuratorSessionSurvivesARollingRestart(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := virtual(t, srv, framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(seen.add))
+		node := mustCreate(t, c, "/here", "", framework.Ephemeral())
+		id := c.Session().ID
+		for _, f := range srv.Frontends() {
+			f.Refuse()
+			f.Cut()
+			<-time.After(5 * time.Second)
+			f.Accept()
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok {
+				t.Fatalf("the ephemeral znode exists: %v, %v", ok, err)
+			}
+		}
+		states := seen.states()
+		if slices.Contains(states, lost) || !slices.Contains(states, suspended) || c.Session().ID != id {
+			t.Errorf("states %v, session %#x; want session %#x still, and the connection to break", states, c.Session().ID, id)
+		}
+	}, zkserver.WithFrontends(3))
+}
+
+// As FrameworkEdges.testDeleteChildrenConcurrently: two delete the same tree.
+func TestCuratorTreeIsDeletedByTwoAtOnce(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		clients := []*framework.Client{virtual(t, srv), virtual(t, srv)}
+		for i := range 10 {
+			for j := range 10 {
+				mustCreate(t, clients[0], fmt.Sprintf("/tree/%d/%d", i, j), "")
+			}
+		}
+		var both sync.WaitGroup
+		var errs [2]error
+		for i, c := range clients {
+			both.Go(func() { errs[i] = c.DeleteTree(t.Context(), "/tree") })
+		}
+		both.Wait()
+		for _, err := range errs {
+			if err != nil && !errors.Is(err, framework.ErrNoNode) {
+				t.Errorf("DeleteTree beside another: %v", err)
+			}
+		}
+		if left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" }); len(left) != 0 {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
+
+// As FailedDeleteManager.testWithNamespaceAndLostSession: a guaranteed delete that was asked
+// for while there was no session is done in the next.
+func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add), framework.WithNamespace("ns"))
+		node := mustCreate(t, c, "/stays", "")
+		srv.Refuse()
+		srv.Cut()
+		seen.await(t, connecting, connected, suspended, lost)
+		wantErr(t, "delete while Lost", c.Delete(t.Context(), node, framework.Guaranteed()), framework.ErrNotConnected)
+		srv.Accept()
+		seen.await(t, connecting, connected, suspended, lost, connected)
+		zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
+		if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+			t.Errorf("the znode exists: %v, %v", ok, err)
+		}
+	})
+}
+
+// As SessionFailRetryLoop.testRetry: work that has to be done within one session begins again in
+// the next, by a loop of the user's.
+func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		var attempts, firsts int
+		work := func(ctx context.Context) error {
+			attempts++
+			if err := c.AwaitConnected(ctx); err != nil {
+				return err
+			}
+			bound := c.InSession(c.Session().ID)
+			if _, err := bound.Create(ctx, fmt.Sprintf("/first-%d", attempts), nil, framework.Ephemeral()); err != nil {
+				return err
+			}
+			firsts++
+			if attempts == 1 {
+				if err := srv.Expire(c.Session().ID); err != nil {
+					return retry.Permanent(err)
+				}
+			}
+			_, err := bound.Create(ctx, "/second", nil)
+			return err
+		}
+		must.OK(t, retry.Do(t.Context(), retry.Times(5, time.Second), work))
+		if firsts != 2 {
+			t.Errorf("the first part was done %d times, want 2", firsts)
+		}
+		if _, stands, err := c.Exists(t.Context(), "/first-1"); err != nil || stands {
+			t.Errorf("the ended session's znode exists: %v, %v", stands, err)
+		}
+	})
+}
+
+// As TestTtlNodes: the server removes a znode that was not changed for its TTL, and no other.
+func TestCuratorTTLZnodesGo(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
+		stands := func(when string, want bool) {
+			t.Helper()
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
+				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
+			}
+		}
+		<-time.After(50 * time.Minute)
+		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)
+		<-time.After(50 * time.Minute)
+		stands("50 minutes after a change", true)
+		<-time.After(20 * time.Minute)
+		stands("70 minutes after it", false)
+	})
+}
 
 // Scenarios of Curator's own tests that no other test has; lab/interop/curator-tests.md
 // has all of them.

@@ -1,8 +1,11 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
+
+	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
@@ -175,4 +178,152 @@ func noAnswer(err error) bool {
 		return true
 	}
 	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed)
+}
+
+// A DeleteOption says how [Client.Delete] deletes.
+type DeleteOption interface{ applyDelete(*deleteConfig) }
+
+type deleteConfig struct {
+	version                int32
+	czxid                  int64 // 0 for any
+	epoch                  int32 // if atEpoch is set
+	atEpoch                bool
+	guaranteed, idempotent bool
+	over                   *overHook // may be nil
+}
+
+func (cfg *deleteConfig) deletion(session int64, full string) deletion {
+	return deletion{
+		session: session, path: full, version: cfg.version, czxid: cfg.czxid,
+		epoch: cfg.epoch, atEpoch: cfg.atEpoch, over: cfg.over,
+	}
+}
+
+// validate returns all faults in the combination of options.
+func (cfg *deleteConfig) validate() error {
+	var faults []error
+	if cfg.atEpoch && cfg.czxid == 0 {
+		faults = append(faults, errors.New("option AtEpoch: must be combined with CreatedBy"))
+	}
+	if cfg.atEpoch && cfg.version != AnyVersion {
+		faults = append(faults, errors.New("option AtEpoch: cannot be combined with AtVersion"))
+	}
+	if cfg.over != nil && cfg.over.fn == nil {
+		faults = append(faults, errors.New("option WhenOver: the function must not be nil"))
+	}
+	return errors.Join(faults...)
+}
+
+// tolerated returns the error that Delete treats as success.
+func (cfg *deleteConfig) tolerated() []error {
+	if cfg.idempotent {
+		return []error{ErrNoNode}
+	}
+	return nil
+}
+
+type deleteOption func(*deleteConfig)
+
+func (f deleteOption) applyDelete(cfg *deleteConfig) { f(cfg) }
+
+// AtVersion deletes the znode only if its data has this version.
+func AtVersion(version int32) DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.version = version })
+}
+
+// Guaranteed makes the client continue in the background. It does so if Delete could not find out
+// that the znode is gone, for lack of a connection or because ctx ended. The client repeats the
+// deletion until the znode is gone, its session has ended ([Client.InSession]), or the client is
+// closed. Delete still returns the error. The znode is the one that the deletion finds first: in a
+// view of any session the client reads it before. In a view of one session the client also repeats a
+// deletion that failed with [ErrNoAuth], and logs that once.
+func Guaranteed() DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.guaranteed = true })
+}
+
+// CreatedBy makes Delete delete only the znode that the transaction czxid created ([Stat] has it),
+// and not a later znode at the path. Before each attempt the client reads the znode, after a sync.
+// If another transaction created that znode, the meant znode is gone, as [ErrNoNode] says. ZooKeeper
+// has no check of a czxid: a znode that is replaced within the round trip of the deletion is deleted
+// nevertheless. With [AtEpoch] it is not.
+func CreatedBy(czxid int64) DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
+}
+
+// attempts says how many attempts a deletion makes.
+type attempts int
+
+const (
+	oneAttempt attempts = iota + 1 // its caller repeats it
+	byPolicy                       // as the client's policy says
+)
+
+// check is called before each attempt. It returns an error if the attempt could delete another znode
+// than the meant one.
+func (x deletion) check(ctx context.Context, s *session.Session, d *doubt) error {
+	switch meant := cmp.Or(x.czxid, d.czxid); {
+	case meant != 0:
+		return x.stands(ctx, s, meant, d)
+	case d.chooses && !d.earlier:
+		return x.choose(ctx, s, d)
+	}
+	return d.settle(ctx, s, x.path, nil)
+}
+
+// choose makes d mean the znode that exists now. So a deletion that is to outlive sessions can tell
+// that znode from a later one, whatever happens.
+func (x deletion) choose(ctx context.Context, s *session.Session, d *doubt) error {
+	found, err := readStat(ctx, s, x.path)
+	switch {
+	case err != nil:
+		return unwritten(ctx, err)
+	case !found.Exists:
+		return ErrNoNode
+	}
+	d.czxid = found.Stat.Czxid
+	return nil
+}
+
+// stands returns nil if the znode with the czxid still exists at the path.
+func (x deletion) stands(ctx context.Context, s *session.Session, czxid int64, d *doubt) error {
+	found, err := readSynced(ctx, s, x.path)
+	switch {
+	case err != nil && !d.earlier:
+		return unwritten(ctx, err)
+	case err != nil:
+		return err
+	case found.Exists && found.Stat.Czxid == czxid:
+		return nil
+	case d.earlier:
+		return maybeEarlier(ErrNoNode)
+	}
+	return ErrNoNode
+}
+
+// WhenOver calls fn once, when the deletion is over, and says whether the znode is known to be gone.
+// If Delete finishes it, fn is called before Delete returns. If the deletion continues in the
+// background, fn is called when the znode is gone, its session has ended, or the client is closed;
+// then fn has a goroutine of its own. A znode whose session has ended may exist until the ensemble
+// has expired the session. If it is gone, a caller may, for example, create the path's next znode.
+// fn may call the client, Close included.
+func WhenOver(fn func(gone bool)) DeleteOption {
+	return deleteOption(func(cfg *deleteConfig) { cfg.over = &overHook{fn} })
+}
+
+// An overHook is a function that is called when a deletion is over.
+type overHook struct{ fn func(gone bool) }
+
+// tell calls the function for the caller of an operation.
+func (h *overHook) tell(gone bool) {
+	if h != nil && h.fn != nil {
+		h.fn(gone)
+	}
+}
+
+// tellLater calls the function on a goroutine of its own, because Close waits for the goroutines of
+// the client, and the function may call Close. The goroutine ends when the function returns.
+func (h *overHook) tellLater(log *zap.Logger, gone bool) {
+	if h != nil {
+		go usercall.Guard(log, "WhenOver", func() { h.fn(gone) })
+	}
 }

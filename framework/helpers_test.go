@@ -2,8 +2,10 @@ package framework_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -12,10 +14,21 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
+
+func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 
 // patience is how long a test waits for what has to happen.
 const patience = 20 * time.Second
@@ -201,4 +214,299 @@ func within(t testing.TB, d time.Duration) context.Context {
 func fresh(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("/%s-%08x", strings.ReplaceAll(t.Name(), "/", "-"), rand.Uint32())
+}
+
+// traces keeps the spans that end.
+type traces struct {
+	spans    *tracetest.InMemoryExporter
+	provider *sdktrace.TracerProvider
+}
+
+func newTraces() *traces {
+	spans := tracetest.NewInMemoryExporter()
+	return &traces{spans, sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))}
+}
+
+// caller returns a context with a span, which ends with the test.
+func (tr *traces) caller(t testing.TB) context.Context {
+	t.Helper()
+	ctx, span := tr.provider.Tracer("test").Start(t.Context(), "caller")
+	t.Cleanup(func() { span.End() })
+	return ctx
+}
+
+// take returns the spans that ended since it was last called, one per line:
+//
+//	operation (parent, status: description) key=value …
+//
+// It checks and leaves out the attributes that all spans of c have: kind, scope, system,
+// namespace, server and session. Paths are those of c. The parent is the caller if it is the span
+// in ctx.
+func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) string { //nolint:revive // t comes first in tests
+	t.Helper()
+	stubs := tr.spans.GetSpans()
+	tr.spans.Reset()
+	var out strings.Builder
+	for _, s := range stubs {
+		checkSpan(t, s)
+		parent := "root"
+		if s.Parent.IsValid() && s.Parent.Equal(trace.SpanContextFromContext(ctx)) {
+			parent = "caller"
+		} else if s.Parent.IsValid() {
+			parent = "stranger"
+		}
+		status := strings.ToLower(s.Status.Code.String())
+		if s.Status.Description != "" {
+			status += ": " + s.Status.Description
+		}
+		operation, _, _ := strings.Cut(s.Name, " ")
+		fmt.Fprintf(&out, "%s (%s, %s)", operation, parent, status)
+		for _, a := range uncommon(t, c, s) {
+			fmt.Fprintf(&out, " %s=%s", a.Key, a.Value.String())
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+func checkSpan(t testing.TB, s tracetest.SpanStub) {
+	t.Helper()
+	scope := s.InstrumentationScope
+	if scope.Name != zktel.ScopeName || scope.Version == "" || scope.SchemaURL != semconv.SchemaURL {
+		t.Errorf("span %s is of scope %+v", s.Name, scope)
+	}
+	if s.SpanKind != trace.SpanKindClient || len(s.Events)+len(s.Links) > 0 {
+		t.Errorf("span %s is of kind %v and has events %v and links %v", s.Name, s.SpanKind, s.Events, s.Links)
+	}
+}
+
+// uncommon checks the attributes that all spans have, and returns the rest, sorted.
+func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribute.KeyValue {
+	t.Helper()
+	var rest []attribute.KeyValue
+	namespace := strings.TrimSuffix(c.AbsolutePath("/"), "/")
+	name, host, port, system := "", "", fmt.Sprint(framework.DefaultPort), ""
+	for _, a := range s.Attributes {
+		switch value := a.Value.String(); a.Key {
+		case zktel.AttrDBSystem:
+			system = value
+		case zktel.AttrDBOperation:
+			name = strings.TrimSpace(value + " " + namespace)
+		case zktel.AttrServerAddress:
+			host = value
+		case zktel.AttrServerPort:
+			port = value
+		case zktel.AttrDBNamespace:
+			if value != namespace || namespace == "" {
+				t.Errorf("span %s has the namespace %q, want %q", s.Name, value, namespace)
+			}
+		case zktel.AttrSessionID:
+			if want := fmt.Sprintf("%#x", c.Session().ID); value != want {
+				t.Errorf("span %s is of session %s, want %s", s.Name, value, want)
+			}
+		case zktel.AttrNodePath:
+			rest = append(rest, a.Key.String(strings.TrimPrefix(value, namespace)))
+		default:
+			rest = append(rest, a)
+		}
+	}
+	if name != s.Name || system != "zookeeper" {
+		t.Errorf("span %s is of operation %q and system %q", s.Name, name, system)
+	}
+	if host == "" {
+		rest = append(rest, attribute.String(zktel.AttrServerAddress, "none"))
+	} else if server := net.JoinHostPort(host, port); !slices.Contains(c.Servers(), server) {
+		t.Errorf("span %s names the server %s, want one of %v", s.Name, server, c.Servers())
+	}
+	slices.SortFunc(rest, func(a, b attribute.KeyValue) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	return rest
+}
+
+// meters keeps the metrics.
+type meters struct {
+	reader   *metric.ManualReader
+	provider *metric.MeterProvider
+}
+
+func newMeters() *meters {
+	reader := metric.NewManualReader()
+	return &meters{reader, metric.NewMeterProvider(metric.WithReader(reader))}
+}
+
+// collect returns the metrics of the client's scope by their names.
+func (m *meters) collect(t testing.TB) map[string]metricdata.Metrics {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	must.OK(t, m.reader.Collect(context.WithoutCancel(t.Context()), &all))
+	found := make(map[string]metricdata.Metrics)
+	for _, scope := range all.ScopeMetrics {
+		if scope.Scope.Name != zktel.ScopeName || scope.Scope.Version == "" || scope.Scope.SchemaURL == "" {
+			t.Errorf("metrics of scope %+v", scope.Scope)
+		}
+		for _, one := range scope.Metrics {
+			found[one.Name] = one
+		}
+	}
+	return found
+}
+
+// A rawServer answers the wire client byte by byte, as no real server would. Its dialer
+// connects by pipes, so it works in virtual time.
+type rawServer struct {
+	greet  func() []byte                      // the whole first frame; nil for a good one
+	answer func(xid, opcode int32) [][]byte   // bodies of the frames that answer a request; nil for good ones
+	frames func(xid, opcode int32) (b []byte) // whole frames in place of answer, as they are
+
+	mu    sync.Mutex
+	ends  []net.Conn
+	dials int
+	done  sync.WaitGroup
+}
+
+// raw returns a client of srv that ends, and whose server ends, with the test.
+func raw(t testing.TB, srv *rawServer, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	t.Cleanup(srv.close)
+	return newClient(t, "raw.test", append([]framework.Option{framework.WithDialer(srv.dial)}, opts...)...)
+}
+
+func (srv *rawServer) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.dials++
+	srv.ends = append(srv.ends, server)
+	srv.done.Go(func() { srv.serve(server) })
+	return client, nil
+}
+
+// connections returns how many connections were made.
+func (srv *rawServer) connections() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.dials
+}
+
+func (srv *rawServer) close() {
+	srv.mu.Lock()
+	for _, end := range srv.ends {
+		_ = end.Close() // it may be closed
+	}
+	srv.mu.Unlock()
+	srv.done.Wait()
+}
+
+// serve answers one connection until it ends.
+func (srv *rawServer) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }() // whatever ended it
+	if _, err := frameFrom(conn); err != nil {
+		return
+	}
+	greeting := frameOf(goodGreeting(4 * time.Second))
+	if srv.greet != nil {
+		greeting = srv.greet()
+	}
+	if _, err := conn.Write(greeting); err != nil {
+		return
+	}
+	for {
+		request, err := frameFrom(conn)
+		if err != nil || len(request) < 8 {
+			return
+		}
+		if _, err := conn.Write(srv.reply(request)); err != nil {
+			return
+		}
+	}
+}
+
+func (srv *rawServer) reply(request []byte) (frames []byte) {
+	xid, opcode := int32(binary.BigEndian.Uint32(request)), int32(binary.BigEndian.Uint32(request[4:]))
+	if srv.frames != nil {
+		if b := srv.frames(xid, opcode); b != nil {
+			return b
+		}
+	}
+	bodies := [][]byte{goodReply(xid, opcode)}
+	if srv.answer != nil {
+		if answers := srv.answer(xid, opcode); answers != nil {
+			bodies = answers
+		}
+	}
+	for _, body := range bodies {
+		frames = append(frames, frameOf(body)...)
+	}
+	return frames
+}
+
+func frameFrom(conn net.Conn) ([]byte, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return nil, err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head))
+	_, err := io.ReadFull(conn, body)
+	return body, err
+}
+
+func frameOf(body []byte) []byte { return append(be(int32(len(body))), body...) }
+
+// be encodes numbers as the protocol does: an int32, an int64. It leaves a string unchanged.
+func be(values ...any) (b []byte) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case int32:
+			b = binary.BigEndian.AppendUint32(b, uint32(v))
+		case int:
+			b = binary.BigEndian.AppendUint32(b, uint32(v))
+		case int64:
+			b = binary.BigEndian.AppendUint64(b, uint64(v))
+		case byte:
+			b = append(b, v)
+		case string:
+			b = append(b, v...)
+		case []byte:
+			b = append(b, v...)
+		}
+	}
+	return b
+}
+
+func goodGreeting(timeout time.Duration) []byte {
+	return be(0, int32(timeout/time.Millisecond), int64(7), 16, make([]byte, 17))
+}
+
+// statBytes is a Stat of a znode that transaction 1 created.
+func statBytes() []byte {
+	return be(int64(1), int64(1), int64(0), int64(0), 0, 0, 0, int64(0), 0, 0, int64(1))
+}
+
+// replyBody is a reply without an error.
+func replyBody(xid int32, body ...any) []byte {
+	return append(be(xid, int64(1), 0), be(body...)...)
+}
+
+// goodReply is a reply that every request can be happy with.
+func goodReply(xid, opcode int32) []byte {
+	switch opcode {
+	case 3, 5, 7: // exists, setData, setACL
+		return replyBody(xid, statBytes())
+	case 4: // getData
+		return replyBody(xid, 2, "ok", statBytes())
+	case 6: // getACL
+		return replyBody(xid, 1, 31, 5, "world", 6, "anyone", statBytes())
+	case 9: // sync
+		return replyBody(xid, 1, "/")
+	case 12: // getChildren2
+		return replyBody(xid, 2, 1, "a", 2, "bc", statBytes())
+	case 14: // multi
+		return replyBody(xid, -1, byte(1), -1)
+	case 15, 19, 21: // creates
+		return replyBody(xid, 2, "/a", statBytes())
+	case 16: // reconfig
+		return replyBody(xid, 9, "version=1", statBytes())
+	case 103, 107: // getEphemerals, whoAmI
+		return replyBody(xid, 0)
+	}
+	return replyBody(xid)
 }

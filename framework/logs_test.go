@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -176,4 +178,225 @@ func TestOutage_is_retried_with_pauses(t *testing.T) {
 			t.Errorf("after the outage: %v", err)
 		}
 	})
+}
+
+// refuse is a dialer to addresses where no server listens.
+func refuse(_ context.Context, network, addr string) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+}
+
+func TestASilentClientIsNoMore(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		harm func(*zkserver.Server) framework.Dialer
+		opts []framework.Option
+		want string // in the line, in addition to the address
+	}{
+		"no server listens": {
+			harm: func(*zkserver.Server) framework.Dialer { return refuse },
+			want: "connection refused",
+		},
+		"no ZooKeeper answers": {
+			harm: func(srv *zkserver.Server) framework.Dialer {
+				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
+				return srv.Dial
+			},
+			want: "not a ZooKeeper handshake",
+		},
+		"a credential is refused": {
+			harm: func(srv *zkserver.Server) framework.Dialer { return srv.Dial },
+			opts: []framework.Option{framework.WithAuth("nosuchscheme", []byte(secret))},
+			want: "credential refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var out record
+				handler := slog.NewTextHandler(&out, nil) // at level info
+				opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
+				newClient(t, "zk1.test", opts...)
+				sleep(time.Second)
+				line := lineWith(out.String(), "cannot connect")
+				for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
+					if !strings.Contains(line, part) {
+						t.Errorf("the line %q does not have %q", line, part)
+					}
+				}
+				sleep(5 * time.Minute)
+				if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
+					t.Errorf("%d lines within five minutes, want them at growing intervals", n)
+				}
+			})
+		})
+	}
+}
+
+func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		c, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		for outage := range 3 {
+			sleep(time.Second) // a connection that lasted: the next attempt follows at once
+			proxy.Refuse()
+			proxy.Cut()
+			sleep(100 * time.Millisecond)
+			if n := logs.FilterMessage("cannot connect").Len(); n != outage+1 {
+				t.Errorf("%d lines in outage %d, want one in each", n, outage)
+			}
+			proxy.Heal()
+			must.Get2(c.Children(t.Context(), "/"))(t)
+		}
+	})
+}
+
+// A server drops each connection soon after the handshake. Its log lines come at growing intervals, and
+// say how many breaks they leave out.
+func TestAConnectionThatBreaksAgainAndAgainFillsNoLog(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		c, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		breaks := 0
+		c.OnState(func(change framework.StateChange) {
+			if change.To == framework.Suspended {
+				breaks++
+			}
+		})
+		for range 6000 { // some ten minutes
+			sleep(100 * time.Millisecond)
+			proxy.Cut()
+		}
+		sleep(10 * time.Minute)
+		proxy.Cut() // after a quiet time
+		sleep(time.Second)
+		said := 0
+		lines := logs.FilterMessage("connection state changed").All()
+		for _, line := range lines {
+			fields := line.ContextMap()
+			if left, ok := fields["zookeeper.client.lines_left_out"].(int64); ok {
+				said += int(left)
+			}
+			if fields["zookeeper.client.connection.state"] == "suspended" {
+				said++
+			}
+		}
+		if breaks < 1000 || len(lines) > 40 {
+			t.Errorf("%d lines about %d breaks, want at most 40 about more than 1000", len(lines), breaks)
+		}
+		if said < breaks*2/3 {
+			t.Errorf("the lines tell of %d breaks, of %d", said, breaks)
+		}
+		if last := lines[len(lines)-1].ContextMap()["zookeeper.client.connection.state"]; last != "connected" {
+			t.Errorf("the last line says %v", last)
+		}
+		before := lines[len(lines)-2]
+		if before.ContextMap()["zookeeper.client.connection.state"] != "suspended" {
+			t.Errorf("the break after a quiet time is not logged: %v", before)
+		}
+	})
+}
+
+// TestAnOutageAfterManyBreaksIsLogged has servers go away after lines about the connection were left out.
+func TestAnOutageAfterManyBreaksIsLogged(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.InfoLevel)
+		_, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
+		lines := func() int { return logs.FilterMessage("cannot connect").Len() }
+		for range 1650 { // some four minutes: the line after that is due in one more
+			sleep(100 * time.Millisecond)
+			proxy.Refuse()
+			proxy.Cut()
+			sleep(50 * time.Millisecond)
+			proxy.Heal()
+		}
+		before := lines()
+		if before > 40 {
+			t.Errorf("%d lines about 1650 breaks, want at most 40", before)
+		}
+		proxy.Refuse()
+		proxy.Cut()
+		sleep(20 * time.Second)
+		if lines() == before {
+			t.Error("an outage of 20 s has no line")
+		}
+	})
+}
+
+// The servers bound the session timeout. A client that gets another one than it asked for says so, once.
+func TestAnotherSessionTimeoutIsLogged(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[time.Duration]int{5 * time.Minute: 1, 10 * time.Second: 0} {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			core, logs := observer.New(zap.InfoLevel)
+			_, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)), framework.WithSessionTimeout(asked))
+			sleep(time.Second)
+			proxy.Cut()
+			sleep(time.Second)
+			lines := logs.FilterMessage("the server granted another session timeout than asked for").All()
+			if len(lines) != want {
+				t.Fatalf("asked for %v: %d lines, want %d", asked, len(lines), want)
+			}
+			if want > 0 && (lines[0].Level != zap.WarnLevel || lines[0].ContextMap()["session_timeout_asked"] != asked) {
+				t.Errorf("the line is %v %v", lines[0].Level, lines[0].ContextMap())
+			}
+		})
+	}
+}
+
+func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		harm func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy)
+		want string
+	}{
+		"the server stopped answering": {func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
+			mustHold(t, c)
+			proxy.Blackhole(zkproxy.Both)
+		}, "server did not answer for 4s"},
+		"its server was removed": {func(t *testing.T, c *framework.Client, _ *zkproxy.Proxy) {
+			must.OK(t, c.SetServers("other.test"))
+		}, "the server is no longer among those that the client goes to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var seen trail
+				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
+				tc.harm(t, c, proxy)
+				sleep(span / 2)
+				cause := seen.last(suspended).Cause
+				if cause == nil || cause.Error() != tc.want {
+					t.Errorf("the cause is %v, want %q", cause, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusedCredential_with_tracking(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stops while a goroutine spins
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
+			framework.WithAuth("nosuchscheme", []byte(secret)))
+		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
+		sleep(time.Minute)
+	})
+}
+
+func TestCredential_that_is_too_large(t *testing.T) {
+	t.Parallel()
+	const room = framework.MinPacket
+	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {
+		c, err := framework.NewClient("localhost", framework.WithAuth("digest", make([]byte, length)),
+			framework.WithMaxPacket(room, room), framework.WithDialer(refuse), framework.WithRetry(retry.Never()))
+		if (err == nil) != want {
+			t.Errorf("a credential of %d bytes: %v", length, err)
+		}
+		if err == nil {
+			_ = c.Close()
+		} else if !strings.Contains(err.Error(), "credential 0") || !strings.Contains(err.Error(), "4096") {
+			t.Errorf("the error %q names neither argument nor bound", err)
+		}
+	}
 }

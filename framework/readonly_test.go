@@ -2,11 +2,20 @@ package framework_test
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -225,4 +234,214 @@ func countOf(states []framework.State, want framework.State) (n int) {
 		}
 	}
 	return n
+}
+
+func TestReadOnlyServersWithoutLocalSessions(t *testing.T) {
+	t.Parallel()
+	withoutQuorum(t, false, func(t *testing.T, srv *zkserver.Server) {
+		core, logs := observer.New(zap.WarnLevel)
+		stopQuorum(srv)
+		c := readOnlyClient(t, srv, framework.WithLogger(zap.New(core)))
+		sleep(time.Minute)
+		if c.State() != connecting {
+			t.Errorf("state %v", c.State())
+		}
+		told := logs.FilterMessage("cannot connect to a read-only server").All()
+		if len(told) != 1 {
+			t.Fatalf("%d warnings, want one", len(told))
+		}
+		if why := told[0].ContextMap()["error"]; !strings.Contains(why.(string), "localSessionsEnabled") {
+			t.Errorf("the warning says %q", why)
+		}
+	})
+}
+
+func TestReadOnlyWatchFiresAtItsEnd(t *testing.T) {
+	t.Parallel()
+	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
+		stopQuorum(srv)
+		c := readOnlyClient(t, srv)
+		awaitState(t, c, framework.ReadOnly)
+		w := mustWatch(t, c, "/", framework.WatchChildren)
+		sleep(time.Minute)
+		if w.Event() != 0 || !w.Valid() {
+			t.Errorf("event %v, valid %v", w.Event(), w.Valid())
+		}
+		resumeQuorum(srv)
+		await(t, w.Fired(), "the watch")
+		if w.Event() != framework.EventReconnected {
+			t.Errorf("event %v", w.Event())
+		}
+	})
+}
+
+// An operation that is bound to a session waits for it.
+func TestReadOnlyIsNotTheSession(t *testing.T) {
+	t.Parallel()
+	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
+		c := readOnlyClient(t, srv)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		bound := c.InSession(c.Session().ID)
+		stopQuorum(srv)
+		awaitState(t, c, framework.ReadOnly)
+		_, _, err := bound.Children(within(t, time.Second), "/")
+		wantErr(t, "bound read", err, framework.ErrNotConnected, context.DeadlineExceeded)
+		resumeQuorum(srv)
+		if _, err := bound.Create(t.Context(), "/bound", nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A server that has found a quorum begins a session for whom would have read. It is closed.
+func TestReadOnlyLeavesNoSession(t *testing.T) {
+	t.Parallel()
+	var began, ended atomic.Int64
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := readOnlyClient(t, srv)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		refused := srv.Rules().Add(fault.Rule{
+			Op: fault.Connect, Session: c.Session().ID, Action: fault.CutBefore, Times: fault.Forever,
+		})
+		srv.Cut()
+		for range 100 {
+			sleep(100 * time.Millisecond)
+			if c.State() != suspended {
+				t.Fatalf("state %v", c.State())
+			}
+		}
+		refused.Remove()
+		sleep(5 * time.Second)
+		if c.State() != connected || began.Load() < 2 || ended.Load() != began.Load()-1 {
+			t.Errorf("%v; %d sessions began, clients ended %d of them; want all but one", c.State(), began.Load(), ended.Load())
+		}
+	}, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithObserver(func(x zkserver.Transaction) {
+		if x.Began != 0 {
+			began.Add(1)
+		}
+		if x.ByClient {
+			ended.Add(1)
+		}
+	}))
+}
+
+// A guaranteed deletion that meets read-only servers is done once there is a quorum.
+func TestReadOnlyKeepsGuaranteedDeletes(t *testing.T) {
+	t.Parallel()
+	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
+		c := readOnlyClient(t, srv)
+		mustCreate(t, c, "/doomed", "")
+		stopQuorum(srv)
+		awaitState(t, c, framework.ReadOnly)
+		wantErr(t, "delete", c.Delete(t.Context(), "/doomed", framework.Guaranteed()), framework.ErrReadOnly)
+		if n := c.PendingDeletes(); n != 1 {
+			t.Errorf("%d pending", n)
+		}
+		sleep(10 * time.Second)
+		resumeQuorum(srv)
+		zktest.Eventually(t, time.Minute, "the deletion", func() bool { return c.PendingDeletes() == 0 })
+		if slices.Contains(srv.Paths(), "/doomed") {
+			t.Error("the znode exists")
+		}
+	})
+}
+
+// A write whose reply is lost with the quorum says so.
+func TestReadOnlyAfterAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
+		c := readOnlyClient(t, srv, framework.WithConnectTimeout(time.Minute))
+		mustCreate(t, c, "/node", "")
+		srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.HoldReply})
+		done := make(chan error, 1)
+		go func() { // ends with the call
+			_, err := c.Set(t.Context(), "/node", []byte("x"), framework.AnyVersion)
+			done <- err
+		}()
+		sleep(time.Microsecond)
+		stopQuorum(srv)
+		wantErr(t, "set", <-done, framework.ErrReadOnly, framework.ErrUnknownOutcome)
+	})
+}
+
+// refusals are calls that take a quorum.
+func refusals(c *framework.Client) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"create": func(ctx context.Context) error { _, err := c.Create(ctx, "/new", nil); return err },
+		"create protected": func(ctx context.Context) error {
+			_, err := c.Create(ctx, "/new", nil, framework.Protected(), framework.Ephemeral())
+			return err
+		},
+		"create all": func(ctx context.Context) error {
+			_, err := c.CreateAll(ctx, framework.OpCreate("/new", nil, framework.Ephemeral(), framework.Protected()))
+			return err
+		},
+		"set":         func(ctx context.Context) error { _, err := c.Set(ctx, "/", nil, framework.AnyVersion); return err },
+		"delete":      func(ctx context.Context) error { return c.Delete(ctx, "/new") },
+		"delete tree": func(ctx context.Context) error { return c.DeleteTree(ctx, "/new") },
+		"set ACL": func(ctx context.Context) error {
+			_, err := c.SetACL(ctx, "/", acl.Open(), framework.AnyVersion)
+			return err
+		},
+		"transaction": func(ctx context.Context) error { _, err := c.Txn(ctx, framework.OpCheck("/", 0)); return err },
+		"sync":        func(ctx context.Context) error { return c.Sync(ctx, "/") },
+		"config":      func(ctx context.Context) error { _, err := c.Config(ctx); return err },
+		"ephemerals":  func(ctx context.Context) error { _, err := c.Ephemerals(ctx, "/"); return err },
+		"hold":        func(ctx context.Context) error { _, err := c.HoldSession(ctx); return err },
+		"ready":       c.Ready,
+	}
+}
+
+// servedReads are calls that a read-only server answers.
+func servedReads(c *framework.Client) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"get":      func(ctx context.Context) error { _, _, err := c.Get(ctx, "/"); return err },
+		"exists":   func(ctx context.Context) error { _, _, err := c.Exists(ctx, "/"); return err },
+		"children": func(ctx context.Context) error { _, _, err := c.Children(ctx, "/"); return err },
+		"ACL":      func(ctx context.Context) error { _, _, err := c.ACL(ctx, "/"); return err },
+		"get each": func(ctx context.Context) error { _, errs := c.GetEach(ctx, "/"); return errors.Join(errs...) },
+		"who am I": func(ctx context.Context) error { _, err := c.WhoAmI(ctx); return err },
+		"watch": func(ctx context.Context) error {
+			w, err := c.Watch(ctx, "/", framework.WatchData)
+			if err == nil {
+				w.Close()
+			}
+			return err
+		},
+		"watch each": func(ctx context.Context) error {
+			_, errs := c.WatchEach(ctx, framework.WatchChildren, "/")
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func TestReadOnlyOfARealServer(t *testing.T) {
+	t.Parallel()
+	e := zktest.RunEnsemble(t, 3, zktest.WithJVMFlags("-Dreadonlymode.enabled=true"),
+		zktest.WithSetting("localSessionsEnabled", "true"), zktest.WithSetting("localSessionsUpgradingEnabled", "true"))
+	var seen trail
+	c := newClient(t, e.Addr(), framework.WithSessionTimeout(40*time.Second), framework.WithReadOnly(),
+		framework.WithStateListener(seen.add))
+	path := mustCreate(t, c, fresh(t), "data", framework.Ephemeral())
+	h := mustHold(t, c)
+	id := c.Session().ID
+	for _, s := range e.Servers[:2] {
+		must.OK(t, s.Kill())
+	}
+	awaitState(t, c, framework.ReadOnly)
+	if got, st, err := c.Get(t.Context(), path); err != nil || string(got) != "data" || st.EphemeralOwner != id {
+		t.Errorf("read %q of %#x, %v", got, st.EphemeralOwner, err)
+	}
+	wantErr(t, "delete", c.Delete(t.Context(), path), framework.ErrReadOnly)
+	wantErr(t, "sync", c.Sync(t.Context(), "/"), framework.ErrReadOnly)
+	must.OK(t, e.Servers[0].Restart(t.Context()))
+	awaitState(t, c, connected)
+	if err := h.Err(); err == nil { // a machine that is slow may have taken longer than the session timeout
+		if err := c.Delete(t.Context(), path); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := countOf(seen.states(), framework.ReadOnly); n != 1 {
+		t.Errorf("states %v: ReadOnly %d times, want once", seen.states(), n)
+	}
 }

@@ -167,3 +167,16 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 		}
 	}
 }
+
+// A SetOption says how [Client.Set] sets.
+type SetOption interface{ applySet(*setConfig) }
+
+type setConfig struct{ idempotent bool }
+
+// tolerated returns the error that Set itself resolves.
+func (cfg setConfig) tolerated() []error {
+	if cfg.idempotent {
+		return []error{ErrBadVersion}
+	}
+	return nil
+}

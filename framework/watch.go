@@ -8,6 +8,8 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -99,3 +101,322 @@ func (w *Watch) Children() []string { return slices.Clone(w.sub.Found().Children
 
 // Close ends the Watch: it will not fire any more. It may be called several times.
 func (w *Watch) Close() { w.sub.Close() }
+
+// A WatchKind says which state a [Watch] watches.
+type WatchKind int
+
+// The kinds of watches.
+const (
+	// WatchData notifies that a znode's data changed or that the znode was deleted. The znode has
+	// to exist.
+	WatchData = WatchKind(watchreg.Data)
+	// WatchExists notifies that a znode was created, changed or deleted. If the path does not
+	// exist, the watch stays on the server until the znode is created or the connection ends.
+	WatchExists = WatchKind(watchreg.Exists)
+	// WatchChildren notifies that a child was created or deleted, or that the znode was deleted.
+	// The znode has to exist.
+	WatchChildren = WatchKind(watchreg.Children)
+)
+
+// String returns the kind's name, as in "data".
+func (k WatchKind) String() string {
+	switch k {
+	case WatchData:
+		return "data"
+	case WatchExists:
+		return "exists"
+	case WatchChildren:
+		return "children"
+	}
+	return fmt.Sprintf("WatchKind(%d)", int(k))
+}
+
+// An EventKind says why a [Watch] fired.
+type EventKind int
+
+// The reasons for which a watch fires.
+const (
+	EventCreated         = EventKind(watchreg.Created)
+	EventDeleted         = EventKind(watchreg.Deleted)
+	EventChanged         = EventKind(watchreg.Changed)
+	EventChildrenChanged = EventKind(watchreg.ChildrenChanged)
+	// EventReconnected means that the connection was lost: the watched state may have changed
+	// since.
+	EventReconnected = EventKind(watchreg.Reconnected)
+	// EventSessionEnded means that the session is over.
+	EventSessionEnded = EventKind(watchreg.SessionEnded)
+	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
+	// shows a change whose event the server dropped. [TreeWatch.Next] returns it, too.
+	EventUnseen = EventKind(watchreg.Unseen)
+)
+
+// String returns the kind's name, as in "deleted".
+func (k EventKind) String() string {
+	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended", "unseen"}
+	if k < 1 || int(k) > len(names) {
+		return fmt.Sprintf("EventKind(%d)", int(k))
+	}
+	return names[k-1]
+}
+
+// A beginning is a Watch whose read is under way.
+type beginning struct {
+	watch *Watch
+	begun *watchreg.Beginning
+}
+
+// A readRequest reads the state that a watch watches.
+type readRequest func(*zkconn.Conn) (proto.Node, error)
+
+// beginWatch begins a Watch by the read, as [watchreg.Registry.Begin] does.
+func (c *core) beginWatch(s *session.Session, key watchreg.Key, read readRequest, shared bool) beginning {
+	w := &Watch{cfg: &c.cfg}
+	send := func() watchreg.Read {
+		return session.Begin(s, func(conn *zkconn.Conn) (*proto.Node, error) {
+			found, err := read(conn)
+			return &found, err
+		})
+	}
+	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
+}
+
+// wait returns the Watch once its read has been answered.
+func (b beginning) wait(ctx context.Context) (*Watch, error) {
+	if err := b.begun.Wait(ctx); err != nil {
+		return nil, err
+	}
+	return b.watch, nil
+}
+
+// readOf returns the read that sets the watch of the key.
+func readOf(key watchreg.Key) readRequest {
+	return func(conn *zkconn.Conn) (proto.Node, error) {
+		switch key.Kind {
+		case watchreg.Exists:
+			return conn.Exists(key.Path)
+		case watchreg.Children:
+			return conn.Children(key.Path)
+		default:
+			return conn.Get(key.Path)
+		}
+	}
+}
+
+// WatchEach sets a watch of one kind on each of the paths, as [Client.Watch] does, within the time
+// of one: it sends all reads before it waits for a reply. It returns a Watch or an error for each
+// path, in their order; an outage fails all of them. It is retried as a whole by the client's
+// policy until ctx ends.
+//
+// If an earlier call has read a znode and still watches it, WatchEach does not read it again. The
+// state that the kind watches has not changed then. Other fields of the Stat may be older, as the
+// number of children of a znode whose data are watched.
+func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
+	faults := make([]error, len(paths))
+	keys := make([]watchreg.Key, len(paths))
+	for i, path := range paths {
+		keys[i] = watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
+		faults[i] = c.watchFault(kind, path, keys[i].Path)
+	}
+	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
+		return make([]*Watch, len(paths)), wrapEach(ctx, "watch", paths, faults)
+	}
+	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]outcomeOfWatch, error) {
+		return c.core.watchEach(ctx, s, keys)
+	})
+	ws := make([]*Watch, len(paths))
+	for i := range paths {
+		if faults[i] = err; err == nil {
+			ws[i], faults[i] = found[i].watch, found[i].err
+		}
+	}
+	return ws, wrapEach(ctx, "watch", paths, faults)
+}
+
+// wrapEach wraps the faults, for the paths that have one.
+func wrapEach(ctx context.Context, op string, paths []string, faults []error) []error {
+	for i, err := range faults {
+		faults[i] = callError(ctx, op, paths[i], err)
+	}
+	return faults
+}
+
+// An outcomeOfWatch is a Watch, or its fault.
+type outcomeOfWatch struct {
+	watch *Watch
+	err   error
+}
+
+// watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
+// It returns as soon as it knows that, because a retry waits for the next connection. The next
+// connection may also answer a read that had not been sent yet.
+func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchreg.Key) ([]outcomeOfWatch, error) {
+	all, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	begun := make([]beginning, len(keys))
+	for i, key := range keys {
+		begun[i] = c.beginWatch(s, key, func(w *zkconn.Conn) (proto.Node, error) {
+			found, err := readOf(key)(w)
+			if Retryable(err) {
+				fail(err)
+			}
+			return found, err
+		}, true)
+	}
+	found := make([]outcomeOfWatch, len(keys))
+	var outage error
+	for i, b := range begun {
+		found[i].watch, found[i].err = b.wait(all)
+		err := found[i].err
+		if Retryable(err) {
+			fail(err) // another call's read may have shown it
+		}
+		if all.Err() != nil || errors.Is(err, ErrClosed) {
+			outage = errors.Join(outage, err)
+		}
+	}
+	if outage == nil {
+		return found, nil
+	}
+	for _, f := range found {
+		if f.watch != nil {
+			f.watch.Close()
+		}
+	}
+	if cause := context.Cause(all); ctx.Err() == nil && cause != nil {
+		outage = cause
+		if c.ctx.Err() != nil {
+			outage = ErrClosed
+		}
+	}
+	return nil, outage
+}
+
+// A Change is one change of one znode.
+type Change struct {
+	Path string    // of the znode, in the client's view
+	Kind EventKind // EventCreated, EventChanged, EventDeleted or EventUnseen
+}
+
+// A TreeWatch notifies of every change of a znode and of all znodes below it, until it is closed.
+// [Client.WatchTree] returns it. One goroutine at a time may call Next; any goroutine may call
+// Close.
+type TreeWatch struct {
+	client *Client
+	tree   watchreg.Tree
+}
+
+// WatchTree watches the znode at path and everything below it, whether it exists or not, until the
+// TreeWatch is closed. It waits until the watch is valid: the TreeWatch notifies of every change
+// after WatchTree returned. If a server refuses the watch, WatchTree asks again each second. If ctx
+// ends first, the error wraps ctx's error, and either [ErrNotConnected] if there was no connection,
+// or the latest refusal, such as [ErrNoAuth].
+//
+// TreeWatches of one path share one watch at the server. A TreeWatch outlives connections and
+// sessions. Servers of ZooKeeper 3.8.4, 3.9.2 and newer do not notify of a znode that the client
+// may not read. Servers older than ZooKeeper 3.6 have no such watches: the error wraps
+// [ErrUnsupported].
+func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error) {
+	usercall.Require("ctx", ctx != nil)
+	full := c.fullPath(path)
+	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
+		return nil, opError("watch tree", path, err)
+	}
+	w := &TreeWatch{client: c}
+	c.core.trees.Join(&w.tree, full)
+	c.core.wakeSession()
+	if err := w.await(ctx); err != nil {
+		w.Close()
+		return nil, callError(ctx, "watch tree", path, err)
+	}
+	return w, nil
+}
+
+// await waits until the watch is valid.
+func (w *TreeWatch) await(ctx context.Context) error {
+	core := w.client.core
+	for {
+		select {
+		case <-w.tree.Ready():
+			return nil
+		case <-w.tree.News(): // it has ended
+			if _, err := core.trees.Take(&w.tree); err != nil {
+				return err
+			}
+		case <-core.ctx.Done():
+			return ErrClosed
+		case <-ctx.Done():
+			if core.presentState() != Connected {
+				return fmt.Errorf("%w: %w", ctx.Err(), core.notConnected())
+			}
+			if refusal := core.trees.Refusal(&w.tree); refusal != nil {
+				return fmt.Errorf("%w: %w", ctx.Err(), refusal)
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// Next waits for the next changes and returns them in their order. If a server notified of a change
+// before it replied to a request, Next has the change before that request returns.
+//
+// If the connection was lost, changes may have been missed. Once the watch is valid again, Next
+// returns a Change of kind [EventUnseen] with the path of the watch. The caller then has to read
+// everything again. Next also returns such a Change if more changes waited than the client keeps.
+//
+// If ctx ends first, the error wraps ctx's error. It is [ErrClosed] once the TreeWatch or the
+// client is closed, also if changes wait. It wraps [ErrUnsupported] if the client connected to a server that is too old;
+// the TreeWatch has then ended.
+func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
+	usercall.Require("ctx", ctx != nil)
+	core := w.client.core
+	for {
+		changes, err := core.trees.Take(&w.tree)
+		if err == nil && core.ctx.Err() != nil {
+			err = ErrClosed
+		}
+		if len(changes) > 0 && err == nil {
+			return w.viewed(changes), nil
+		}
+		if err == nil {
+			select {
+			case <-w.tree.News():
+				continue
+			case <-core.ctx.Done():
+				err = ErrClosed
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		return nil, callError(ctx, "next change", w.client.viewPath(w.tree.Path()), err)
+	}
+}
+
+// viewed returns the changes as the client's view has their paths.
+func (w *TreeWatch) viewed(changes []watchreg.Change) []Change {
+	all := make([]Change, len(changes))
+	for i, change := range changes {
+		all[i] = Change{Path: w.client.viewPath(change.Path), Kind: EventKind(change.Event)}
+	}
+	return all
+}
+
+// Valid reports whether the connection that the watch is set on has not been lost, and the
+// TreeWatch has not ended. If that connection is lost, the TreeWatch becomes invalid before any
+// request is sent on the next connection. When it is valid again, Next has a Change of kind
+// [EventUnseen]. So if Valid returns true after a reply, Next has every change that the reply can
+// show, or an EventUnseen.
+func (w *TreeWatch) Valid() bool { return w.client.core.trees.Valid(&w.tree) }
+
+// Close ends the TreeWatch. If no other TreeWatch of the client is on the path, the client removes
+// the watch from the server. Close may be called several times.
+func (w *TreeWatch) Close() {
+	w.client.core.trees.Leave(&w.tree, ErrClosed)
+	w.client.core.wakeSession()
+}
+
+// wakeSession makes the present session check its pending work.
+func (c *core) wakeSession() {
+	if s := c.current(); s != nil {
+		s.Wake()
+	}
+}

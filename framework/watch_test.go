@@ -2,16 +2,20 @@ package framework_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -212,4 +216,325 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 	w = mustWatch(t, c, dir, framework.WatchChildren)
 	must.OK(t, c.Close())
 	wantEvent(t, w, framework.EventSessionEnded)
+}
+
+// TestWatchEachAsksForAllAtOnce sets watches on znodes that exist and on one that
+// doesn't, where every reply takes a second, and the first try is cut off.
+func TestWatchEachAsksForAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each/a", "1")
+		mustCreate(t, c, "/each/b", "2")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/b", Action: fault.DropReply})
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever, Skip: 1})
+		start := time.Now()
+		ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a", "/each/none", "/each/b")
+		if took := time.Since(start); took > 2500*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if errs[0] != nil || !errors.Is(errs[1], framework.ErrNoNode) || errs[2] != nil || ws[1] != nil {
+			t.Fatalf("%v, %q", ws, errs)
+		}
+		if string(ws[0].Data()) != "1" || string(ws[2].Data()) != "2" {
+			t.Errorf("data %q and %q", ws[0].Data(), ws[2].Data())
+		}
+		must.OK(t, c.Delete(t.Context(), "/each/b"))
+		<-ws[2].Fired()
+		if got := ws[2].Event(); got != framework.EventDeleted || ws[0].Event() != 0 {
+			t.Errorf("events %v and %v, want deleted alone", got, ws[0].Event())
+		}
+	})
+}
+
+func TestWatchEachRefusesAndIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
+			t.Error("an invalid path was accepted")
+		}
+		if _, errs := c.WatchEach(t.Context(), 0, "/"); errs[0] == nil {
+			t.Error("an invalid kind was accepted")
+		}
+		srv.Freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, errs := c.WatchEach(ctx, framework.WatchData, "/", "/x")
+		for _, err := range errs {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want the context's error", err)
+			}
+		}
+		srv.Thaw()
+	})
+}
+
+// TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
+func TestParentsHoldAnEmptyArray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
+		for _, path := range []string{"/parents", "/parents/of"} {
+			if data, _, err := c.Get(t.Context(), path); err != nil || data == nil || len(data) != 0 {
+				t.Errorf("%s holds %#v (%v), want an empty array", path, data, err)
+			}
+		}
+	})
+}
+
+// TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
+// returned. If the second call sent a read, the server would refuse it.
+func TestWatchEachSharesWhatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each/a", "1")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: time.Second})
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DropReply, Times: fault.Forever})
+		var watches [3]*framework.Watch
+		watch := func(i int) {
+			ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a")
+			if errs[0] != nil {
+				t.Error(errs[0])
+			}
+			watches[i] = ws[0]
+		}
+		var both sync.WaitGroup
+		start := time.Now()
+		both.Go(func() { watch(0) })
+		both.Go(func() { watch(1) })
+		both.Wait()
+		watch(2)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want one read's second", took)
+		}
+		watches[0].Data()[0] = 'x' // belongs to this watch alone
+		must.Get(c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion))(t)
+		for i, w := range watches {
+			<-w.Fired()
+			if st, ok := w.Stat(); !ok || st.Version != 0 || w.Event() != framework.EventChanged || i > 0 && string(w.Data()) != "1" {
+				t.Errorf("watch %d: %+v, %v, %v, data %q", i, st, ok, w.Event(), w.Data())
+			}
+		}
+	})
+}
+
+// TestWatchEach_continues_where_another_ends has the call end whose read another one shares,
+// and the znode be created meanwhile that the read has not found.
+func TestWatchEach_continues_where_another_ends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/each", "")
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, errs := c.WatchEach(ctx, framework.WatchData, "/each/a"); !errors.Is(errs[0], context.DeadlineExceeded) {
+				t.Errorf("error %v, want the deadline's", errs[0])
+			}
+		})
+		var ws []*framework.Watch
+		both.Go(func() {
+			synctest.Wait()
+			var errs []error
+			if ws, errs = c.WatchEach(t.Context(), framework.WatchData, "/each/a"); errs[0] != nil {
+				t.Error(errs[0])
+			}
+		})
+		other := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer other.Close()
+		mustCreate(t, other, "/each/a", "1")
+		both.Wait()
+		must.OK(t, other.Delete(t.Context(), "/each/a"))
+		<-ws[0].Fired()
+		if got := ws[0].Event(); got != framework.EventDeleted {
+			t.Errorf("event %v, want deleted", got)
+		}
+	})
+}
+
+func TestWatchIsValid(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		then  func(t *testing.T, srv *zkserver.Server, c *framework.Client, w *framework.Watch)
+		valid bool
+	}{
+		"while nothing happens": {func(*testing.T, *zkserver.Server, *framework.Client, *framework.Watch) {}, true},
+		"until it fires": {func(t *testing.T, _ *zkserver.Server, c *framework.Client, _ *framework.Watch) {
+			if err := c.Delete(t.Context(), "/watched"); err != nil {
+				t.Error(err)
+			}
+		}, false},
+		"until it is closed": {func(_ *testing.T, _ *zkserver.Server, _ *framework.Client, w *framework.Watch) {
+			w.Close()
+		}, false},
+		"until its connection is lost, before it fires for that": {
+			func(t *testing.T, srv *zkserver.Server, _ *framework.Client, w *framework.Watch) {
+				srv.Refuse()
+				srv.Cut()
+				synctest.Wait()
+				if w.Event() != 0 {
+					t.Errorf("fired already: %v", w.Event())
+				}
+			}, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				must.Get(c.Create(t.Context(), "/watched", nil))(t)
+				w := mustWatch(t, c, "/watched", framework.WatchData)
+				tc.then(t, srv, c, w)
+				if w.Valid() != tc.valid {
+					t.Errorf("valid: %v, want %v", w.Valid(), tc.valid)
+				}
+				srv.Accept()
+			})
+		})
+	}
+}
+
+// TestAfterFireCallsUnlessStopped has one function called by the event, one after it,
+// and one stopped before it.
+func TestAfterFireCallsUnlessStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
+		defer c.Close()
+		mustCreate(t, c, "/after", "1")
+		watch := func() *framework.Watch {
+			w := must.Get(c.Watch(t.Context(), "/after", framework.WatchData))(t)
+			return w
+		}
+		calls := make(chan string, 3)
+		w, stopped, closed := watch(), watch(), watch()
+		stop := w.AfterFire(func() { calls <- "by the event" })
+		prevent := stopped.AfterFire(func() { calls <- "though stopped" })
+		closed.AfterFire(func() { calls <- "though closed" })
+		closed.Close()
+		if first, again := prevent(), prevent(); !first || again {
+			t.Errorf("stop returned %v, and then %v", first, again)
+		}
+		must.Get(c.Set(t.Context(), "/after", nil, framework.AnyVersion))(t)
+		if got := <-calls; got != "by the event" || stop() {
+			t.Errorf("called %s, or stopped after that", got)
+		}
+		late := w.AfterFire(func() { calls <- "after it" })
+		if got := <-calls; got != "after it" || late() {
+			t.Errorf("called %s, or stopped after that", got)
+		}
+		synctest.Wait()
+		if len(calls) > 0 {
+			t.Errorf("called %s", <-calls)
+		}
+	})
+}
+
+// A filteredCase is a change whose event the server drops, and a later change.
+type filteredCase struct {
+	kind        framework.WatchKind
+	lost, later func(t *testing.T, c *framework.Client)
+}
+
+// TestWatchAfterAFilteredEvent loses an event, and the watch with it, on a connection that goes on.
+// The next Watch of the path must fire at the next change, and notify the Watch that missed one.
+func TestWatchAfterAFilteredEvent(t *testing.T) {
+	t.Parallel()
+	const path = "/filtered"
+	do := func(op func(t *testing.T, c *framework.Client) error) func(*testing.T, *framework.Client) {
+		return func(t *testing.T, c *framework.Client) {
+			t.Helper()
+			must.OK(t, op(t, c))
+		}
+	}
+	set := do(func(t *testing.T, c *framework.Client) error {
+		_, err := c.Set(t.Context(), path, []byte("x"), framework.AnyVersion)
+		return err
+	})
+	remove := do(func(t *testing.T, c *framework.Client) error { return c.DeleteTree(t.Context(), path) })
+	replace := func(t *testing.T, c *framework.Client) {
+		t.Helper()
+		remove(t, c)
+		mustCreate(t, c, path, "again")
+	}
+	addChild := do(func(t *testing.T, c *framework.Client) error {
+		_, err := c.Create(t.Context(), path+"/child-", nil, framework.Sequential())
+		return err
+	})
+	for name, tc := range map[string]filteredCase{
+		"data/changed":             {framework.WatchData, set, set},
+		"data/replaced":            {framework.WatchData, replace, remove},
+		"exists/changed":           {framework.WatchExists, set, remove},
+		"exists/deleted":           {framework.WatchExists, remove, replaceMissing(path)},
+		"children/child_created":   {framework.WatchChildren, addChild, addChild},
+		"children/parent_replaced": {framework.WatchChildren, replace, addChild},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c, operator := virtual(t, srv), virtual(t, srv)
+				mustCreate(t, operator, path, "")
+				missed := mustWatch(t, c, path, tc.kind)
+				drop := srv.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
+				tc.lost(t, operator)
+				synctest.Wait()
+				if drop.Release(); drop.Hits() == 0 || missed.Event() != 0 {
+					t.Fatalf("%d events dropped, and the Watch fired with %v", drop.Hits(), missed.Event())
+				}
+				next := mustWatch(t, c, path, tc.kind)
+				if got := missed.Event(); got != framework.EventUnseen {
+					t.Errorf("the Watch that missed a change: %v, want %v", got, framework.EventUnseen)
+				}
+				if got := next.Event(); got != 0 {
+					t.Errorf("the next Watch fired with %v before anything changed", got)
+				}
+				tc.later(t, operator)
+				synctest.Wait()
+				if next.Event() == 0 {
+					t.Error("the next Watch did not fire when the znode changed again")
+				}
+			})
+		})
+	}
+}
+
+func replaceMissing(path string) func(*testing.T, *framework.Client) {
+	return func(t *testing.T, c *framework.Client) {
+		t.Helper()
+		mustCreate(t, c, path, "")
+	}
+}
+
+// TestWatchesThatMissNothingShareOne reads an unchanged znode again and again: that fires nothing
+// and sets no second watch.
+func TestWatchesThatMissNothingShareOne(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c, operator := virtual(t, srv), virtual(t, srv)
+				mustCreate(t, operator, "/shared", "")
+				first := mustWatch(t, c, "/shared", kind)
+				if _, err := operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion); err != nil {
+					t.Fatal(err) // no watch tells of that
+				}
+				mustWatch(t, c, "/shared", kind)
+				if first.Event() != 0 || srv.Watches() != 1 {
+					t.Errorf("event %v with %d watches at the server, want none with 1", first.Event(), srv.Watches())
+				}
+			})
+		})
+	}
 }

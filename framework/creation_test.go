@@ -1,0 +1,195 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func knownByData(more ...framework.CreateOption) []framework.CreateOption {
+	return append(more, framework.Ephemeral(), framework.KnownByData())
+}
+
+func TestKnownByDataFindsItsZnodeAgain(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	path := fresh(t) + "-known"
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+	var st framework.Stat
+	created, err := c.Create(t.Context(), path, []byte("7f"), knownByData(framework.StatTo(&st))...)
+	if err != nil || created != path || lost.Hits() != 1 {
+		t.Fatalf("Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
+	}
+	if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
+		t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
+	}
+}
+
+// TestKnownByDataTakesNothingForItsOwn has another znode at the path when the
+// create is tried again: its refusal leaves no doubt.
+func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	own, other := newClient(t, proxy.Addr()), newClient(t, server.Addr())
+	for name, in := range map[string]struct {
+		creator *framework.Client
+		data    string
+		opts    []framework.CreateOption
+	}{
+		"another session's with the same data": {other, "7f", []framework.CreateOption{framework.Ephemeral()}},
+		"nobody's with the same data":          {own, "7f", nil},
+		"the own session's with other data":    {own, "80", []framework.CreateOption{framework.Ephemeral()}},
+	} {
+		path := fresh(t) + "-taken"
+		mustCreate(t, in.creator, path, in.data, in.opts...)
+		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+		_, err := own.Create(t.Context(), path, []byte("7f"), knownByData()...)
+		wantErr(t, name, err, framework.ErrNodeExists)
+		if errors.Is(err, framework.ErrUnknownOutcome) || lost.Hits() != 1 {
+			t.Errorf("%s: %v with %d replies lost; want it to be certain after one", name, err, lost.Hits())
+		}
+		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != in.data {
+			t.Errorf("%s: data %q, %v; want it to stand", name, data, err)
+		}
+	}
+}
+
+// TestKnownByData_ends ends ctx with the create on its way: what it makes goes,
+// and a create that follows waits for that.
+func TestKnownByData_ends(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			proxy := zkproxy.Run(t, server.Addr())
+			c := newClient(t, proxy.Addr())
+			path := fresh(t) + "-gives-up"
+			stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				_, err := c.Create(ctx, path, []byte("same"), knownByData()...)
+				first <- err
+			}()
+			await(t, stuck.Hit(), "the create")
+			cancel()
+			wantErr(t, "Create", <-first, context.Canceled)
+			second := make(chan error, 1)
+			var st framework.Stat
+			go func() {
+				_, err := c.Create(t.Context(), path, []byte("same"), knownByData(framework.StatTo(&st))...)
+				second <- err
+			}()
+			stuck.Release()
+			if err := <-second; err != nil {
+				t.Fatalf("the create that follows: %v", err)
+			}
+			zktest.Eventually(t, patience, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
+			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found.Czxid != st.Czxid {
+				t.Errorf("znode %v, %v, czxid %d; want the second's, %d", ok, err, found.Czxid, st.Czxid)
+			}
+		})
+	}
+}
+
+func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := newClient(t, proxy.Addr())
+	path := fresh(t) + "-waits"
+	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldRequest})
+	defer stuck.Release()
+	first, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Create(first, path, []byte("1"), knownByData()...)
+		done <- err
+	}()
+	await(t, stuck.Hit(), "the create")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := c.Create(ctx, path, []byte("2"), knownByData()...)
+	wantErr(t, "Create behind one that is in doubt", err, context.Canceled)
+	if errors.Is(err, framework.ErrUnknownOutcome) {
+		t.Errorf("Create: %v: it was never sent", err)
+	}
+	cancel()
+	wantErr(t, "Create", <-done, context.Canceled)
+}
+
+func TestKnownByDataNeedsAnEphemeralOfAGivenName(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	for name, opts := range map[string][]framework.CreateOption{
+		"without Ephemeral": {framework.KnownByData()},
+		"with Sequential":   knownByData(framework.Sequential()),
+		"with Protected":    knownByData(framework.Protected()),
+		"with Idempotent":   knownByData(framework.Idempotent()),
+	} {
+		if _, err := c.Create(t.Context(), "/x", nil, opts...); err == nil {
+			t.Errorf("Create %s: no error", name)
+		}
+	}
+	if _, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData()...)); err == nil {
+		t.Error("in a transaction: no error")
+	}
+}
+
+// TestDeletionTo: the channel is closed when the znode of a create that was withdrawn is gone, or the
+// client has stopped its deletion. A create that leaves nothing behind has no channel.
+func TestDeletionTo(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by data": framework.KnownByData()} {
+		for _, closes := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", the client is closed"}[closes], func(t *testing.T) {
+				t.Parallel()
+				zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+					route, path := e.Route(t), fresh(t)+"-deletion"
+					c := route.Client(t)
+					over := make(<-chan struct{})
+					opts := []framework.CreateOption{framework.Ephemeral(), opt, framework.DeletionTo(&over)}
+					created := must.Get(c.Create(t.Context(), path, nil, opts...))(t)
+					if over != nil {
+						t.Error("a channel, although Create has succeeded")
+					}
+					must.OK(t, c.Delete(t.Context(), created))
+					held := route.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
+					ctx, cancel := context.WithCancel(t.Context())
+					go func() { <-held.Hit(); cancel() }()
+					if _, err := c.Create(ctx, path, nil, opts...); err == nil || over == nil {
+						t.Fatalf("a create that was withdrawn: %v; want an error, and a channel", err)
+					}
+					if closes {
+						must.OK(t, c.Close())
+						must.Receive(t, over, "the end of the deletion")
+						return
+					}
+					select {
+					case <-over:
+						t.Error("the deletion is over before the create is")
+					default:
+					}
+					held.Release()
+					must.Receive(t, over, "the end of the deletion")
+					names, _ := must.Get2(c.Children(t.Context(), "/"))(t)
+					for _, name := range names {
+						if strings.HasSuffix("/"+name, path) {
+							t.Errorf("%s exists after the end of its deletion", name)
+						}
+					}
+				}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+			})
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestBackgroundDeletionsAreSentSeveralAtOnce(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const orphans, roundTrip, atMost = 1000, 20 * time.Millisecond, time.Second
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
+		var paths []string
+		for range orphans {
+			paths = append(paths, mustCreate(t, c, "/orphans/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents()))
+		}
+		proxy.SetLatency(roundTrip)
+		start := time.Now()
+		bound := c.InSession(c.Session().ID) // else each deletion takes two round trips
+		for _, path := range paths {
+			bound.Discard(path)
+		}
+		zktest.Eventually(t, time.Minute, "the deletions are done", func() bool { return c.PendingDeletes() == 0 })
+		took := time.Since(start)
+		t.Logf("%d deletions at %v each took %v", orphans, roundTrip, took)
+		if took > atMost {
+			t.Errorf("%d deletions at %v each took %v, want at most %v", orphans, roundTrip, took, atMost)
+		}
+	})
+}
+
+// TestDeleteWhoseEndIsAwaitedIsNeverDropped has more deletions pending than a client keeps.
+func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/awaited", "")
+		srv.Refuse()
+		srv.Cut()
+		bound := c.InSession(c.Session().ID)
+		for i := range framework.MaxPendingDeletes {
+			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
+		}
+		bound.Discard("/none", framework.CreatedBy(framework.MaxPendingDeletes+1))
+		if n := c.PendingDeletes(); n != framework.MaxPendingDeletes {
+			t.Errorf("%d deletions pending, want %d", n, framework.MaxPendingDeletes)
+		}
+		over := make(chan struct{})
+		bound.Discard("/awaited", framework.WhenOver(func(bool) { close(over) }))
+		select {
+		case <-over:
+			t.Error("the deletion was over before the znode was gone")
+		default:
+		}
+		if err := c.Close(); err != nil && !errors.Is(err, framework.ErrClosed) {
+			t.Error(err)
+		}
+		await(t, over, "the end of the deletion")
+	})
+}
+
+// TestDeleteWhoseCheckIsRefused has a deletion's request lost, and the reads refused that show whether it
+// had an effect. The session lives, so contenders wait for the znode.
+func TestDeleteWhoseCheckIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, read := range []fault.Op{fault.Sync, fault.Exists} {
+		for _, code := range []fault.Code{fault.Unimplemented, fault.Throttled, fault.AuthRequired} {
+			for _, waits := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%v/%v/%v", read, code, waits), func(t *testing.T) {
+					t.Parallel()
+					virtually(t, func(t *testing.T, srv *zkserver.Server) {
+						c := virtual(t, srv)
+						path := mustCreate(t, c, "/refused", "", framework.Ephemeral())
+						bound := c.InSession(c.Session().ID)
+						srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.CutBefore})
+						srv.Rules().Add(fault.Rule{Op: read, Action: fault.Refuse, Code: code})
+						if waits {
+							_ = bound.Delete(t.Context(), path, framework.Guaranteed()) // or the client goes on
+						} else {
+							bound.Discard(path)
+						}
+						sleep(time.Minute)
+						if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
+							t.Errorf("exists: %v, %v", ok, err)
+						}
+						if n := c.PendingDeletes(); n != 0 {
+							t.Errorf("%d deletions are pending", n)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A server reaps a container once its last child is gone, which DeleteTree sees to.
+func TestDeleteTree_while_another_client_deletes(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		tr, way, other, path := newTraces(), w.Route(t), w.Client(t), fresh(t)
+		c := way.Client(t, framework.WithTracerProvider(tr.provider))
+		mustCreate(t, other, path+"/leaf", "")
+		last := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest, Skip: 1})
+		ctx := tr.caller(t)
+		done := make(chan error, 1)
+		go func() { done <- c.DeleteTree(ctx, path) }()
+		await(t, last.Hit(), "the deletion of the emptied znode")
+		_ = other.Delete(t.Context(), path) // or a real server has reaped it
+		last.Release()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		wantSpans(t, tr.take(t, ctx, c), "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path="+path+"\n"+
+			"getChildren (caller, unset) zookeeper.node.path="+path+"\n"+
+			"delete (caller, unset) zookeeper.node.path="+path+"/leaf\n"+
+			"delete (caller, unset) db.response.status_code=-101 zookeeper.node.path="+path+"\n")
+	})
+}
+
+// TestCreatedByLeavesTheSuccessorAlone has the znode deleted and another created
+// in its place while the reply to its deletion is lost.
+func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	c, other := newClient(t, proxy.Addr()), newClient(t, server.Addr())
+	for _, waits := range []bool{true, false} {
+		path := fresh(t) + "-successor"
+		var st framework.Stat
+		mustCreate(t, c, path, "first", framework.StatTo(&st))
+		lost := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldReply})
+		ctx, cancel := context.WithCancel(t.Context())
+		deleted := make(chan error, 1)
+		go func() { deleted <- c.Delete(ctx, path, framework.CreatedBy(st.Czxid), framework.Guaranteed()) }()
+		await(t, lost.Hit(), "the deletion")
+		proxy.Refuse()
+		proxy.Cut()
+		if !waits {
+			cancel()
+			wantErr(t, "Delete", <-deleted, context.Canceled)
+		}
+		mustCreate(t, other, path, "second")
+		proxy.Heal()
+		if waits {
+			wantErr(t, "Delete of a znode that is gone", <-deleted, framework.ErrNoNode, framework.ErrUnknownOutcome)
+		}
+		cancel()
+		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != "second" {
+			t.Errorf("waiting %v: data %q, %v; want second", waits, data, err)
+		}
+	}
+}
+
+// TestCreatedByLooksFirst: the znode was replaced before Delete was called, as during an outage.
+func TestCreatedByLooksFirst(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	path := fresh(t) + "-replaced"
+	var st framework.Stat
+	mustCreate(t, c, path, "first", framework.StatTo(&st))
+	must.OK(t, c.Delete(t.Context(), path))
+	mustCreate(t, c, path, "second")
+	wantErr(t, "Delete", c.Delete(t.Context(), path, framework.CreatedBy(st.Czxid)), framework.ErrNoNode)
+	if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "second" {
+		t.Errorf("data %q, %v; want second", data, err)
+	}
+}
+
+func TestDiscardCreatedBy(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	path := fresh(t) + "-discard"
+	var st framework.Stat
+	mustCreate(t, c, path, "", framework.StatTo(&st))
+	for _, step := range []struct {
+		czxid  int64
+		stands bool
+	}{{st.Czxid - 1, true}, {st.Czxid, false}, {st.Czxid, false}} {
+		c.Discard(path, framework.CreatedBy(step.czxid))
+		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+		if _, ok, err := c.Exists(t.Context(), path); err != nil || ok != step.stands {
+			t.Errorf("after Discard of czxid %d (the znode's is %d): exists %v, %v", step.czxid, st.Czxid, ok, err)
+		}
+	}
+}
+
+// A lostWrite is a write whose reply is lost.
+type lostWrite struct {
+	op fault.Op
+	do func(ctx context.Context, c *framework.Client, path string) error
+}
+
+func lostWrites() map[string]lostWrite {
+	remove := func(opts ...framework.DeleteOption) lostWrite {
+		return lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error {
+			return c.Delete(ctx, path, opts...)
+		}}
+	}
+	set := func(version int32) lostWrite {
+		return lostWrite{fault.SetData, func(ctx context.Context, c *framework.Client, path string) error {
+			_, err := c.Set(ctx, path, []byte("ours"), version)
+			return err
+		}}
+	}
+	return map[string]lostWrite{
+		"Set with any version":                    set(framework.AnyVersion),
+		"Set with a version":                      set(0),
+		"Delete with any version":                 remove(),
+		"Delete with a version":                   remove(framework.AtVersion(0)),
+		"Delete that is guaranteed":               remove(framework.Guaranteed()),
+		"Delete that is guaranteed, with version": remove(framework.AtVersion(0), framework.Guaranteed()),
+		"SetACL": {fault.SetACL, func(ctx context.Context, c *framework.Client, path string) error {
+			_, err := c.SetACL(ctx, path, acl.ReadOnly(), 0)
+			return err
+		}},
+	}
+}
+
+// loses has a write lose its reply while others act before the client reconnects, and
+// returns the error of the write.
+func (lw lostWrite) loses(t *testing.T, srv *zkserver.Server, action fault.Action, path string, others func(*framework.Client)) error {
+	t.Helper()
+	other := virtual(t, srv)
+	g := new(gate)
+	c := virtual(t, srv, framework.WithDialer(g.around(srv.Dial)))
+	mustCreate(t, c, path, "first")
+	lost := srv.Rules().Add(fault.Rule{Op: lw.op, Action: action})
+	g.shut()
+	failed := make(chan error, 1)
+	go func() { failed <- lw.do(t.Context(), c, path) }()
+	await(t, lost.Hit(), "the loss")
+	synctest.Wait()
+	others(other)
+	g.open()
+	err := <-failed
+	<-time.After(time.Second) // what is done in the background
+	return err
+}
+
+func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
+	for name, lw := range lostWrites() {
+		for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
+			t.Run(name+"/"+action.String(), func(t *testing.T) {
+				virtually(t, func(t *testing.T, srv *zkserver.Server) {
+					path := fresh(t)
+					var created framework.Stat
+					err := lw.loses(t, srv, action, path, func(other *framework.Client) {
+						if err := other.Delete(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNoNode) {
+							t.Fatal(err)
+						}
+						mustCreate(t, other, path, "theirs", framework.StatTo(&created))
+					})
+					wantErr(t, "the write", err, framework.ErrUnknownOutcome)
+					if framework.Retryable(err) {
+						t.Errorf("%v is retryable", err)
+					}
+					c := virtual(t, srv)
+					data, st, err := c.Get(t.Context(), path)
+					if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
+						t.Errorf("%q, %+v, %v, want what others created", data, st, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// No client has deleted the znode: the second attempt does what was asked for.
+func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
+	for name, lw := range lostWrites() {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				if err := lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A tree is deleted whoever adds to it meanwhile.
+func TestDeleteTree_after_a_lost_reply(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		path := fresh(t)
+		tree := lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error { return c.DeleteTree(ctx, path) }}
+		err := tree.loses(t, srv, fault.DropReply, path, func(other *framework.Client) { mustCreate(t, other, path, "theirs") })
+		if err != nil {
+			t.Error(err)
+		}
+		if _, ok, err := virtual(t, srv).Exists(t.Context(), path); err != nil || ok {
+			t.Errorf("exists %v, %v", ok, err)
+		}
+	})
+}
+
+// The znode that a background deletion means is the one that exists when it begins.
+func TestADiscardLeavesAnotherZnodeAlone(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		path := fresh(t)
+		other := virtual(t, srv)
+		g := new(gate)
+		c := virtual(t, srv, framework.WithDialer(g.around(srv.Dial)))
+		mustCreate(t, c, path, "first")
+		lost := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.DropReply})
+		g.shut()
+		c.Discard(path)
+		await(t, lost.Hit(), "the loss")
+		synctest.Wait()
+		mustCreate(t, other, path, "theirs")
+		g.open()
+		<-time.After(10 * time.Second)
+		if _, ok, err := other.Exists(t.Context(), path); err != nil || !ok || c.PendingDeletes() > 0 {
+			t.Errorf("exists %v, %v; %d deletions are pending", ok, err, c.PendingDeletes())
+		}
+	})
+}

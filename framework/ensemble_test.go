@@ -1,0 +1,484 @@
+package framework_test
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // ZooKeeper's digest
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A tracked is a client that follows a configuration, in a network where some hosts
+// are down.
+type tracked struct {
+	*framework.Client
+	srv    *zkserver.Server
+	config string
+	seen   trail
+
+	mu      sync.Mutex // guards following
+	down    map[string]bool
+	dialled []string
+}
+
+func newTracked(t *testing.T, srv *zkserver.Server, connectString string, opts ...framework.Option) *tracked {
+	t.Helper()
+	tr := &tracked{srv: srv, down: map[string]bool{}}
+	tr.Client = connect(t, connectString, append(opts, framework.WithDialer(tr.dial), framework.WithStateListener(tr.seen.add),
+		framework.WithSessionTimeout(span))...)
+	tr.config = mustCreate(t, tr.Client, "/config", "")
+	framework.Track(tr.Client, tr.config)
+	sleep(time.Second)
+	return tr
+}
+
+func (tr *tracked) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.dialled = append(tr.dialled, addr)
+	if tr.down[host] {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	return tr.srv.Dial(ctx, network, addr)
+}
+
+func (tr *tracked) set(down bool, hosts ...string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for _, host := range hosts {
+		tr.down[host] = down
+	}
+}
+
+// lastDialled returns what was dialled last.
+func (tr *tracked) lastDialled() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.dialled[len(tr.dialled)-1]
+}
+
+// says writes a configuration, and waits until the client has read it.
+func (tr *tracked) says(t *testing.T, configuration string) {
+	t.Helper()
+	must.Get(tr.Set(t.Context(), tr.config, []byte(configuration), framework.AnyVersion))(t)
+	sleep(time.Second)
+}
+
+func TestEnsembleTracking(t *testing.T) {
+	t.Parallel()
+	t.Run("leaves a server that was removed", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			tr := newTracked(t, srv, "a.test")
+			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+			tr.seen.await(t, connecting, connected, suspended, connected)
+			if got := tr.lastDialled(); got != "b.test:2181" {
+				t.Errorf("went to %s", got)
+			}
+		})
+	})
+	t.Run("stays at a server that remains", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			tr := newTracked(t, srv, "a.test")
+			tr.says(t, "server.1=b.test:1:2;2181\nserver.2=a.test:1:2;2181\nversion=1")
+			tr.seen.await(t, connecting, connected)
+			if got := tr.Servers(); !slices.Equal(got, []string{"a.test:2181", "b.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
+		})
+	})
+	t.Run("does not give a connection that works for servers that cannot be reached", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			tr := newTracked(t, srv, "a.test")
+			tr.set(true, "b.test")
+			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+			sleep(time.Minute)
+			tr.seen.await(t, connecting, connected)
+			tr.set(false, "b.test")
+			sleep(time.Minute)
+			tr.seen.await(t, connecting, connected, suspended, connected)
+			if got := tr.lastDialled(); got != "b.test:2181" {
+				t.Errorf("went to %s when it could be reached", got)
+			}
+		})
+	})
+	t.Run("falls back on the connect string", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			tr := newTracked(t, srv, "a.test")
+			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+			tr.set(true, "b.test")
+			srv.Cut()
+			sleep(time.Second)
+			must.Get2(tr.Children(t.Context(), "/"))(t)
+			if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
+		})
+	})
+	t.Run("never goes back to an older configuration", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			tr := newTracked(t, srv, "a.test")
+			for _, configuration := range []string{
+				"server.1=b.test:1:2;2181\nversion=100000002",
+				"server.1=c.test:1:2;2181\nversion=ffff",
+				"server.1=c.test:1:2;2181",
+			} {
+				tr.says(t, configuration)
+				if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
+					t.Errorf("servers %v after %q", got, configuration)
+				}
+			}
+			tr.says(t, "server.1=c.test:1:2;2181\nversion=100000003")
+			if got := tr.Servers(); !slices.Equal(got, []string{"c.test:2181"}) {
+				t.Errorf("servers %v", got)
+			}
+		})
+	})
+}
+
+// TestTracking_of_a_configuration_without_addresses follows one configuration after another.
+func TestTracking_of_a_configuration_without_addresses(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()
+		c := connect(t, first, framework.WithDialer(srv.Dial))
+		config := mustCreate(t, c, "/config", "")
+		framework.Track(c, config)
+		host, port := must.Get2(net.SplitHostPort(second))(t)
+		for _, tc := range []struct{ configuration, want string }{
+			{"server.1=127.0.0.1:1:2:participant\nversion=1", first},
+			{"server.1=" + host + ":1:2:participant;0.0.0.0:" + port + "\nversion=2", second},
+			{"server.1=127.0.0.1:1:2:participant\nversion=3", second},
+		} {
+			must.Get(c.Set(t.Context(), config, []byte(tc.configuration), framework.AnyVersion))(t)
+			synctest.Wait()
+			if got := c.Servers(); !slices.Equal(got, []string{tc.want}) {
+				t.Errorf("servers %v after %q, want %s", got, tc.configuration, tc.want)
+			}
+		}
+	}, zkserver.WithFrontends(2))
+}
+
+// TestAChrootSurvivesANewConfiguration follows a configuration, which never names a chroot.
+func TestAChrootSurvivesANewConfiguration(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()
+		outside := connect(t, first, framework.WithDialer(srv.Dial))
+		mustCreate(t, outside, "/app", "")
+		c := connect(t, first+"/app", framework.WithDialer(srv.Dial))
+		config := mustCreate(t, outside, "/config", "server.1="+second[:len(second)-len(":2181")]+":1:2;2181\nversion=1")
+		framework.Track(c, config)
+		synctest.Wait()
+		if got := c.Servers(); !slices.Equal(got, []string{second}) {
+			t.Fatalf("servers %v, want %s", got, second)
+		}
+		mustCreate(t, c, "/node", "")
+		if _, ok, err := outside.Exists(t.Context(), "/app/node"); err != nil || !ok {
+			t.Errorf("/app/node exists: %v, %v", ok, err)
+		}
+	}, zkserver.WithFrontends(2))
+}
+
+// superFlag makes a server take "super:secret" for an administrator.
+func superFlag() zktest.Option {
+	digest := sha1.Sum([]byte("super:" + secret)) //nolint:gosec // as above
+	return zktest.WithJVMFlags("-Dzookeeper.DigestAuthenticationProvider.superDigest=super:" + base64.StdEncoding.EncodeToString(digest[:]))
+}
+
+func asSuper() framework.Option { return framework.WithAuth("digest", []byte("super:"+secret)) }
+
+// needNamespaces skips a test, loudly, where members cannot have networks of their own.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	err := zktest.Namespaces()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true" && os.Geteuid() == 0:
+		t.Fatal(err)
+	default:
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+}
+
+func TestReconfigChangesTheEnsemble(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t) // members that see each other behind forwarders do not agree on a configuration
+	ensemble := zktest.RunEnsemble(t, 3, zktest.WithNamespaces(), superFlag(), zktest.WithSetting("reconfigEnabled", "true"))
+	leader, err := ensemble.Leader(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, leader.Addr()+"/chroot", asSuper(), framework.WithCompression())
+	before, err := c.Config(t.Context())
+	if err != nil || len(before.Members) != 3 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	var leaving framework.Member
+	for i, server := range ensemble.Servers {
+		if server != leader {
+			leaving = before.Members[i]
+		}
+	}
+	stranger := connect(t, leader.Addr())
+	_, err = stranger.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, framework.AnyConfig)
+	wantErr(t, "without a credential", err, framework.ErrNoAuth)
+	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, before.Version+1)
+	wantErr(t, "of another version", err, framework.ErrBadVersion)
+
+	smaller, err := c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, before.Version)
+	if err != nil || len(smaller.Members) != 2 || smaller.Version <= before.Version {
+		t.Fatalf("%+v, %v", smaller, err)
+	}
+	back := "server." + strconv.FormatInt(leaving.ID, 10) + "=" + leaving.Peers[0] + ":participant;127.0.0.1:1"
+	larger, err := c.Reconfig(t.Context(), framework.ConfigChange{Join: []string{back}}, smaller.Version)
+	if err != nil || len(larger.Members) != 3 || larger.Version <= smaller.Version {
+		t.Fatalf("%+v, %v", larger, err)
+	}
+	for _, m := range larger.Members {
+		if m.ID == leaving.ID && strings.Join(m.Clients, " ") != net.JoinHostPort("127.0.0.1", "1") {
+			t.Errorf("%+v", m)
+		}
+	}
+	if now, err := stranger.Config(t.Context()); err != nil || now.Version != larger.Version {
+		t.Errorf("another client reads version %#x, want %#x (%v)", now.Version, larger.Version, err)
+	}
+}
+
+// TestLostReplies_of_Reconfig is the table of lostreplies_test.go for Reconfig, which the server in this
+// process does not know. Reconfig is sent once: it is applied once, not at all, or its outcome is said
+// to be unknown.
+func TestLostReplies_of_Reconfig(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	ensemble := zktest.RunEnsemble(t, 3, zktest.WithNamespaces(), superFlag(), zktest.WithSetting("reconfigEnabled", "true"))
+	leader, err := ensemble.Leader(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := connect(t, leader.Addr(), asSuper())
+	before := must.Get(other.Config(t.Context()))(t)
+	var moved framework.Member // a follower, whose address for clients changes
+	for i, server := range ensemble.Servers {
+		if server != leader {
+			moved = before.Members[i]
+		}
+	}
+	port := 20000
+	change := func() framework.ConfigChange {
+		port++
+		return framework.ConfigChange{Join: []string{fmt.Sprintf("server.%d=%s:participant;127.0.0.1:%d", moved.ID, moved.Peers[0], port)}}
+	}
+	for _, loss := range []fault.Action{fault.CutBefore, fault.DropReply} {
+		for _, others := range []string{"nothing", "the same", "another"} {
+			for _, conditional := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v/%s/conditional %v", loss, others, conditional), func(t *testing.T) {
+					version := framework.AnyConfig
+					if conditional {
+						version = must.Get(other.Config(t.Context()))(t).Version
+					}
+					ours := change()
+					meanwhile := func() {
+						theirs := ours
+						switch others {
+						case "nothing":
+							return
+						case "another":
+							theirs = change()
+						}
+						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyConfig))(t)
+					}
+					err, applied := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
+					switch unknown := errors.Is(err, framework.ErrUnknownOutcome); {
+					case applied > 1, err == nil && applied != 1, err != nil && !unknown && applied > 0:
+						t.Errorf("applied %d times: %v", applied, err)
+					case loss == fault.DropReply && applied != 1:
+						t.Errorf("applied %d times, want that only the reply was lost: %v", applied, err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// reconfigLosing makes a change whose request or reply is lost. meanwhile is called before the client
+// has a connection again. It returns how often the change was applied.
+func reconfigLosing(
+	t *testing.T, addr string, loss fault.Action, ours framework.ConfigChange, version int64, meanwhile func(),
+) (err error, applied int) {
+	t.Helper()
+	count := &tableCount{
+		op: fault.Other, server: make(map[int32]proto.Opcode), paths: make(map[int32]string), of: func(string) bool { return true },
+	}
+	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		return count.conn(conn), nil
+	})
+	defer func() { must.OK(t, proxy.Close()) }()
+	g := new(gate)
+	c := must.Get(framework.NewClient(addr, asSuper(), framework.WithDialer(g.around(proxy.Dial))))(t)
+	defer func() { _ = c.Close() }() // what is pending is not of interest
+	must.OK(t, c.AwaitConnected(within(t, patience)))
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: loss})
+	g.shut()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Reconfig(within(t, patience), ours, version)
+		done <- err
+	}()
+	await(t, lost.Hit(), "the loss")
+	meanwhile()
+	g.open()
+	err = <-done
+	must.OK(t, c.AwaitConnected(within(t, patience))) // what would be repeated is repeated now
+	must.Get(c.Config(within(t, patience)))(t)
+	return err, count.applied()
+}
+
+func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	config, err := c.Config(t.Context())
+	if err != nil || len(config.Members) != 0 {
+		t.Errorf("%+v, %v", config, err)
+	}
+	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig)
+	wantErr(t, "reconfig", err, framework.ErrReconfigDisabled)
+}
+
+func TestReconfig_refuses_faulty_arguments(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "localhost", framework.WithDialer(refuse))
+	const good = "server.1=a:1:2:participant;2181"
+	for want, tc := range map[string]struct {
+		change  framework.ConfigChange
+		version int64
+	}{
+		"must have Join, Leave or Members":              {framework.ConfigChange{}, framework.AnyConfig},
+		"must not have Members beside":                  {framework.ConfigChange{Members: []string{good}, Leave: []int64{1}}, framework.AnyConfig},
+		`server "server.1=a"`:                           {framework.ConfigChange{Join: []string{"server.1=a"}}, framework.AnyConfig},
+		"must be one server":                            {framework.ConfigChange{Members: []string{good + "," + good}}, framework.AnyConfig},
+		"version -2: must be at least 0, or AnyConfig ": {framework.ConfigChange{Leave: []int64{1}}, -2},
+	} {
+		_, err := c.Reconfig(t.Context(), tc.change, tc.version)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestDynamicConfigurationsAreRead(t *testing.T) {
+	t.Parallel()
+	for configuration, want := range map[string]string{
+		"":           "",
+		"version=10": "",
+		"server.1=a:2888:3888:participant;2181\nserver.2=b:2888:3888;c:2182\r\nserver.3=[::1]:1:2;[::]:3\nversion=1": "[::1]:3 a:2181 c:2182",
+		"server.1=a:1:2|b:1:2;0.0.0.0:3":                   "a:3 b:3",
+		"server.1=a:1:2|[fe80::1]:1:2:observer;3":          "[fe80::1]:3 a:3",
+		"server.1=a:1:2|b:1:2;c:3":                         "c:3",
+		"server.1=a:1:2\ngroup.1=1;2":                      "",
+		"server.1=a:1:2;x\nserver.2=;1":                    "",
+		"server.1=a:1:2:participant;2181;2281":             "a:2181",
+		"server.1=a:1:2:participant;0.0.0.0:2181;c:2281":   "a:2181",
+		"server.1=a:1:2:participant;[2001:db8::1]:2181;":   "[2001:db8::1]:2181",
+		"server.1=a:1:2:participant;;2281":                 "",
+		"server.1=a:1:2;1;2;3\nserver.2=b:1:2;1":           "b:1",
+		"server.x=a:1:2;1\nserver.2=b:1;1\nserver.3=c:;1":  "",
+		"server.1=[a:1:2;1\nserver.2=[]:1:2;1\nserver.3=]": "",
+	} {
+		if got := strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "); got != want {
+			t.Errorf("%q names %q, want %q", configuration, got, want)
+		}
+	}
+}
+
+func TestAClientWithTLSIsNotMovedToThePlainPort(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		configuration string
+		given         []string
+		want          string
+	}{
+		"the secure address is taken": {
+			"server.1=a:1:2:participant;2181;2281\nserver.2=b:1:2;c:2181;d:2282\nversion=1", []string{"h:1"}, "a:2281 d:2282",
+		},
+		"a member with no other address": {
+			"server.1=a:1:2:participant;;2281\nversion=1", []string{"h:1"}, "a:2281",
+		},
+		"the client's own port is kept where none is named": {
+			"server.1=a:1:2:participant;2181\nserver.2=b:1:2;c:2182\nversion=1", []string{"h:2281", "i:2281"}, "a:2281 c:2281",
+		},
+		"none is guessed where the ports differ": {
+			"server.1=a:1:2:participant;2181\nversion=1", []string{"h:2281", "i:2282"}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := strings.Join(framework.EnsembleServers(tc.configuration, true, tc.given...), " "); got != tc.want {
+				t.Errorf("goes to %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAConfigurationIsReadWithAllItsMembers(t *testing.T) {
+	t.Parallel()
+	text := "server.1=a:2888:3888:participant;2181;2281\nserver.2=b:1:2|[::1]:3:4:observer;0.0.0.0:5\nserver.7=c:1:2\ngroup.1=1:2\nversion=1f00000003"
+	config, err := framework.ParseEnsembleConfig(text)
+	if err != nil || config.Version != 0x1f00000003 || config.Text != text || len(config.Members) != 3 {
+		t.Fatalf("%+v, %v", config, err)
+	}
+	m := config.Members[1]
+	if m.ID != 2 || !m.Observer || !slices.Equal(m.Peers, []string{"b:1:2", "[::1]:3:4"}) ||
+		!slices.Equal(m.Clients, []string{"b:5", "[::1]:5"}) || m.SecureClients != nil {
+		t.Errorf("%+v", m)
+	}
+	if m := config.Members[0]; m.Observer || !slices.Equal(m.SecureClients, []string{"a:2281"}) {
+		t.Errorf("%+v", m)
+	}
+	if m := config.Members[2]; m.ID != 7 || m.Clients != nil {
+		t.Errorf("%+v", m)
+	}
+	_, err = framework.ParseEnsembleConfig("server.1=a:1:2;x\nversion=g")
+	if err == nil || !strings.Contains(err.Error(), "server.1") || !strings.Contains(err.Error(), `version "g"`) {
+		t.Errorf("the error %v does not name all faults", err)
+	}
+}
+
+func FuzzEnsembleConfig(f *testing.F) {
+	f.Add("server.1=a:1:2|[::1]:3:4:observer;0.0.0.0:5;6\nversion=1f")
+	f.Add("server.1=[::]:1:2;[::]:3\nversion=-1")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, secure := range []bool{false, true} {
+			for _, server := range framework.EnsembleServers(text, secure, "h:2281") {
+				if _, _, err := framework.ParseConnectString(server); err != nil {
+					t.Errorf("%q names %q: %v", text, server, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package framework_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A call whose context had ended before has sent nothing, so its outcome is known.
+func TestReadyWithAnEndedContext(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := c.Ready(ctx)
+		wantErr(t, "Ready", err, context.Canceled)
+		if errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("Ready: %v, want no unknown outcome", err)
+		}
+	})
+}
+
+// A path that a user typed can't write a line of its own to a log.
+func TestErrorTextsHaveOneLine(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		for _, path := range []string{"/a\nb", "/a\x1b[31m", "/a\xff", "/\u2028", "a\rb"} {
+			_, _, get := c.Get(t.Context(), path)
+			_, txn := c.Txn(t.Context(), framework.OpDelete(path, framework.AnyVersion))
+			for what, err := range map[string]error{
+				"Get": get, "Txn": txn, "Delete": c.Delete(t.Context(), path), "DeleteTree": c.DeleteTree(t.Context(), path),
+				"CheckCreate": c.CheckCreate(path, nil),
+			} {
+				if err == nil {
+					continue // valid for ZooKeeper, or no path
+				}
+				if strings.ContainsAny(err.Error(), "\r\x1b\xff\u2028") || strings.Contains(err.Error(), "a\nb") {
+					t.Errorf("%s: %q", what, err.Error())
+				}
+			}
+		}
+	})
+}
+
+// A write whose first attempt has an unknown outcome says so, also if no server can be reached for a
+// further attempt.
+func TestAWriteIsOfUnknownOutcome_if_only_its_first_attempt_was_sent(t *testing.T) {
+	const limit = 3 * time.Second
+	writes := map[string]struct {
+		op    fault.Op
+		write func(ctx context.Context, c *framework.Client) error
+	}{
+		"set": {fault.SetData, func(ctx context.Context, c *framework.Client) error {
+			_, err := c.Set(ctx, "/node", []byte("x"), 0)
+			return err
+		}},
+		"delete": {fault.Delete, func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, "/node") }},
+		"create": {fault.Create, func(ctx context.Context, c *framework.Client) error {
+			_, err := c.Create(ctx, "/other", nil)
+			return err
+		}},
+		"idempotent create": {fault.Create, func(ctx context.Context, c *framework.Client) error {
+			_, err := c.Create(ctx, "/other", nil, framework.Idempotent())
+			return err
+		}},
+	}
+	ends := map[string]struct {
+		policy retry.Policy
+		end    func(c *framework.Client, cancel func())
+		want   error
+	}{
+		"ctx ends":            {retry.Forever(time.Second / 8), func(_ *framework.Client, cancel func()) { cancel() }, context.Canceled},
+		"ctx ends in a pause": {retry.Forever(time.Minute), func(_ *framework.Client, cancel func()) { cancel() }, context.Canceled},
+		"the policy ends":     {retry.Times(3, time.Second/8), func(*framework.Client, func()) {}, framework.ErrNotConnected},
+		"the client is closed": {retry.Forever(time.Second / 8), func(c *framework.Client, _ func()) {
+			_ = c.Close() // it can't end its session
+		}, framework.ErrClosed},
+	}
+	for write, w := range writes {
+		for end, e := range ends {
+			t.Run(write+"/"+end, func(t *testing.T) {
+				virtually(t, func(t *testing.T, srv *zkserver.Server) {
+					c := virtual(t, srv, framework.WithRetry(e.policy))
+					mustCreate(t, c, "/node", "")
+					srv.Rules().Add(fault.Rule{Op: w.op, Action: fault.DropReply})
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					done := make(chan error, 1)
+					srv.Refuse()
+					go func() { done <- w.write(ctx, c) }() // ends with the call
+					<-time.After(limit)
+					e.end(c, cancel)
+					wantErr(t, write, <-done, e.want, framework.ErrUnknownOutcome)
+					srv.Accept()
+				})
+			})
+		}
+	}
+}
+
+func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		tr, ms, way, root := newTraces(), newMeters(), w.Route(t), fresh(t)
+		var rec record
+		mustCreate(t, w.Client(t), root, "")
+		observed := []framework.Option{
+			framework.WithTracerProvider(tr.provider), framework.WithMeterProvider(ms.provider),
+			framework.WithOperationSpans(true), framework.WithNamespace(root[1:]),
+		}
+		c := way.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
+			framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))...)
+		stranger := w.Client(t, append(observed,
+			framework.WithSlog(slog.New(slog.NewJSONHandler(&rec, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
+
+		mustCreate(t, c, "/mine", secretData)
+		acl, _, err := c.ACL(t.Context(), "/mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := strings.TrimPrefix(acl[0].ID, user+":")
+		_, _, err = stranger.Get(t.Context(), "/mine")
+		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
+		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		for name, call := range secretCalls(c) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
+			cancel()
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+		id, password := framework.SessionSecret(c)
+
+		all := ms.collect(t)
+		export(t, &rec, tr.spans.GetSpans(), all)
+		for _, s := range []string{secret, digest, secretData, string(password)} {
+			rec.check(t, s, fmt.Sprint([]byte(s)), hex.EncodeToString([]byte(s)), base64.StdEncoding.EncodeToString([]byte(s)))
+		}
+		for _, shown := range []string{fmt.Sprintf("%#x", id), root + "/mine", zktel.MetricOperationDuration, "no_auth", "attempt failed"} {
+			if !strings.Contains(rec.String(), shown) {
+				t.Errorf("the record does not have %q: what was checked is not all", shown)
+			}
+		}
+		for name, m := range all {
+			if text := fmt.Sprintf("%+v", m.Data); strings.Contains(text, "/mine") || strings.Contains(text, fmt.Sprintf("%#x", id)) {
+				t.Errorf("the metric %s has a path or a session: %s", name, text)
+			}
+		}
+	})
+}
+
+// A credential in a connect string is a fault, and no error shows a part of it, wherever the
+// characters of the secret cut the string.
+func TestConnectString_with_a_credential(t *testing.T) {
+	t.Parallel()
+	const left, right = "s3cr3t", "pa55w0rd"
+	for _, separator := range []string{"", ",", "/", ":", "@", "//", "://", ",/", "[", "]", " ", "%", "\n", ":1,", "/,:@"} {
+		for _, form := range []string{"app:%s@h1", "zk://app:%s@h1:2181", "h0:2181,app:%s@h1/chroot", "app:%s@h1,h2:x", "[%s@h1", "/%s@,", "%s@h1:99999"} {
+			connect := fmt.Sprintf(form, left+separator+right)
+			c, err := framework.NewClient(connect)
+			if err == nil {
+				err = c.Close() // it is the name of a host, or of a chroot
+			}
+			source := func(context.Context) ([]string, error) { return nil, nil }
+			_, sourced := framework.NewClient("/chroot"+connect, framework.WithServers(source), framework.WithMaxPacket(0, 0))
+			for _, err := range []error{err, sourced} {
+				if err != nil && (strings.Contains(err.Error(), left) || strings.Contains(err.Error(), right)) {
+					t.Errorf("%q: %v", connect, err)
+				}
+			}
+		}
+	}
+	for _, connect := range []string{"zk://app:s3cr3t@h1:2181", "app:s3cr3t,x@h1", "app:s3/cr3t@h1"} { // of a user's report
+		_, err := framework.NewClient(connect)
+		if err == nil || !strings.Contains(err.Error(), "***@h1") || !strings.Contains(err.Error(), "see WithAuth") || strings.Contains(err.Error(), "s3") {
+			t.Errorf("%q: %v", connect, err)
+		}
+	}
+}
+
+// secretCalls write and read the secret data, and fail on it.
+func secretCalls(c *framework.Client) map[string]func(context.Context) error {
+	data := []byte(secretData)
+	return map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error {
+			_, _, err := c.Get(ctx, "/mine")
+			return err
+		},
+		"create again":  func(ctx context.Context) error { return second(c.Create(ctx, "/mine", data)) },
+		"set":           func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, framework.AnyVersion)) },
+		"set in vain":   func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, 77)) },
+		"create or set": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/either", data)) },
+		"txn": func(ctx context.Context) error {
+			return second(c.Txn(ctx, framework.OpCreate("/t", data), framework.OpSet("/none", data, framework.AnyVersion)))
+		},
+		"set ACL": func(ctx context.Context) error {
+			return second(c.SetACL(ctx, "/mine", []acl.Entry{{Perms: acl.All, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
+		},
+		"watch": func(ctx context.Context) error { return second(c.Watch(ctx, "/either", framework.WatchData)) },
+		"create protected": func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Nanosecond)
+			defer cancel()
+			return second(c.Create(ctx, "/p-", data, framework.Ephemeral(), framework.Protected()))
+		},
+	}
+}
+
+// export writes all that exporters get to see.
+func export(t *testing.T, rec *record, spans any, metrics map[string]metricdata.Metrics) {
+	t.Helper()
+	rec.add(spans, metrics)
+	for _, v := range []any{spans, metrics} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Logf("not as JSON: %v", err) // infinities and interfaces; the other forms have all
+		}
+		rec.add(string(text))
+	}
+}

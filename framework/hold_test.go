@@ -1,0 +1,443 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		srv.Refuse()
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
+		const limit = 5500 * time.Millisecond // longer than an operation waits for a connection
+		start := time.Now()
+		_, err := c.HoldSession(within(t, limit))
+		wantErr(t, "a hold that nobody could take", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
+		time.AfterFunc(5*time.Second, srv.Accept)
+		h, err := c.HoldSession(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Session() == 0 || h.Session() != c.Session().ID {
+			t.Errorf("a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
+		}
+		must.OK(t, c.Close())
+		wantErr(t, "the hold of a closed client", h.Err(), framework.ErrClosed)
+		wantErr(t, "to secure it", h.Secure(t.Context()), framework.ErrClosed)
+		_, err = c.HoldSession(t.Context())
+		wantErr(t, "a hold of a closed client", err, framework.ErrClosed)
+		if op := (*framework.OpError)(nil); !errors.As(err, &op) || op.Op != "hold session" {
+			t.Errorf("error %v, want one of the operation", err)
+		}
+	})
+}
+
+// stale returns a client whose session's deadline has passed while it is well, a
+// hold of that moment, and has heartbeats meet a fault.
+func stale(t *testing.T, srv *zkserver.Server, rule fault.Rule) *framework.SessionHold {
+	t.Helper()
+	c, proxy := proxied(t, srv)
+	sleep(2 * span)
+	rule.Op = fault.Multi
+	proxy.Rules().Add(rule)
+	h := mustTakeHold(t, c)
+	if left := time.Until(h.Deadline()); left > 0 {
+		t.Fatalf("the deadline is %v away", left)
+	}
+	return h
+}
+
+func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
+	t.Parallel()
+	const late = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		rule   fault.Rule
+		atMost time.Duration // for the context
+		want   time.Duration
+		sooner bool // since the heartbeat may have met the fault
+		err    error
+	}{
+		"an answer in time secures":         {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, time.Minute, late, false, nil},
+		"a context that ends first is told": {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, late / 2, late / 2, false, context.DeadlineExceeded},
+		"one that had ended asks nobody":    {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, 0, 0, false, context.DeadlineExceeded},
+		"a cut costs another request":       {fault.Rule{Action: fault.CutBefore}, time.Minute, framework.DefaultLeaseMargin / 8, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				h := stale(t, srv, tc.rule)
+				ctx, cancel := context.WithTimeout(t.Context(), tc.atMost)
+				defer cancel()
+				start := time.Now()
+				err := h.Secure(ctx)
+				if !errors.Is(err, tc.err) || tc.err == nil && err != nil {
+					t.Errorf("error %v, want %v", err, tc.err)
+				}
+				if took := time.Since(start); took > tc.want || took < tc.want && !tc.sooner {
+					t.Errorf("it took %v, want %v", took, tc.want)
+				}
+				if tc.err == nil && time.Until(h.Deadline()) <= 0 {
+					t.Error("secured although the deadline has passed")
+				}
+				if h.Err() != nil {
+					t.Errorf("lost: %v", h.Err())
+				}
+			})
+		})
+	}
+}
+
+// TestSecureAsksAtAPace has a server that refuses heartbeats by itself, to shed load: that
+// proves nothing.
+func TestSecureAsksAtAPace(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithDialer(srv.Dial))
+		sleep(2 * span)
+		h := mustTakeHold(t, c)
+		shed := srv.Rules().Add(throttled(fault.Multi))
+		const busy = 3 * time.Second
+		time.AfterFunc(busy, shed.Remove)
+		start := time.Now()
+		must.OK(t, h.Secure(t.Context()))
+		if left := time.Until(h.Deadline()); left <= 0 {
+			t.Errorf("secured with %v left", left)
+		}
+		const pause = framework.DefaultLeaseMargin / 8
+		took, asked := time.Since(start), shed.Hits()
+		if most := int(busy/pause) + int(busy/grace) + 2; asked < 3 || asked > most || took < busy || took > busy+2*pause {
+			t.Errorf("%d heartbeats were refused in %v, want some, and at most %d", asked, took, most)
+		}
+	})
+}
+
+func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2), framework.WithConnectTimeout(time.Second))
+		sleep(2 * span)
+		h := mustTakeHold(t, c)
+		sleep(span)
+		proxy.Refuse()
+		proxy.Cut()
+		sleep(time.Until(h.Deadline()))
+		const limit = 2500 * time.Millisecond // longer than an operation waits for a connection
+		start := time.Now()
+		err := h.Secure(within(t, limit))
+		wantErr(t, "secure", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		if took := time.Since(start); took != limit {
+			t.Errorf("it took %v", took)
+		}
+		if err := h.Err(); err != nil {
+			t.Errorf("lost: %v", err)
+		}
+	})
+}
+
+func TestSecureEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		h := stale(t, srv, fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
+		time.AfterFunc(time.Second, func() {
+			if err := srv.Expire(h.Session()); err != nil {
+				t.Error(err)
+			}
+		})
+		wantErr(t, "secure", h.Secure(t.Context()), framework.ErrSessionEnded)
+		await(t, h.Lost(), "loss")
+	})
+}
+
+// A clogged connection is one whose Close waits.
+type clogged struct {
+	net.Conn
+	free chan struct{} // closed by the test
+}
+
+func (c clogged) Close() error {
+	<-c.free
+	return c.Conn.Close()
+}
+
+// cloggedClient returns a client all of whose connections are clogged until free is called.
+func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, free func()) {
+	t.Helper()
+	freed := make(chan struct{})
+	free = sync.OnceFunc(func() { close(freed) })
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, network, addr)
+		return clogged{conn, freed}, err
+	}
+	c = connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
+	t.Cleanup(free)
+	return c, free
+}
+
+// A caller of Err learns of the loss at once, even while the session's loop waits.
+func TestErrNoticesTheDeadlineByItself(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, _ := cloggedClient(t, srv)
+		h := mustHold(t, c)
+		srv.Freeze()
+		sleep(beat + stall) // now the loop closes the connection
+		sleep(time.Until(h.Deadline()) - time.Nanosecond)
+		if err := h.Err(); err != nil {
+			t.Fatalf("lost early: %v", err)
+		}
+		sleep(time.Nanosecond)
+		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+		await(t, h.Lost(), "loss")
+		srv.Thaw()
+	})
+}
+
+// All holders know of the loss before the first of them cleans up, however many there are.
+func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
+		const holds = 20
+		var told atomic.Int32 // holders may be told concurrently
+		var cleaned int
+		for range holds {
+			h := mustHold(t, c)
+			h.OnLost(func(error) { told.Add(1) })
+			h.AfterLost(func() {
+				cleaned++
+				if n := told.Load(); n != holds {
+					t.Errorf("%d of %d were told when one cleaned up", n, holds)
+				}
+				if h.Err() == nil {
+					t.Error("it cleans up what is not lost")
+				}
+			})
+		}
+		mustHold(t, c).Release()
+		must.OK(t, c.Close())
+		if n := told.Load(); n != holds || cleaned != holds {
+			t.Errorf("%d of %d were told, and %d cleaned up", n, holds, cleaned)
+		}
+	})
+}
+
+// While the session ends and its holders are notified, a new hold is one of the next session.
+func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, free := cloggedClient(t, srv)
+		h := mustHold(t, c)
+		next := make(chan *framework.SessionHold, 1)
+		gaveUp := make(chan error, 1)
+		h.OnLost(func(error) {
+			go func() {
+				got, err := c.HoldSession(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				next <- got
+			}()
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				_, err := c.HoldSession(ctx)
+				gaveUp <- err
+			}()
+			<-time.After(time.Second) // longer than a listener should take
+		})
+		srv.Freeze()
+		sleep(beat + stall) // the loop closes the connection, and notifies no holder when it is lost
+		sleep(time.Until(h.Deadline()))
+		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+		free()
+		srv.Thaw()
+		wantErr(t, "a hold for a millisecond", <-gaveUp, context.DeadlineExceeded)
+		if got := <-next; got == nil || got.Session() == h.Session() || got.Err() != nil {
+			t.Errorf("a hold of a session that ends: %v", got)
+		}
+	})
+}
+
+// TestManyHoldsAreLostInTime cuts a client off. With many secured holds, it begins to notify their
+// owners before the deadline, because that takes a time which virtual time does not show.
+func TestManyHoldsAreLostInTime(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	for holds, early := range map[int]time.Duration{
+		200:    0,
+		5_000:  20 * time.Millisecond,
+		16_000: timeout / 16,
+	} {
+		t.Run(fmt.Sprint(holds), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t, zkserver.WithSessionTimeouts(timeout, timeout))
+				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+				c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(timeout)))(t)
+				defer c.Close()
+				must.OK(t, c.AwaitConnected(t.Context()))
+				var mu sync.Mutex
+				var lost []time.Time
+				var hold *framework.SessionHold
+				for range holds {
+					hold = must.Get(c.HoldSession(t.Context()))(t)
+					must.OK(t, hold.Secure(t.Context()))
+					hold.OnLost(func(error) {
+						mu.Lock()
+						defer mu.Unlock()
+						lost = append(lost, time.Now())
+					})
+				}
+				proxy.Blackhole(zkproxy.Both)
+				<-hold.Lost()
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if len(lost) != holds {
+					t.Fatalf("%d holds were notified, want %d", len(lost), holds)
+				}
+				// The session looks at its deadline once a millisecond at the most.
+				if first := hold.Deadline().Sub(lost[0]); first > early || first <= early-time.Millisecond {
+					t.Errorf("the first was notified %v before the deadline, want %v", first, early)
+				}
+			})
+		})
+	}
+}
+
+// TestHeartbeatGoesOutFirst breaks the connection of a client with a hold, while many requests wait
+// for the next one. The heartbeat that has to follow the reconnection is sent before all of them.
+func TestHeartbeatGoesOutFirst(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv)
+		mustTakeHold(t, c)
+		srv.Refuse()
+		proxy.Cut()
+		synctest.Wait()
+		proxy.ResetRequests()
+		var waiting sync.WaitGroup
+		for range 100 {
+			waiting.Go(func() {
+				if _, _, err := c.Exists(t.Context(), "/"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		srv.Accept()
+		waiting.Wait()
+		for _, request := range proxy.Requests() {
+			if request.Op == fault.Connect {
+				continue
+			}
+			if request.Op != fault.Multi {
+				t.Errorf("the first request is %v, want the heartbeat, a Multi", request.Op)
+			}
+			break
+		}
+		must.OK(t, c.Close())
+	})
+}
+
+// A follower that is cut off from its leader goes on answering reads and pings,
+// so nothing but the lease clock tells in time.
+func TestHold_on_an_isolated_follower(t *testing.T) {
+	t.Parallel()
+	ensemble := zktest.RunEnsemble(t, 3)
+	leader, err := ensemble.Leader(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	followers, err := ensemble.Followers(within(t, patience))
+	if err != nil || len(followers) == 0 {
+		t.Fatal(followers, err)
+	}
+	observer := connect(t, leader.Addr(), framework.WithSessionTimeout(20*time.Second))
+
+	const clients = 5
+	var holds []*framework.SessionHold
+	var expiries []*framework.Watch
+	for range clients {
+		c := connect(t, followers[0].Addr())
+		node := mustCreate(t, c, "/cut-off/node-", "", framework.Ephemeral(), framework.Sequential())
+		must.OK(t, observer.Sync(t.Context(), "/"))
+		expiries = append(expiries, mustWatch(t, observer, node, framework.WatchExists))
+		holds = append(holds, mustHold(t, c))
+	}
+	first := holds[0].Deadline()
+	zktest.Eventually(t, patience, "the deadlines come from answers rather than from handshakes", func() bool {
+		for _, h := range holds {
+			if h.Deadline().Sub(first) < 2*time.Second {
+				return false
+			}
+		}
+		return true
+	})
+	must.OK(t, ensemble.Isolate(followers[0]))
+	start := time.Now()
+	type end struct{ lost, expired time.Duration }
+	ends := make(chan end)
+	for i := range clients {
+		go func() {
+			var e end
+			for e.lost == 0 || e.expired == 0 { // in whatever order
+				lost, expired := holds[i].Lost(), expiries[i].Fired()
+				if e.lost != 0 {
+					lost = nil
+				}
+				if e.expired != 0 {
+					expired = nil
+				}
+				select {
+				case <-lost:
+					e.lost = time.Since(start)
+				case <-expired:
+					e.expired = time.Since(start)
+				case <-t.Context().Done():
+					return
+				}
+			}
+			select {
+			case ends <- e:
+			case <-t.Context().Done():
+			}
+		}()
+	}
+	for range clients {
+		select {
+		case e := <-ends:
+			gap := (e.expired - e.lost).Round(time.Millisecond)
+			t.Logf("lost after %v, %v before the leader expired the session", e.lost.Round(time.Millisecond), gap)
+			if gap <= 0 {
+				t.Errorf("lost %v after the leader expired the session", -gap)
+			}
+		case <-time.After(patience):
+			t.Fatal("no loss or no expiry")
+		}
+	}
+	for i, w := range expiries {
+		if w.Event() != framework.EventDeleted {
+			t.Errorf("znode of client %d: %v, want it to be deleted", i, w.Event())
+		}
+		wantErr(t, "loss", holds[i].Err(), framework.ErrSessionDeadline)
+	}
+	must.OK(t, ensemble.Heal(followers[0]))
+}

@@ -1,0 +1,534 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A malformedReply is what a server answers to the first request of an opcode.
+type malformedReply struct {
+	name   string
+	opcode int32
+	frame  func(xid int32) []byte // with its length
+}
+
+func malformedReplies() []malformedReply {
+	short := func(n int) func(int32) []byte { return func(int32) []byte { return frameOf(make([]byte, n)) } }
+	body := func(values ...any) func(int32) []byte {
+		return func(xid int32) []byte { return frameOf(replyBody(xid, values...)) }
+	}
+	event := func(values ...any) func(int32) []byte {
+		return func(int32) []byte { return frameOf(append(be(-1, int64(1), 0), be(values...)...)) }
+	}
+	stat := statBytes()
+	const exists, get, getACL, set, children, multi, create2 = 3, 4, 6, 5, 12, 14, 15
+	return []malformedReply{
+		{"no byte", exists, short(0)},
+		{"a frame below a head", exists, short(15)},
+		{"a negative length", exists, func(int32) []byte { return be(-1) }},
+		{"the longest length", exists, func(int32) []byte { return be(int32(1<<31 - 1)) }},
+		{"a request that was never sent", exists, func(xid int32) []byte { return frameOf(replyBody(xid+1000, stat)) }},
+		{"a negative request", exists, func(int32) []byte { return frameOf(replyBody(-77, stat)) }},
+		{"a Stat that is cut short", exists, body(stat[:67])},
+		{"no Stat", set, body()},
+		{"a count of 2^32-1 children", children, body(-1)},
+		{"a count beyond the frame", children, body(1<<28, 1, "a", stat)},
+		{"a child's name beyond the frame", children, body(1, 100, "a", stat)},
+		{"a child's name of negative length", children, body(1, -2, stat)},
+		{"children without a Stat", children, body(1, 1, "a")},
+		{"a count of 2^32-1 ACL entries", getACL, body(-1, stat)},
+		{"an ACL entry that is cut short", getACL, body(1, 31, 5, "world", 60, "anyone")},
+		{"data beyond the frame", get, body(1<<30, "ok", stat)},
+		{"data of length -2", get, body(-2, stat)},
+		{"a created path beyond the frame", create2, body(1<<20, "/a")},
+		{"a created path without a Stat", create2, body(2, "/a")},
+		{"a transaction without an end", multi, body()},
+		{"a transaction's result that is cut short", multi, body(5, byte(0), 0, stat[:10])},
+		{"a transaction's result of no kind", multi, body(99, byte(0), 0, -1, byte(1), -1)},
+		{"a transaction that ends in a head", multi, body(2, byte(0), 0, -1)},
+		{"an event that is cut short", exists, event(1, 3)},
+		{"an event's path beyond the frame", exists, event(1, 3, 1<<30, "/a")},
+		{"an event without a path", exists, event(1, 3, 0)},
+		{"an event of a path that begins without a slash", exists, event(2, 3, 1, "a")},
+		{"an event of a path that ends in a slash", exists, event(3, 3, 3, "/a/")},
+		{"an event of a path with an empty element", exists, event(3, 3, 5, "/a//b")},
+		{"a child without a name", children, body(1, 0, stat)},
+		{"a child's name with a slash", children, body(1, 3, "a/b", stat)},
+	}
+}
+
+// ask makes the request of the opcode.
+func ask(ctx context.Context, c *framework.Client, opcode int32) error {
+	var err error
+	switch opcode {
+	case 3:
+		_, _, err = c.Exists(ctx, "/a")
+	case 4:
+		_, _, err = c.Get(ctx, "/a")
+	case 5:
+		_, err = c.Set(ctx, "/a", nil, 0)
+	case 6:
+		_, _, err = c.ACL(ctx, "/a")
+	case 12:
+		_, _, err = c.Children(ctx, "/a")
+	case 14:
+		_, err = c.Txn(ctx, framework.OpSet("/a", nil, 0))
+	case 15:
+		_, err = c.Create(ctx, "/a", nil)
+	}
+	return err
+}
+
+// Each of these once ended the process, or was taken for a request that had not been sent.
+func TestAMalformedReply(t *testing.T) {
+	for _, tc := range malformedReplies() {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var seen trail
+				answered := false
+				srv := &rawServer{frames: func(xid, opcode int32) []byte {
+					if opcode != tc.opcode || answered {
+						return nil
+					}
+					answered = true
+					return tc.frame(xid)
+				}}
+				c := raw(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
+				must.OK(t, c.AwaitConnected(t.Context()))
+				err := ask(t.Context(), c, tc.opcode)
+				wantErr(t, "the request", err, framework.ErrUnknownOutcome)
+				if errors.Is(err, framework.ErrTooLarge) {
+					t.Errorf("%v: it was sent", err)
+				}
+				seen.await(t, connecting, connected, suspended, connected)
+				if err := ask(t.Context(), c, 3); err != nil {
+					t.Errorf("on the next connection: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAMalformedHandshake(t *testing.T) {
+	granting := func(timeout time.Duration) []byte { return frameOf(goodGreeting(timeout)) }
+	for name, greeting := range map[string][]byte{
+		"grants no timeout":           granting(0),
+		"grants a negative timeout":   granting(-time.Second),
+		"grants a timeout of 1 ms":    granting(time.Millisecond),
+		"has a negative length":       be(-1),
+		"has no password":             frameOf(be(0, 4000, int64(7), 0)),
+		"has a null password":         frameOf(be(0, 4000, int64(7), -1)),
+		"has a password of 900 bytes": frameOf(be(0, 4000, int64(7), 900, make([]byte, 901))),
+		"is a reply":                  frameOf(be(0, int64(0), -119)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				srv := &rawServer{greet: func() []byte {
+					if asked++; asked == 1 {
+						return greeting
+					}
+					return frameOf(goodGreeting(4 * time.Second))
+				}}
+				c := raw(t, srv)
+				must.OK(t, c.AwaitConnected(t.Context()))
+				if err := ask(t.Context(), c, 3); err != nil || srv.connections() != 2 {
+					t.Errorf("%v, after %d connections, want the second to serve", err, srv.connections())
+				}
+			})
+		})
+	}
+}
+
+// Events of a session are the wire client's own: a server that sends one can't make the
+// client believe that its session has expired.
+func TestAServersEventOfNoZnodeIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen trail
+		srv := &rawServer{answer: func(xid, opcode int32) [][]byte {
+			if opcode != 3 {
+				return nil
+			}
+			var replies [][]byte
+			for _, kind := range []int{-1, -2, 0, 5, 1 << 30} {
+				for _, state := range []int{-112, 0, 101} {
+					replies = append(replies, append(be(-1, int64(1), 0), be(kind, state, 2, "/a")...))
+				}
+			}
+			return append(replies, goodReply(xid, opcode))
+		}}
+		c := raw(t, srv, framework.WithStateListener(seen.add))
+		must.OK(t, c.AwaitConnected(t.Context()))
+		if err := ask(t.Context(), c, 3); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		seen.await(t, connecting, connected)
+	})
+}
+
+// oversized makes a directory whose listing is longer than a client of the least packets
+// reads, and a znode whose data is.
+func oversized(t *testing.T, srv *zkserver.Server) (dir, node string) {
+	t.Helper()
+	c := virtual(t, srv)
+	dir, node = fresh(t), fresh(t)
+	mustCreate(t, c, node, strings.Repeat("x", framework.MinPacket))
+	mustCreate(t, c, dir, "")
+	for n := range 50 {
+		mustCreate(t, c, fmt.Sprintf("%s/%s-%d", dir, strings.Repeat("n", 100), n), "")
+	}
+	return dir, node
+}
+
+func small(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return virtual(t, srv, append(opts, framework.WithMaxPacket(framework.DefaultMaxRequest, framework.MinPacket))...)
+}
+
+func TestOversizedReply_keeps_the_connection(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		dir, node := oversized(t, srv)
+		var seen trail
+		retries := 0
+		c := small(t, srv, framework.WithStateListener(seen.add), framework.WithRetryObserver(func(framework.Retry) { retries++ }))
+		seen.await(t, connecting, connected)
+		others := make(chan error, 1)
+		go func() {
+			for range 100 {
+				if _, _, err := c.Exists(t.Context(), "/"); err != nil {
+					others <- err
+					return
+				}
+			}
+			others <- nil
+		}()
+		_, _, err := c.Get(t.Context(), node)
+		wantErr(t, "Get", err, framework.ErrTooLarge)
+		_, _, err = c.Children(t.Context(), dir)
+		wantErr(t, "Children", err, framework.ErrTooLarge)
+		_, err = c.Watch(t.Context(), dir, framework.WatchChildren)
+		wantErr(t, "Watch", err, framework.ErrTooLarge)
+		wantErr(t, "DeleteTree", c.DeleteTree(t.Context(), dir), framework.ErrTooLarge)
+		if framework.Retryable(err) || errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("%v: a read has no effect", err)
+		}
+		if err := <-others; err != nil {
+			t.Errorf("another read: %v", err)
+		}
+		if retries > 0 {
+			t.Errorf("%d retries", retries)
+		}
+		synctest.Wait()
+		seen.await(t, connecting, connected)
+	})
+}
+
+// The transaction has been done: only its reply is left out.
+func TestOversizedReply_to_a_transaction(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := small(t, srv, framework.WithStateListener(seen.add))
+		path := fresh(t)
+		mustCreate(t, c, path, "")
+		ops := make([]framework.TxnOp, framework.MinPacket/64)
+		for i := range ops {
+			ops[i] = framework.OpSet(path, nil, framework.AnyVersion)
+		}
+		_, err := c.Txn(t.Context(), ops...)
+		wantErr(t, "Txn", err, framework.ErrTooLarge, framework.ErrUnknownOutcome)
+		if framework.Retryable(err) {
+			t.Errorf("%v is retryable", err)
+		}
+		if _, st, err := c.Get(t.Context(), path); err != nil || int(st.Version) != len(ops) {
+			t.Errorf("version %d, %v, want %d", st.Version, err, len(ops))
+		}
+		synctest.Wait()
+		seen.await(t, connecting, connected)
+	})
+}
+
+// Where the directory can't be listed, the session's own ephemeral znodes can.
+func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
+	t.Run("finds its znode", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			dir, _ := oversized(t, srv)
+			c := small(t, srv)
+			lost := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+			var st framework.Stat
+			path := must.Get(c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected(), framework.StatTo(&st)))(t)
+			await(t, lost.Hit(), "the reply that is lost")
+			if st.EphemeralOwner != c.Session().ID {
+				t.Errorf("%s is of session %#x", path, st.EphemeralOwner)
+			}
+			if own, err := c.Ephemerals(t.Context(), dir); err != nil || len(own) != 1 || own[0] != path {
+				t.Errorf("ephemerals %v, %v, want %s alone", own, err, path)
+			}
+		})
+	})
+	t.Run("deletes an orphan", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			dir, node := oversized(t, srv)
+			var seen trail
+			c := small(t, srv, framework.WithStateListener(seen.add))
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok { // so that it knows of no later one
+				t.Fatal(ok, err)
+			}
+			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := c.Create(ctx, dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
+			wantErr(t, "Create", err, framework.ErrUnknownOutcome, context.DeadlineExceeded)
+			srv.Cut()
+			c.Discard(node) // another deletion
+			<-time.After(10 * time.Second)
+			if own, err := c.Ephemerals(t.Context(), dir); err != nil || len(own) > 0 || c.PendingDeletes() > 0 {
+				t.Errorf("ephemerals %v, %v; %d deletions pending", own, err, c.PendingDeletes())
+			}
+			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+				t.Errorf("the other deletion: exists %v, %v", ok, err)
+			}
+			seen.await(t, connecting, connected, suspended, connected)
+		})
+	})
+	t.Run("of a server before 3.6", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			dir, node := oversized(t, srv)
+			old := &oldServer{dial: srv.Dial, unknown: []uint32{103}}
+			core, logs := observer.New(zap.ErrorLevel)
+			c := small(t, srv, framework.WithDialer(old.Dial), framework.WithLogger(zap.New(core)))
+			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+			_, err := c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
+			wantErr(t, "Create", err, framework.ErrUnknownOutcome, framework.ErrTooLarge, framework.ErrUnsupported)
+			c.Discard(node)
+			<-time.After(10 * time.Second)
+			if n := c.PendingDeletes(); n != 1 {
+				t.Errorf("%d deletions are pending, want that of the znode which can't be found", n)
+			}
+			if n := logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(); n != 1 {
+				t.Errorf("%d lines say that a deletion is refused, want 1", n)
+			}
+			if _, ok, err := virtual(t, srv).Exists(t.Context(), node); err != nil || ok {
+				t.Errorf("the other deletion: exists %v, %v", ok, err)
+			}
+		})
+	})
+}
+
+// getData is the opcode that leavesOut's server does not answer.
+const getData = 4
+
+// leavesOut returns a server that answers everything but reads of data.
+func leavesOut() *rawServer {
+	return &rawServer{frames: func(_, opcode int32) []byte {
+		if opcode == getData {
+			return []byte{}
+		}
+		return nil
+	}}
+}
+
+// Calls whose context ends leave their requests behind. These end, too, although the server answers
+// pings for ever.
+func TestARequestThatTheServerLeavesOutEnds(t *testing.T) {
+	const calls = 500
+	synctest.Test(t, func(t *testing.T) {
+		srv := leavesOut()
+		c := raw(t, srv)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		before := runtime.NumGoroutine()
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, _, err := c.Get(ctx, "/left-out")
+				wantErr(t, "Get", err, context.DeadlineExceeded)
+			})
+		}
+		wg.Wait()
+		<-time.After(3 * c.Session().Timeout)
+		synctest.Wait()
+		if left := runtime.NumGoroutine() - before; left > 5 {
+			t.Errorf("%d goroutines are left of %d calls", left, calls)
+		}
+		if n := srv.connections(); n < 2 || n > 4 {
+			t.Errorf("%d connections, want that the first was closed", n)
+		}
+		must.Get2(c.Exists(t.Context(), "/"))(t)
+	})
+}
+
+// A server that is slow, and replies in order, keeps its connection.
+func TestAServerThatRepliesLateKeepsItsConnection(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithRetry(retry.Never()))
+		timeout := c.Session().Timeout
+		for range 10 {
+			srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: timeout / 2})
+			must.Get2(c.Get(t.Context(), "/"))(t)
+		}
+	})
+}
+
+// Each of many servers is broken in the same way; closing the clients leaves nothing of them.
+func TestBrokenServersLeaveNothing(t *testing.T) {
+	const servers = 500
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	goroutines := runtime.NumGoroutine()
+	synctest.Test(t, func(t *testing.T) {
+		for range servers {
+			srv := leavesOut()
+			c := must.Get(framework.NewClient("raw.test", framework.WithDialer(srv.dial), framework.WithSessionTimeout(4*time.Second)))(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _, err := c.Get(ctx, "/left-out")
+			wantErr(t, "Get", err, context.DeadlineExceeded)
+			cancel()
+			_ = c.Close() // the session can't be closed in order
+			srv.close()
+		}
+	})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("after %d servers: %d goroutines (%d before), heap grown by %d bytes", servers, runtime.NumGoroutine(), goroutines, grown)
+	if n := runtime.NumGoroutine(); n > goroutines+2 {
+		t.Errorf("%d goroutines, %d before", n, goroutines)
+	}
+	if grown > servers*2<<10 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+}
+
+// WhenOver's function may close the client, wherever the deletion ends.
+func TestWhenOverMayCloseTheClient(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, srv *zkserver.Server, c *framework.Client, over func(bool)){
+		"Delete": func(t *testing.T, _ *zkserver.Server, c *framework.Client, over func(bool)) {
+			must.OK(t, c.Delete(t.Context(), "/node", framework.WhenOver(over)))
+		},
+		"Discard": func(_ *testing.T, _ *zkserver.Server, c *framework.Client, over func(bool)) {
+			c.Discard("/node", framework.WhenOver(over))
+		},
+		"Discard that Close ends": func(_ *testing.T, srv *zkserver.Server, c *framework.Client, over func(bool)) {
+			srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldRequest})
+			c.Discard("/node", framework.WhenOver(over))
+			synctest.Wait()
+			_ = c.Close() // reports that the deletion is not done
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				mustCreate(t, c, "/node", "")
+				closed := make(chan error, 1)
+				end(t, srv, c, func(bool) { closed <- c.Close() })
+				select {
+				case <-closed:
+				case <-time.After(time.Minute):
+					t.Fatal(fmt.Errorf("WhenOver's function is blocked in Close"))
+				}
+			})
+		})
+	}
+}
+
+// Every call works on a server that lacks an operation, or says that the server does not support it. The
+// server replies so, or closes the connection.
+func TestMissingOperations(t *testing.T) {
+	sets := map[string][]int32{"Keeper": zkserver.KeeperLacks()}
+	for name, op := range map[string]proto.Opcode{
+		"create2": proto.OpCreate2, "container": proto.OpCreateContainer, "TTL": proto.OpCreateTTL, "addWatch": proto.OpAddWatch,
+		"removeWatches": proto.OpRemoveWatches, "getEphemerals": proto.OpGetEphemerals, "whoAmI": proto.OpWhoAmI,
+		"checkWatches": proto.OpCheckWatches, "setWatches": proto.OpSetWatches, "setWatches2": proto.OpSetWatches2,
+	} {
+		sets[name] = []int32{int32(op)}
+	}
+	for name, lacks := range sets {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, silent %v", name, silent), func(t *testing.T) {
+				opts := []zkserver.Option{zkserver.WithoutOpcodes(lacks...)}
+				if silent {
+					opts = append(opts, zkserver.WithoutReplyToUnknown())
+				}
+				virtually(t, func(t *testing.T, srv *zkserver.Server) { callAll(t, srv, lacks) }, opts...)
+			})
+		}
+	}
+}
+
+// callAll makes calls of every kind, twice: the client knows the server by the second time.
+func callAll(t *testing.T, srv *zkserver.Server, lacks []int32) {
+	core, logs := observer.New(zap.WarnLevel)
+	c := virtual(t, srv, framework.WithLogger(zap.New(core)))
+	lacking := func(op proto.Opcode) bool { return slices.Contains(lacks, int32(op)) }
+	may := func(what string, err error, op proto.Opcode) {
+		t.Helper()
+		if lacking(op) != errors.Is(err, framework.ErrUnsupported) || err != nil && !lacking(op) {
+			t.Errorf("%s: %v, want ErrUnsupported: %v", what, err, lacking(op))
+		}
+	}
+	for round := range 2 {
+		root := fmt.Sprintf("/r%d", round)
+		var stat framework.Stat
+		must.Get(c.Create(t.Context(), root+"/a/b/c", []byte("data"), framework.WithParents(), framework.StatTo(&stat)))(t)
+		if _, read, err := c.Get(t.Context(), root+"/a/b/c"); err != nil || read != stat {
+			t.Errorf("read %+v, %v; Create stored %+v", read, err, stat)
+		}
+		path := must.Get(c.Create(t.Context(), root+"/queue/n-", nil, framework.WithParents(), framework.Protected(), framework.Ephemeral(), framework.Sequential()))(t)
+		must.Get(c.Create(t.Context(), root+"/container", nil, framework.Container()))(t)
+		st, ok, err := c.Exists(t.Context(), path)
+		if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
+			t.Errorf("%s: %+v, %v, %v; want an ephemeral znode of the session", path, st, ok, err)
+		}
+		if names := children(t, c, root+"/queue"); len(names) != 1 {
+			t.Errorf("%q in the queue, want one znode", names)
+		}
+		_, err = c.Create(t.Context(), root+"/ttl", nil, framework.TTL(time.Hour))
+		may("TTL", err, proto.OpCreateTTL)
+		_, err = c.WhoAmI(t.Context())
+		may("WhoAmI", err, proto.OpWhoAmI)
+		_, err = c.Ephemerals(t.Context(), root)
+		may("Ephemerals", err, proto.OpGetEphemerals)
+		watch, err := c.WatchTree(t.Context(), root)
+		may("WatchTree", err, proto.OpAddWatch)
+		if err == nil {
+			watch.Close()
+		}
+		one := must.Get(c.Watch(t.Context(), path, framework.WatchData))(t)
+		must.OK(t, c.Delete(t.Context(), path))
+		await(t, one.Fired(), "the event")
+		<-time.After(time.Minute) // watches are removed in the background
+		must.OK(t, c.AwaitConnected(t.Context()))
+	}
+	if want := len(logs.FilterMessage("the server does not know an operation").All()); want == 0 && (lacking(proto.OpCreate2) || lacking(proto.OpAddWatch)) {
+		t.Error("no line says what is missing")
+	}
+	said := map[int64]bool{}
+	for _, line := range logs.FilterMessage("the server does not know an operation").All() {
+		op := line.ContextMap()["zookeeper.opcode"].(int32)
+		if said[int64(op)] {
+			t.Errorf("operation %d: more than one line", op)
+		}
+		said[int64(op)] = true
+	}
+}

@@ -1,0 +1,579 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// A nameServer is a dialer that resolves names by a table.
+type nameServer struct {
+	mu    sync.Mutex
+	table map[string]string // name to address; none for a name that does not resolve
+	asked []string
+}
+
+func (n *nameServer) set(name, addr string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.table[name] = addr
+}
+
+func (n *nameServer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	n.asked = append(n.asked, addr)
+	target, ok := n.table[addr]
+	n.mu.Unlock()
+	if !ok {
+		return nil, errors.New("no such host " + addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, target)
+}
+
+func (n *nameServer) names() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.asked)
+}
+
+func TestNames_are_resolved_at_each_connection(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
+	names := nameServer{table: map[string]string{"zk.test:2181": first.Addr()}}
+	var seen trail
+	c := connect(t, "unknown.test,zk.test,gone.test:2182", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
+	id := c.Session().ID
+	names.set("zk.test:2181", second.Addr())
+	first.Refuse()
+	first.Cut()
+	seen.await(t, connecting, connected, suspended, connected)
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new address: %v, want %#x", got, id)
+	}
+	if got := names.names(); !slices.Contains(got, "zk.test:2181") {
+		t.Errorf("the dialer was asked for %v, want names", got)
+	}
+}
+
+func TestServersAreTriedInARandomOrder(t *testing.T) {
+	t.Parallel()
+	orders := map[string]bool{}
+	for range 40 {
+		names := nameServer{}
+		c := newClient(t, "a,b,c", framework.WithDialer(names.dial))
+		zktest.Eventually(t, patience, "a round", func() bool { return len(names.names()) >= 3 })
+		round := names.names()[:3]
+		orders[strings.Join(round, " ")] = true
+		slices.Sort(round)
+		if !slices.Equal(round, []string{"a:2181", "b:2181", "c:2181"}) {
+			t.Errorf("first round %v, want each server once", round)
+		}
+		c.Close()
+	}
+	if len(orders) < 3 {
+		t.Errorf("in 40 clients only the orders %v", orders)
+	}
+}
+
+func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
+	var seen trail
+	c := connect(t, first.Addr()+"/moved", framework.WithStateListener(seen.add))
+	seen.await(t, connecting, connected)
+	id := c.Session().ID
+	for _, bad := range []string{"", second.Addr(), second.Addr() + "/other", "host:0/moved"} {
+		if err := c.SetServers(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+	must.OK(t, c.SetServers(first.Addr()+","+second.Addr()+"/moved"))
+	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
+		t.Errorf("a server more cost the connection: %v, %v", seen.list(), err)
+	}
+	must.OK(t, c.SetServers(second.Addr()+"/moved"))
+	seen.await(t, connecting, connected, suspended, connected)
+	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+		t.Errorf("sessions at the new server: %v, want %#x", got, id)
+	}
+	if got := c.Servers(); !slices.Equal(got, []string{second.Addr()}) {
+		t.Errorf("servers %v", got)
+	}
+}
+
+func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, freeport.Addr(t))
+	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
+		t.Fatal("connected where no server listens")
+	} else if !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v does not say why", err)
+	}
+	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
+	if err := c.AwaitConnected(within(t, patience)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	other := zkproxy.Run(t, server.Addr())
+	_, port, _ := net.SplitHostPort(other.Addr())
+	c := connect(t, server.Addr())
+	config := mustCreate(t, c, fresh(t)+"/config", "")
+	framework.Track(c, config)
+	for _, configuration := range []string{
+		"server.1=127.0.0.1:1:2:participant;0.0.0.0:" + port + "\nversion=1",
+		"server.1=127.0.0.1:1:2:participant\nversion=2", // names no client's address
+	} {
+		must.Get(c.Set(t.Context(), config, []byte(configuration), -1))(t)
+		zktest.Eventually(t, patience, "the client goes to the server", func() bool {
+			return slices.Equal(c.Servers(), []string{other.Addr()})
+		})
+	}
+	tracking := connect(t, server.Addr(), framework.WithEnsembleTracking()) // a standalone server has nothing to follow
+	if err := tracking.Sync(t.Context(), "/"); err != nil || !slices.Equal(tracking.Servers(), []string{server.Addr()}) {
+		t.Errorf("servers %v, %v", tracking.Servers(), err)
+	}
+}
+
+// An ensemble that was wiped knows neither the session nor what the client has
+// seen: its servers drop the connection without a word.
+func TestSession_on_a_wiped_ensemble(t *testing.T) {
+	t.Parallel()
+	wiped := zktest.Run(t)
+	names := nameServer{table: map[string]string{"zk.test:2181": zktest.Shared(t).Addr()}}
+	var seen trail
+	c := connect(t, "zk.test", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
+	node := mustCreate(t, c, fresh(t)+"/a", "")
+	names.set("zk.test:2181", wiped.Addr())
+	framework.CloseConn(c)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
+		t.Errorf("exists: %v, %v", ok, err)
+	}
+}
+
+func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
+	proxy.ResetRequests()
+	proxy.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore, Times: fault.Forever})
+	ctx := within(t, time.Second)
+	for ctx.Err() == nil {
+		_, _, err := c.Children(ctx, "/")
+		if err == nil {
+			t.Fatal("the request passed")
+		}
+	}
+	if n := proxy.Count(fault.Connect); n > 20 {
+		t.Errorf("%d connections within a second", n)
+	}
+}
+
+// A frontDialer leads one connection after another to the next front end, whatever the client
+// asks for.
+type frontDialer struct {
+	srv   *zkserver.Server     // immutable
+	order []*zkserver.Frontend // immutable
+
+	mu   sync.Mutex
+	next int // guarded by mu
+}
+
+func (d *frontDialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	d.mu.Lock()
+	f := d.order[d.next%len(d.order)]
+	d.next++
+	d.mu.Unlock()
+	return d.srv.Dial(ctx, network, f.Addr())
+}
+
+// A zone is a name server and the network behind it, with a proxy to one server at
+// each address.
+type zone struct {
+	mu      sync.Mutex // guards following
+	names   map[string][]string
+	proxies map[string]*zkproxy.Proxy
+	asked   []string
+	dialled []string
+}
+
+// newZone returns a zone in which name resolves to the addresses.
+func newZone(t *testing.T, srv *zkserver.Server, name string, addrs ...string) *zone {
+	t.Helper()
+	z := &zone{names: map[string][]string{name: addrs}, proxies: map[string]*zkproxy.Proxy{}}
+	for _, addr := range addrs {
+		z.proxies[addr] = newProxy(t, srv)
+	}
+	return z
+}
+
+func (z *zone) resolve(_ context.Context, name string) ([]string, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.asked = append(z.asked, name)
+	if len(z.names[name]) == 0 {
+		return nil, fmt.Errorf("no such host %s", name)
+	}
+	return z.names[name], nil
+}
+
+func (z *zone) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	z.mu.Lock()
+	z.dialled = append(z.dialled, host)
+	proxy := z.proxies[host]
+	z.mu.Unlock()
+	if proxy == nil {
+		return nil, fmt.Errorf("no route to %s", host)
+	}
+	return proxy.Dial(ctx, network, addr)
+}
+
+func (z *zone) options() []framework.Option {
+	return []framework.Option{framework.WithResolver(z.resolve), framework.WithDialer(z.dial), framework.WithSessionTimeout(span)}
+}
+
+// count returns how often names were asked for and addresses dialled.
+func (z *zone) count() (asked, dialled int) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return len(z.asked), len(z.dialled)
+}
+
+func TestANameWithSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+	t.Run("fails over to another address when a server is frozen", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b, c)
+			z.proxies[a].Blackhole(zkproxy.Both)
+			z.proxies[b].Blackhole(zkproxy.Both)
+			start := time.Now()
+			connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
+			if took := time.Since(start); took > 2*time.Second+100*time.Millisecond {
+				t.Errorf("connected after %v, want one attempt of a second at each frozen server", took)
+			}
+		})
+	})
+	t.Run("takes them in a random order", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b, c)
+			for range 30 {
+				_ = connect(t, "zk.test", z.options()...).Close()
+			}
+			slices.Sort(z.dialled)
+			if got := slices.Compact(z.dialled); !slices.Equal(got, []string{a, b, c}) {
+				t.Errorf("30 clients connected to %v", got)
+			}
+		})
+	})
+	t.Run("is resolved again when all addresses have failed", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a, b)
+			client := connect(t, "zk.test", z.options()...)
+			sleep(time.Second)
+			asked, dialled := z.count()
+			z.proxies[c] = newProxy(t, srv)
+			for _, addr := range []string{a, b} {
+				z.proxies[addr].Refuse()
+				z.proxies[addr].Cut()
+			}
+			sleep(10 * time.Millisecond)
+			if nowAsked, nowDialled := z.count(); nowAsked-asked != 1 || nowDialled-dialled != 2 {
+				t.Errorf("asked %d times for %d attempts, want once for both addresses", nowAsked-asked, nowDialled-dialled)
+			}
+			z.mu.Lock()
+			z.names["zk.test"] = []string{c}
+			z.mu.Unlock()
+			must.Get2(client.Children(t.Context(), "/"))(t)
+		})
+	})
+	t.Run("that does not resolve leaves the others in peace", func(t *testing.T) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			z := newZone(t, srv, "zk.test", a)
+			connect(t, "gone.test,zk.test,nowhere.test", z.options()...)
+		})
+	})
+}
+
+// wantAddresses fails the test if the dialer got a name: it gets addresses if there is a resolver.
+func (z *zone) wantAddresses(t *testing.T) {
+	t.Helper()
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, host := range z.dialled {
+		if net.ParseIP(host) == nil {
+			t.Errorf("the dialer got the name %s", host)
+			return
+		}
+	}
+}
+
+// Close has a second to find a server that ends the session. Two of three are well, under one name
+// or each under its own, and so it finds one whichever order it takes.
+func TestClose_with_a_server_that_does_not_answer(t *testing.T) {
+	t.Parallel()
+	const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+	for _, servers := range []string{"zk.test", "zk.test,zk.test:2182,zk.test:2183"} {
+		t.Run(servers, func(t *testing.T) {
+			for range 20 {
+				virtually(t, func(t *testing.T, srv *zkserver.Server) {
+					z := newZone(t, srv, "zk.test", a, b, c)
+					client := connect(t, servers, z.options()...)
+					for _, proxy := range z.proxies {
+						proxy.Refuse()
+						proxy.Cut()
+					}
+					sleep(time.Second)
+					for _, proxy := range z.proxies {
+						proxy.Heal()
+					}
+					z.proxies[a].Blackhole(zkproxy.Both)
+					if client.State() != suspended {
+						t.Fatalf("state %v", client.State())
+					}
+					closesInTime(t, client)
+					if n := len(srv.Sessions()); n != 0 {
+						t.Errorf("%d sessions exist after Close", n)
+					}
+					z.wantAddresses(t)
+				})
+			}
+		})
+	}
+}
+
+// The second attempt to close an abandoned session goes to any server.
+func TestAbandonedSession_with_a_resolver(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const a = "192.0.2.1"
+		z := newZone(t, srv, "zk.test", a)
+		client := connect(t, "zk.test", z.options()...)
+		mustHold(t, client)
+		z.proxies[a].Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		z.proxies[a].Rules().Add(fault.Rule{Op: fault.CloseSession, Action: fault.CutBefore, Times: 3})
+		former := client.Session().ID
+		z.proxies[a].Cut()
+		sleep(span)
+		for _, s := range srv.Sessions() {
+			if s.ID == former {
+				t.Error("the abandoned session exists")
+			}
+		}
+		z.wantAddresses(t)
+	})
+}
+
+func TestEnsembleTracking_with_a_resolver(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+		z := newZone(t, srv, "zk.test", a)
+		z.names["new.test"] = []string{b, c}
+		z.proxies[b], z.proxies[c] = newProxy(t, srv), newProxy(t, srv)
+		z.proxies[b].Refuse() // one address of two is enough
+		client := connect(t, "zk.test", z.options()...)
+		config := mustCreate(t, client, "/config", "")
+		framework.Track(client, config)
+		mustSet(t, client, config, "server.1=new.test:2888:3888:participant;new.test:2181\nversion=100000000")
+		sleep(time.Second)
+		if got := client.Servers(); !slices.Equal(got, []string{"new.test:2181"}) {
+			t.Errorf("servers %v", got)
+		}
+		must.Get2(client.Children(t.Context(), "/"))(t)
+		z.wantAddresses(t)
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		if !slices.Contains(z.dialled, c) {
+			t.Errorf("dialled %v: it has not moved", z.dialled)
+		}
+	})
+}
+
+func TestWithResolverRefusesNil(t *testing.T) {
+	t.Parallel()
+	_, err := framework.NewClient("localhost", framework.WithResolver(nil))
+	if err == nil || !strings.Contains(err.Error(), "resolver: must not be nil") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSetServersIsObeyed(t *testing.T) {
+	t.Parallel()
+	for name, interrupt := range map[string]func(g *gate, proxy *zkproxy.Proxy) framework.Dialer{
+		"during a dial": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") {
+					if err := g.pass(ctx); err != nil {
+						return nil, err
+					}
+				}
+				return proxy.Dial(ctx, network, addr)
+			}
+		},
+		"by a dial that does not obey its context": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") {
+					if err := g.pass(context.Background()); err != nil {
+						return nil, err
+					}
+				}
+				return proxy.Dial(context.WithoutCancel(ctx), network, addr)
+			}
+		},
+		"during a pause": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			return func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "old.test") && g.isShut() {
+					return nil, errors.New("refused")
+				}
+				return proxy.Dial(ctx, network, addr)
+			}
+		},
+		"during a handshake": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
+			g.shut()
+			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.DelayReply, Delay: 500 * time.Millisecond})
+			return proxy.Dial
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var g gate
+				dial := interrupt(&g, newProxy(t, srv))
+				var mu sync.Mutex
+				var connected []string
+				c := newClient(t, "old.test", framework.WithSessionTimeout(span), framework.WithDialer(
+					func(ctx context.Context, network, addr string) (net.Conn, error) {
+						conn, err := dial(ctx, network, addr)
+						mu.Lock()
+						defer mu.Unlock()
+						connected = append(connected, addr)
+						return conn, err
+					}))
+				sleep(100 * time.Millisecond)
+				if name == "during a pause" {
+					g.open() // the old server is back, and must not be gone to
+				}
+				must.OK(t, c.SetServers("new.test"))
+				synctest.Wait()
+				if name != "during a pause" {
+					g.open()
+				}
+				sleep(5 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
+					t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
+				}
+			})
+		})
+	}
+}
+
+func TestWithServers(t *testing.T) {
+	t.Parallel()
+	type answer struct {
+		servers []string
+		err     error
+	}
+	for name, tc := range map[string]struct {
+		connect string
+		answers []answer // the last one again and again
+		want    []string // that the client goes to in the end
+	}{
+		"names the servers":                           {"", []answer{{servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"leaves the chroot to the connect string":     {"/chroot", []answer{{servers: []string{"a.test:1"}}}, []string{"a.test:1"}},
+		"is asked again when it failed":               {"", []answer{{err: errors.New("away")}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when it named none":           {"", []answer{{}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when a name was no server":    {"", []answer{{servers: []string{"a.test:x"}}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"is asked again when its servers are gone":    {"", []answer{{servers: []string{"gone.test"}}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
+		"gives way to the connect string if it fails": {"a.test", []answer{{err: errors.New("away")}}, []string{"a.test:2181"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var mu sync.Mutex
+				calls := 0
+				c := connect(t, tc.connect, framework.WithServers(func(ctx context.Context) ([]string, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if _, ok := ctx.Deadline(); !ok {
+						t.Error("a context without a deadline")
+					}
+					next := tc.answers[min(calls, len(tc.answers)-1)]
+					calls++
+					return next.servers, next.err
+				}), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if strings.HasPrefix(addr, "gone.test") {
+						return nil, errors.New("refused")
+					}
+					return srv.Dial(ctx, network, addr)
+				}))
+				if got := c.Servers(); !slices.Equal(got, tc.want) {
+					t.Errorf("servers %v, want %v", got, tc.want)
+				}
+				if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
+					t.Errorf("/x lies at %s", c.AbsolutePath("/x"))
+				}
+				sleep(time.Minute)
+				if calls > len(tc.answers) {
+					t.Errorf("asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
+				}
+			})
+		})
+	}
+}
+
+func TestServerSource_that_fails(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, _ *zkserver.Server) {
+		calls := 0
+		c := newClient(t, "", framework.WithServers(func(context.Context) ([]string, error) {
+			calls++
+			return nil, errors.New("the registry is away")
+		}), framework.WithDialer(refuse))
+		err := c.AwaitConnected(within(t, 59*time.Second))
+		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
+		if !strings.Contains(err.Error(), "the registry is away") {
+			t.Errorf("the error %q does not say why", err)
+		}
+		if calls > 300 {
+			t.Errorf("asked %d times within a minute", calls)
+		}
+	})
+	for _, source := range []func(context.Context) ([]string, error){nil} {
+		_, err := framework.NewClient("localhost", framework.WithServers(source))
+		if err == nil || !strings.Contains(err.Error(), "source of servers: must not be nil") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil })); err == nil {
+		t.Error("a faulty chroot was accepted")
+	}
+}

@@ -1,0 +1,332 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/usercall"
+)
+
+// newSession returns a session that connects to servers. If readsOnly is true, it connects only to
+// read-only servers.
+func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session, error) {
+	cfg := session.Config{
+		Client:         sessionClient{c},
+		Log:            c.log,
+		Servers:        hosts.New(servers.first(), servers.fallback(), c.cfg.resolve),
+		Timeout:        c.cfg.sessionTimeout,
+		ConnectTimeout: c.cfg.connectTimeout,
+		MaxRequest:     c.cfg.maxRequest,
+		MaxReply:       c.cfg.maxReply,
+		Margin:         c.cfg.margin,
+		Trees:          &c.trees,
+		Opcodes:        &c.opcodes,
+	}
+	if c.cfg.marginGiven {
+		cfg.Wanted = c.cfg.leaseMargin
+	}
+	if readsOnly {
+		cfg.ReadOnly, cfg.Client, cfg.Trees = true, readOnlyClient{sessionClient{c}}, nil
+	}
+	return session.New(c.ctx, cfg)
+}
+
+// A sessionClient is the client of its own sessions.
+type sessionClient struct{ core *core }
+
+// Connect is part of [session.Client], as the following methods are.
+func (c sessionClient) Connect(ctx context.Context, t hosts.Target) (net.Conn, error) {
+	return c.core.cfg.connect(ctx, t)
+}
+
+func (c sessionClient) StartSASL(ctx context.Context, server string) (tap.Exchange, error) {
+	return c.core.cfg.startSASL(ctx, server)
+}
+
+func (c sessionClient) Credentials() []tap.Credential { return c.core.credentials.present() }
+
+func (c sessionClient) Refused() bool { return c.core.refused() }
+
+func (c sessionClient) BeginRound(s *session.Session) { c.core.askForServers(s) }
+
+func (c sessionClient) RoundFailed() {
+	if c.core.cfg.readOnly {
+		c.core.seekReadOnly()
+	}
+}
+
+func (c sessionClient) Failed(server string, err error) { c.core.failed(server, err) }
+
+func (c sessionClient) Connected(s *session.Session) {
+	c.core.transition(Connected, s, nil)
+	c.core.credentials.settle(nil)
+}
+
+func (c sessionClient) Suspended(s *session.Session, fault error) {
+	c.core.transition(Suspended, s, fault)
+}
+
+func (c sessionClient) AuthFailed(s *session.Session, fault error) {
+	c.core.transition(AuthFailed, s, fault)
+	c.core.credentials.settle(ErrAuthFailed)
+}
+
+func (c sessionClient) Enter() bool { return c.core.enter() }
+
+func (c sessionClient) Leave() { c.core.wg.Done() }
+
+// A readOnlyClient is the client of sessions at read-only servers.
+type readOnlyClient struct{ sessionClient }
+
+func (readOnlyClient) BeginRound(*session.Session) {}
+func (readOnlyClient) RoundFailed()                {}
+
+func (c readOnlyClient) Failed(server string, err error)  { c.core.readOnlyFailed(server, err) }
+func (c readOnlyClient) Connected(*session.Session)       { c.core.enterReadOnly() }
+func (readOnlyClient) Suspended(*session.Session, error)  {}
+func (readOnlyClient) AuthFailed(*session.Session, error) {}
+
+// Bounds of the pause between attempts to close an abandoned session. The pause doubles with each
+// attempt; a part of it is random.
+const (
+	minClosePause = 50 * time.Millisecond
+	maxClosePause = 2 * time.Second
+)
+
+// A sessionCloser closes a session that the client abandoned while the ensemble may still have it.
+// Otherwise the session's ephemeral znodes, such as locks, would exist for up to a session timeout
+// more. They would exist for longer if delayed frames arrive late and renew the session. The
+// sessionCloser has a connection of its own, which carries nothing else. The lease clock does not
+// see that connection.
+type sessionCloser struct {
+	core    *core
+	session *session.Session // which has ended
+}
+
+// closeAbandoned closes s at the ensemble, in the background. It does nothing if the ensemble
+// itself said that s is over, or if the client's Close closes s in order. Its caller is run, after
+// run has reported the end of s.
+func (c *core) closeAbandoned(s *session.Session, cause error) {
+	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
+		return // a session that never served has no znodes
+	}
+	over := make(chan struct{})
+	c.mu.Lock()
+	if c.abandoned == nil {
+		c.abandoned = make(map[int64]chan struct{})
+	}
+	c.abandoned[s.ID()] = over
+	c.mu.Unlock()
+	c.wg.Go(func() {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.abandoned, s.ID())
+			close(over)
+		}()
+		(&sessionCloser{core: c, session: s}).run()
+	})
+}
+
+// AwaitSessionEnd waits until the ensemble has ended a session of the client's. Until then the
+// session's znodes exist, and its requests may still be applied, although the session may be over for
+// the client. The client closes such a session in the background. If it can't, the session counts as
+// ended once the ensemble has had a session timeout and a lease margin to expire it. AwaitSessionEnd
+// returns nil at once for a session that has ended or never was the client's. If ctx ends first, the
+// error wraps ctx's. After Close it returns [ErrClosed].
+func (c *Client) AwaitSessionEnd(ctx context.Context, session int64) error {
+	usercall.Require("ctx", ctx != nil)
+	return callError(ctx, "await session end", "", c.core.awaitSessionEnd(ctx, session))
+}
+
+func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {
+	for {
+		c.mu.Lock()
+		over, abandoned := c.abandoned[id]
+		present := c.session != nil && c.session.ID() == id
+		if !abandoned {
+			over = c.changed
+		}
+		c.mu.Unlock()
+		switch {
+		case c.ctx.Err() != nil:
+			return ErrClosed
+		case !abandoned && !present:
+			return nil
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// run repeats attempts until the session is over. It begins a lease margin after the end, not
+// before the ensemble could have expired the session by itself. So a client that lost a lock has
+// that long to stop before the next grant, unless Close comes first.
+//
+// run pauses while the client has no connection, so that not two loops of each client dial servers
+// that are in trouble. core.run starts it. It ends by itself once the ensemble has had a session
+// timeout, and a margin, to expire the session. It also ends within zkconn.Grace of Close, which
+// waits for it. After Close it makes one attempt if there is a connection.
+func (b *sessionCloser) run() {
+	<-b.session.Context().Done() // all holds of the session have been notified
+	b.wait(b.core.cfg.margin(b.session.Timeout()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
+	defer cancel()
+	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(zkconn.Grace, cancel) })
+	defer stop()
+	var limit time.Time
+	for attempt := 0; b.core.awaitUp(); attempt++ {
+		if limit.IsZero() {
+			timeout := b.session.Timeout()
+			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
+		}
+		closing := b.core.ctx.Err() != nil
+		err := b.attempt(ctx, b.server(attempt))
+		expired := time.Now().After(limit)
+		b.log(err, expired)
+		if err == nil || closing || ctx.Err() != nil || expired {
+			return
+		}
+		b.pause(attempt)
+	}
+}
+
+// server returns the server for the attempt. The first is the server that the client has just
+// reached. After that, any server and that server take turns.
+func (b *sessionCloser) server(attempt int) hosts.Target {
+	if s := b.core.current(); attempt%2 == 0 && s != nil {
+		return s.Target()
+	}
+	return hosts.Target{Server: hosts.Shuffled(b.core.currentServers().first())[0]}
+}
+
+// attempt makes one attempt at one server. It lasts at most as long as an attempt to reconnect.
+func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, b.session.AttemptLimit())
+	defer cancel()
+	targets, err := t.Resolved(ctx, b.core.cfg.resolve)
+	if err != nil {
+		return err
+	}
+	conn, err := b.core.cfg.connect(ctx, targets[0])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // the outcome is known by then
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	exchange, err := b.core.cfg.startSASL(ctx, t.Server)
+	if err != nil {
+		return err
+	}
+	id, password := b.session.Secret()
+	return tap.CloseSession(ctx, conn, exchange, b.core.credentials.all(), id, password)
+}
+
+// pause waits before the next attempt; Close ends it.
+func (b *sessionCloser) pause(attempt int) {
+	limit := min(minClosePause<<min(attempt, 10), maxClosePause)
+	b.wait(limit/2 + rand.N(limit/2))
+}
+
+// wait returns after d, or when Close has begun.
+func (b *sessionCloser) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.core.ctx.Done():
+	}
+}
+
+// log reports an attempt. The level is warn if the attempt failed and is the last, because the
+// ensemble has had its time.
+func (b *sessionCloser) log(err error, last bool) {
+	session := zap.String(zktel.AttrSessionID, otelzk.SessionKey(b.session.ID()))
+	if err == nil {
+		b.core.log.Debug("closed the session that was given up", session)
+		return
+	}
+	level := zap.DebugLevel
+	if last {
+		level = zap.WarnLevel
+	}
+	b.core.log.Log(level, "cannot close the session that was given up", session,
+		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+}
+
+// detachedLimit is how long Close looks for a server that ends a session without a connection. The
+// wire client takes about as long to end in that case.
+const detachedLimit = time.Second
+
+// closeElsewhere ends s, which Close has ended, at any server that can be reached in time. It does
+// so only if s has no connection, because otherwise the wire ends s. It does not wait; Close does.
+// The client's loop calls it.
+func (c *core) closeElsewhere(s *session.Session) {
+	if c.current() != s || s.WasServing() {
+		return
+	}
+	c.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
+		defer cancel()
+		b := &sessionCloser{core: c, session: s}
+		b.log(b.anywhere(ctx, c.currentServers().first()), false)
+	})
+}
+
+// anywhere makes an attempt at each address of each server, all at once, because one that does not
+// answer would take all the time. It returns nil once one attempt has succeeded, else all faults.
+// An attempt may fail because the session has moved to the server of another attempt; the last of
+// them still succeeds.
+func (b *sessionCloser) anywhere(ctx context.Context, servers []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards following
+	var closed bool
+	var faults []error
+	ends := func(t hosts.Target, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			closed = true
+			cancel()
+			return
+		}
+		faults = append(faults, fmt.Errorf("%v: %w", t, err))
+	}
+	var attempts sync.WaitGroup
+	for _, server := range servers {
+		attempts.Go(func() {
+			t := hosts.Target{Server: server}
+			targets, err := t.Resolved(ctx, b.core.cfg.resolve)
+			if err != nil {
+				ends(t, err)
+			}
+			for _, t := range targets {
+				attempts.Go(func() { ends(t, b.attempt(ctx, t)) })
+			}
+		})
+	}
+	attempts.Wait()
+	if closed {
+		return nil
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,324 @@
+package framework_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+const (
+	connecting = framework.Connecting
+	connected  = framework.Connected
+	suspended  = framework.Suspended
+	lost       = framework.Lost
+	closed     = framework.Closed
+)
+
+func TestStatesAreSeenInOrder(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var seen trail
+	c := newClient(t, proxy.Addr(), framework.WithSessionTimeout(6*time.Second), framework.WithStateListener(seen.add))
+	seen.await(t, connecting, connected)
+	first := c.Session().ID
+	proxy.Cut()
+	seen.await(t, connecting, connected, suspended, connected)
+	if id := c.Session().ID; id != first {
+		t.Errorf("session %#x after the connection was cut, want %#x still", id, first)
+	}
+	proxy.Refuse()
+	proxy.Cut()
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost)
+	wantErr(t, "cause of Lost", seen.last(lost).Cause, framework.ErrSessionDeadline)
+	if seen.last(suspended).Cause == nil {
+		t.Error("Suspended has no cause")
+	}
+	proxy.Heal()
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected)
+	must.OK(t, c.Close())
+	seen.await(t, connecting, connected, suspended, connected, suspended, lost, connected, closed)
+
+	changes := seen.list()
+	for i, change := range changes {
+		if i > 0 && change.From != changes[i-1].To {
+			t.Errorf("change %d is %v, after one to %v", i, change, changes[i-1].To)
+		}
+		want := first
+		switch {
+		case i == 0:
+			want = 0
+		case i >= 6:
+			want = c.Session().ID
+		}
+		if change.Session != want {
+			t.Errorf("change %d is %v, want session %#x", i, change, want)
+		}
+	}
+	if c.Session().ID == first {
+		t.Error("the session after Lost is the one before")
+	}
+}
+
+func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var seen trail
+	c.OnState(seen.add)
+	must.OK(t, c.Close())
+	seen.await(t, connected, closed)
+	if first := seen.list()[0]; first.From != 0 || first.Session == 0 {
+		t.Errorf("the first change is %v, want From to be 0 and the session", first)
+	}
+	var late trail
+	c.OnState(late.add)
+	late.await(t, closed)
+}
+
+func TestARemovedListenerHearsNoMore(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var gone, stays trail
+	c.OnState(stays.add)
+	remove := c.OnState(gone.add)
+	gone.await(t, connected)
+	remove()
+	must.OK(t, c.Close())
+	stays.await(t, connected, closed)
+	if got := gone.states(); !slices.Equal(got, []framework.State{connected}) {
+		t.Errorf("the removed listener saw %v", got)
+	}
+}
+
+func TestStatesEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	c := connect(t, zktest.Shared(t).Addr())
+	var got []framework.State
+	for change := range c.States(t.Context()) {
+		got = append(got, change.To)
+		if change.To == connected {
+			go c.Close() // the test's clean-up waits for it too
+		}
+	}
+	if want := []framework.State{connected, closed}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+}
+
+// The server lives, so it expires the session in its own time: Lost has to come
+// before that.
+func TestLost_comes_before_the_servers_expiry(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	observer := connect(t, server.Addr())
+	const clients = 4
+	var wg sync.WaitGroup
+	for range clients {
+		c := connect(t, proxy.Addr(), framework.WithSessionTimeout(6*time.Second)) // a margin that a busy machine's pauses fit in
+		node := mustCreate(t, c, "/lost-before-expired/node-", "", framework.Ephemeral(), framework.Sequential())
+		watch := must.Get(observer.Watch(t.Context(), node, framework.WatchData))(t)
+		h := mustHold(t, c)
+		wg.Go(func() {
+			await(t, h.Lost(), "loss")
+			at := time.Now()
+			select {
+			case <-watch.Fired():
+				t.Error("the server expired the session before it was lost")
+			default:
+			}
+			wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline, framework.ErrSessionEnded)
+			await(t, watch.Fired(), "expiry")
+			t.Logf("lost %v before the server expired the session", time.Since(at).Round(time.Millisecond))
+		})
+	}
+	proxy.Blackhole(zkproxy.Both)
+	wg.Wait()
+	proxy.Heal()
+}
+
+func TestASubstitutedSessionIsLost(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var seen trail
+	c := connect(t, proxy.Addr(), framework.WithStateListener(seen.add))
+	h := mustHold(t, c)
+	first := c.Session().ID
+	swapped := proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+	proxy.Cut()
+	await(t, h.Lost(), "loss")
+	await(t, swapped.Hit(), "substitution")
+	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionReplaced)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if id := c.Session().ID; id == first {
+		t.Errorf("session %#x after the loss of %#x", id, first)
+	}
+}
+
+func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	proxy := zkproxy.Run(t, server.Addr())
+	var seen trail
+	var g gate
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithDialer(g.dial), framework.WithStateListener(seen.add))
+	dir := fresh(t)
+	mustCreate(t, c, dir+"/keep", "")
+	hold := mustHold(t, c)
+	id, password := framework.SessionSecret(c)
+	bound := c.InSession(id)
+
+	g.shut()
+	held := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.Create, Action: fault.HoldRequest})
+	var wg sync.WaitGroup
+	create := func() {
+		_, err := bound.Create(t.Context(), dir+"/node-", nil, framework.Ephemeral(), framework.Sequential())
+		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("create in an expired session: %v", err)
+		}
+	}
+	for range 20 { // more than the wire client's queue takes
+		wg.Go(create)
+	}
+	await(t, held.Hit(), "the first create")
+	proxy.Cut()
+	held.Release()
+	for range 20 {
+		wg.Go(create)
+	}
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
+	g.open()
+	wg.Wait()
+	await(t, hold.Lost(), "loss")
+	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
+	seen.await(t, connecting, connected, suspended, lost, connected)
+	if got := children(t, c, dir); !slices.Equal(got, []string{"keep"}) {
+		t.Errorf("children %v, want none of the expired session", got)
+	}
+	_, _, err := bound.Get(t.Context(), dir)
+	wantErr(t, "get in an expired session", err, framework.ErrSessionEnded)
+}
+
+func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var all, folded trail
+	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
+	must.Get(framework.CircuitBreaking(c, retry.Forever(time.Second), folded.add))(t)
+	folded.await(t, connected)
+	const flaps = 4
+	for i := range flaps {
+		proxy.Cut()
+		zktest.Eventually(t, patience, "it reconnects", func() bool { return len(all.states()) >= 2+2*(i+1) })
+	}
+	folded.await(t, connected, suspended, connected)
+	if n := len(all.states()); n != 2+2*flaps {
+		t.Errorf("%d changes without the circuit, want %d", n, 2+2*flaps)
+	}
+	must.OK(t, c.Close())
+	folded.await(t, connected, suspended, connected, closed)
+	for i, change := range folded.list() {
+		if i > 0 && change.From != folded.list()[i-1].To {
+			t.Errorf("change %d is %v", i, change)
+		}
+	}
+}
+
+func TestCircuitBreakingPassesALossOn(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var folded, removed trail
+		c := virtual(t, srv)
+		must.Get(framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add))(t)
+		remove := must.Get(framework.CircuitBreaking(c, retry.Never(), removed.add))(t)
+		removed.await(t, connected)
+		remove()
+		srv.Refuse()
+		srv.Cut()
+		folded.await(t, connected, suspended, lost)
+		srv.Accept()
+		folded.await(t, connected, suspended, lost, connected)
+		if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
+			t.Errorf("the removed listener saw %v", got)
+		}
+	})
+}
+
+func TestCircuitBreaking_without_waits(t *testing.T) {
+	t.Parallel()
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	var folded trail
+	c := connect(t, proxy.Addr())
+	must.Get(framework.CircuitBreaking(c, retry.Never(), folded.add))(t)
+	proxy.Cut()
+	folded.await(t, connected, suspended, connected)
+	_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
+	if err == nil || !strings.Contains(err.Error(), "wait") || !strings.Contains(err.Error(), "state listener: must not be nil") {
+		t.Errorf("an invalid policy and no listener: %v", err)
+	}
+}
+
+// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
+// the policy allows no further retry, in any state of the connection. It then reports the present
+// state.
+func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy retry.Policy
+		want   []framework.State
+	}{
+		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
+		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var all, folded trail
+				c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
+				must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
+				const flaps = 5 // one a second, and each is over at once
+				for range flaps {
+					srv.Cut()
+					<-time.After(time.Second)
+				}
+				<-time.After(time.Minute)
+				if n := len(all.states()); n != 2+2*flaps {
+					t.Fatalf("states %v, want %d flaps", all.states(), flaps)
+				}
+				folded.await(t, tc.want...)
+			})
+		})
+	}
+}
+
+// As testSuspendedToLostRatcheting: of a long flapping there is one Suspended, and one Lost.
+func TestCuratorCircuitTellsOneLoss(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var all, folded trail
+		c := virtual(t, srv, framework.WithStateListener(all.add))
+		must.Get(framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add))(t)
+		want := []framework.State{connecting, connected}
+		for range 3 {
+			srv.Cut()
+			want = append(want, suspended, connected)
+			all.await(t, want...)
+			srv.Refuse()
+			srv.Cut()
+			want = append(want, suspended, lost)
+			all.await(t, want...)
+			srv.Accept()
+			want = append(want, connected)
+			all.await(t, want...)
+			folded.await(t, connected, suspended, lost)
+		}
+		<-time.After(2 * time.Minute)
+		folded.await(t, connected, suspended, lost, connected)
+	})
+}
