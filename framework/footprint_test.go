@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// docs/concurrency.md lists them. Not parallel: it counts goroutines and bytes.
+// lab/concurrency.md lists them. Not parallel: it counts goroutines and bytes.
 func TestFootprint(t *testing.T) {
 	server := zktest.Shared(t)
 	const clients = 20

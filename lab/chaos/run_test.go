@@ -81,7 +81,7 @@ func newRun(t testing.TB, seed uint64) *run {
 }
 
 // session draws the session timeout of a worker, in whole milliseconds. Behind an observer master, the
-// default margin covers no session that is shorter than four ticks: see docs/limits.md.
+// default margin covers no session that is shorter than four ticks: see docs/guarantees.md.
 func (r *run) session(slot, started int) time.Duration {
 	d, least := dice{rand.New(rand.NewPCG(r.seed, uint64(1000*slot+started)))}, shortestSession
 	if r.namespaces && hasObserverMaster(r.seed) {
