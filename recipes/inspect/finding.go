@@ -34,9 +34,10 @@ const (
 type Finding struct {
 	Severity Severity
 	Problem  Problem
-	Path     string // of the lock or the znode; "" for a finding about several
-	Text     string // what was found, in a sentence
-	Advice   string // what to do about it
+	Path     string   // of the lock or the znode; "" for a finding about several
+	Text     string   // what was found, in a sentence
+	Details  []string // what belongs to the text, each in a phrase
+	Advice   string   // what to do about it
 
 	// Of a Deadlock and a SelfWait:
 

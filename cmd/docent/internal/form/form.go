@@ -86,6 +86,7 @@ type Finding struct {
 	Problem   string   `json:"problem"`
 	Path      string   `json:"path,omitempty"`
 	Text      string   `json:"text"`
+	Details   []string `json:"details,omitempty"`
 	Advice    string   `json:"advice,omitempty"`
 	Strength  string   `json:"strength,omitempty"`
 	Confirmed bool     `json:"confirmed,omitempty"`
@@ -151,7 +152,7 @@ func FindingsOf(found []inspect.Finding) []Finding {
 	all := []Finding{}
 	for _, f := range found {
 		one := Finding{
-			Severity: string(f.Severity), Problem: string(f.Problem), Path: f.Path, Text: f.Text, Advice: f.Advice,
+			Severity: string(f.Severity), Problem: string(f.Problem), Path: f.Path, Text: f.Text, Details: f.Details, Advice: f.Advice,
 			Strength: string(f.Strength), Confirmed: f.Confirmed,
 		}
 		for _, p := range f.Parties {

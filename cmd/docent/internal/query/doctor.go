@@ -107,7 +107,9 @@ func (d *doctor) diagnose(ctx context.Context, c *framework.Client, from string)
 		return err
 	}
 	worst := slices.Index(severities(), inspect.Severity(d.failOn))
-	if slices.ContainsFunc(found, func(f inspect.Finding) bool { return slices.Index(severities(), f.Severity) <= worst }) {
+	if slices.ContainsFunc(found, func(f inspect.Finding) bool {
+		return f.Problem != knownFaultsProblem && slices.Index(severities(), f.Severity) <= worst
+	}) {
 		return &cli.ExitError{Code: cli.CodeFindings}
 	}
 	return nil
@@ -212,7 +214,7 @@ func (d *doctor) draw(s inspect.Snapshot, found []inspect.Finding) error {
 	return err
 }
 
-// writeFinding writes the finding: a line, then one for each edge, then the advice.
+// writeFinding writes the finding: a line, then one for each edge and detail, then the advice.
 func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 	const indent = "          "
 	names := make(ownerNames)
@@ -228,6 +230,9 @@ func writeFinding(text *strings.Builder, f inspect.Finding, now time.Time) {
 		}
 		fmt.Fprintf(text, "%s%s waits for %s (%s) %s %s\n",
 			indent, names.of(e.Waiter), cli.Safe(e.Lock), show.Age(now, e.Waiter.Created), how, names.of(e.Blocker))
+	}
+	for _, detail := range f.Details {
+		text.WriteString(indent + cli.Safe(detail) + "\n")
 	}
 	if len(f.Behind) > 0 {
 		fmt.Fprintf(text, "%s%s behind them\n", indent, show.Counted(len(f.Behind), "owner"))

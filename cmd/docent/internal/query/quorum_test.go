@@ -34,8 +34,8 @@ func TestDoctor_with_some_servers(t *testing.T) {
 		up, code int
 		want     []string // in the text
 	}{
-		{3, 0, []string{"leader", "follower", "0 locks, 0 waiting, 0 findings"}},
-		{2, 4, []string{"leader", "follower", "unreachable", "it can't be reached", "0 locks, 0 waiting, 1 finding\n"}},
+		{3, 0, []string{"leader", "follower", "known-faults", "0 locks, 0 waiting, 1 finding\n"}},
+		{2, 4, []string{"leader", "follower", "unreachable", "it can't be reached", "0 locks, 0 waiting, 2 findings\n"}},
 		{1, 4, []string{"no-quorum", "unreachable", "it serves no requests: it has no quorum", "ERROR   connection", "No server serves", "the locks were not read, 4 findings"}},
 		{0, 4, []string{"unreachable", "connection refused", "ERROR   connection", "No server serves", "the locks were not read, 4 findings"}},
 	} {

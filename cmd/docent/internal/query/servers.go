@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkversion"
 	"github.com/docent-go/docent/recipes/inspect"
 )
 
@@ -24,6 +25,10 @@ const (
 	busyProblem     inspect.Problem = "busy"     // many requests are outstanding at a server
 
 	connectionProblem inspect.Problem = "connection" // no session
+
+	// knownFaultsProblem is that of faults of the servers' version. No release is without them, so a
+	// finding of it decides no exit code.
+	knownFaultsProblem inspect.Problem = "known-faults"
 )
 
 const (
@@ -50,7 +55,7 @@ func (d *doctor) checkServers(ctx context.Context, c *framework.Client) ([]serve
 			found = append(found, ofServer(a.info)...)
 		}
 	}
-	return all, append(found, ofEnsemble(known)...)
+	return all, slices.Concat(found, ofEnsemble(known), knownFaults(known))
 }
 
 // An answer is what a server says, and what is wrong with that.
@@ -170,6 +175,48 @@ func ofEnsemble(all []serverInfo) []inspect.Finding {
 		})
 	}
 	return found
+}
+
+// knownFaults returns a finding for each version of the servers that has known faults. A version that
+// is not ZooKeeper's has none.
+func knownFaults(all []serverInfo) []inspect.Finding {
+	addrs, versions := map[zkversion.Version][]string{}, []zkversion.Version{}
+	for _, s := range all {
+		build, _, _ := strings.Cut(s.version, ",")
+		v, err := zkversion.Parse(build)
+		if err != nil {
+			continue
+		}
+		if addrs[v] == nil {
+			versions = append(versions, v)
+		}
+		addrs[v] = append(addrs[v], s.addr)
+	}
+	var found []inspect.Finding
+	for _, v := range versions {
+		if f := knownFaultsOf(v); len(f.Details) > 0 {
+			f.Text = fmt.Sprintf("ZooKeeper %v (%s) has known faults that concern locks", v, strings.Join(addrs[v], ", "))
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// knownFaultsOf returns the finding of the version without its text.
+func knownFaultsOf(v zkversion.Version) inspect.Finding {
+	f := inspect.Finding{Severity: inspect.Info, Problem: knownFaultsProblem, Advice: "No release mends them."}
+	for _, fault := range v.Faults() {
+		detail := fault.Issue + ": " + fault.Text
+		if fault.Minded != "" {
+			detail += "; docent is safe: " + fault.Minded
+		}
+		if len(fault.Fixed) > 0 {
+			detail += "; mended in " + strings.Join(fault.Fixed, ", ")
+			f.Advice = "Upgrade the servers. A distributor's package may have a fix that its version does not show."
+		}
+		f.Details = append(f.Details, detail)
+	}
+	return f
 }
 
 // writeServers writes a row for each server that was asked.

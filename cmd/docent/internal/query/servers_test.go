@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -114,6 +116,56 @@ func TestDoctor_compares_the_servers(t *testing.T) {
 	}
 }
 
+// TestDoctor_names_known_faults of the servers' versions, one finding for each version. They decide no
+// exit code.
+func TestDoctor_names_known_faults(t *testing.T) {
+	t.Parallel()
+	server, err := zkserver.Run(t, zkserver.WithVersion("3.9.6")).Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const safe = "; docent is safe: "
+	for name, test := range map[string]struct {
+		answers  []string
+		findings int // one of them is of 3.9.6
+		want     []string
+	}{
+		"a release with mended faults": {[]string{srvr("3.8.0", "follower", 0), srvr("3.8.0", "leader", 0)}, 4, []string{
+			"INFO    known-faults   ZooKeeper 3.8.0 (127.0.0.1:",
+			"          ZOOKEEPER-1675: ", "          ZOOKEEPER-4537: ", safe, "; mended in 3.6.4, 3.7.2, 3.8.1\n",
+			"          CVE-2024-23944: watch events show the paths of znodes that the client may not read; mended in 3.8.4, 3.9.2\n",
+			"          Upgrade the servers",
+		}},
+		"a patched release": {[]string{srvr("3.8.0-11+deb12u2", "follower", 0)}, 4, []string{"ZooKeeper 3.8.0+deb12u2 (", "ZOOKEEPER-4537: "}},
+		"one version":       {[]string{srvr("3.9.6", "follower", 0)}, 2, []string{"ZooKeeper 3.9.6 (127.0.0.1:", ") has known", "No release mends them.\n"}},
+		"another program":   {[]string{"ClickHouse Keeper version: v23.8.1-x\nMode: follower\n"}, 2, []string{"ZOOKEEPER-1675: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addrs := []string{server}
+			for _, answer := range test.answers {
+				addrs = append(addrs, answering(t, answer))
+			}
+			r := plain(t, "--connect", strings.Join(addrs, ","), "doctor", "--fail-on", "info")
+			for _, want := range append(test.want, fmt.Sprintf(" %d findings\n", test.findings)) {
+				if !strings.Contains(r.out, want) {
+					t.Errorf("no %q in\n%s%s", want, r.out, r.err)
+				}
+			}
+		})
+	}
+	r := plain(t, "--connect", server, "doctor", "--fail-on", "info")
+	if r.code != 0 || !strings.Contains(r.out, " 1 finding\n") {
+		t.Errorf("3.9.6 alone: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	r = plain(t, "--connect", server, "doctor", "-o", "json")
+	checkForm(t, []string{"-o", "json"}, r.out, r.err)
+	var found form.Snapshot
+	if err := json.Unmarshal([]byte(r.out), &found); err != nil || len(found.Findings) != 1 || len(found.Findings[0].Details) != 1 {
+		t.Errorf("3.9.6 alone, as JSON: %v\n%s%s", err, r.out, r.err)
+	}
+}
+
 // TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
 // Servers that do not answer take the time of one, and leave time for those that do.
 func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {
@@ -161,7 +213,7 @@ func TestDoctor_asks_by_TLS(t *testing.T) {
 		_, _ = io.Copy(conn, behind)
 	})
 	addr := secured.Addr().String()
-	if r := plain(t, "--connect", addr, "--ca", ca, "doctor"); r.code != 0 || strings.Contains(r.out, "server") {
+	if r := plain(t, "--connect", addr, "--ca", ca, "doctor"); r.code != 0 || !strings.Contains(r.out, " 1 finding\n") { // the known faults
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	old := answering(t, srvr("3.8.0", "follower", 0)) // without TLS
