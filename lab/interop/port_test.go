@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,20 +92,4 @@ func TestAPortBesideItsJavaClass(t *testing.T) {
 	java.want(t, "writing")
 	java.next(t, "written")
 	java.want(t, "done")
-}
-
-// TestThePageShowsTheJavaClass compares the page's Java with what the test runs. A test of the page
-// does the same for Go.
-func TestThePageShowsTheJavaClass(t *testing.T) {
-	t.Parallel()
-	page := string(must.Get(os.ReadFile("../../docs/migrating-from-curator.md"))(t))
-	source := string(must.Get(os.ReadFile(javaJob))(t))
-	_, after, found := strings.Cut(page, "```java\n")
-	shown, _, closed := strings.Cut(after, "```\n")
-	if !found || !closed || shown == "" {
-		t.Fatal("the page has no Java")
-	}
-	if !strings.Contains(source, shown) {
-		t.Errorf("the page shows\n%s\nand %s does not have it", shown, javaJob)
-	}
 }
