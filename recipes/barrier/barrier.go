@@ -7,7 +7,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
-
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 

@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
-
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -34,7 +33,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
-	return &Double{gate{Client: c, Path: path, Members: members, ACL: cfg.aclOption()}, tel}, nil
+	return &Double{gate{client: c, path: path, members: members, acl: cfg.aclOption()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
@@ -45,7 +44,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
 	usercall.Require("ctx", ctx != nil)
 	l, err := d.enter(ctx)
-	return l, recipe.CallError(ctx, "enter", d.gate.Path, err)
+	return l, recipe.CallError(ctx, "enter", d.gate.path, err)
 }
 
 func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
@@ -54,9 +53,9 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 	}
 	ctx, seen := d.tel.Begin(cause.Inside(ctx))
 	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
-		grant, err := d.gate.Enter(ctx, seen)
+		grant, err := d.gate.enter(ctx, seen)
 		if err != nil {
-			return nil, contender.WaitError(ctx, d.gate.Client, d.gate.Path, -1, nil, err)
+			return nil, contender.WaitError(ctx, d.gate.client, d.gate.path, -1, nil, err)
 		}
 		return d.lease(ctx, grant, seen), nil
 	})
@@ -66,8 +65,8 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *telemetry.Acquire) *lease.Lease {
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
-		Path:   d.gate.Path,
-		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.Path, OpError: recipe.Error}, Gate: &d.gate},
+		Path:   d.gate.path,
+		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.path, OpError: recipe.Error}, gate: &d.gate},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(*hold.Hold, error) {},
@@ -82,13 +81,13 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
 	usercall.Require("ctx", ctx != nil)
 	if l == nil {
-		return recipe.Error("leave", d.gate.Path, errors.New("lease: must not be nil"))
+		return recipe.Error("leave", d.gate.path, errors.New("lease: must not be nil"))
 	}
-	if l.Path() != d.gate.Path {
-		return recipe.Error("leave", d.gate.Path, errors.New("lease: must be one of this double barrier"))
+	if l.Path() != d.gate.path {
+		return recipe.Error("leave", d.gate.path, errors.New("lease: must be one of this double barrier"))
 	}
-	return recipe.CallError(ctx, "leave", d.gate.Path, d.gate.Leave(cause.Inside(ctx), l))
+	return recipe.CallError(ctx, "leave", d.gate.path, d.gate.leave(cause.Inside(ctx), l))
 }
 
 // Path returns the double barrier's path.
-func (d *Double) Path() string { return d.gate.Path }
+func (d *Double) Path() string { return d.gate.path }

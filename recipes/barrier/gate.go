@@ -17,16 +17,16 @@ import (
 // A gate is the place where members meet, by the protocol of Apache Curator's DistributedDoubleBarrier.
 // It is immutable.
 type gate struct {
-	Client  *framework.Client
-	Path    string
-	Members int                      // that have to enter
-	ACL     []framework.CreateOption // of znodes: WithACL, or nothing
+	client  *framework.Client
+	path    string
+	members int                      // that have to enter
+	acl     []framework.CreateOption // of znodes: WithACL, or nothing
 }
 
-// Enter waits until all members are in, and returns the caller's place. If the session ends
-// meanwhile, Enter enters again in the next session. If it fails, the place is gone, or its deletion
+// enter waits until all members are in, and returns the caller's place. If the session ends
+// meanwhile, it enters again in the next session. If it fails, the place is gone, or its deletion
 // continues in the background.
-func (g *gate) Enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
+func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
 	for rounds := pace.Rounds(); ; {
 		e := &entry{gate: g, seen: seen}
 		err := e.run(ctx)
@@ -95,18 +95,18 @@ func (e *entry) run(ctx context.Context) error {
 // because Curator's is not, but it is random, so the znode is known by its data.
 func (e *entry) create(ctx context.Context) error {
 	g := e.gate
-	session, err := g.Client.HoldSession(ctx)
+	session, err := g.client.HoldSession(ctx)
 	if err != nil {
 		return err
 	}
-	c := g.Client.InSession(session.Session())
+	c := g.client.InSession(session.Session())
 	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: c, Session: session}}
-	names, done := membership.NamesOf(c, g.Path)
+	names, done := membership.NamesOf(c, g.path)
 	defer done()
 	return names.Create(ctx, c, session.Session(), func(name string, more ...framework.CreateOption) (err error) {
 		e.name = name
-		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.Path, name), contender.LocalAddress(),
-			append(slices.Clip(g.ACL), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
+		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.path, name), contender.LocalAddress(),
+			append(slices.Clip(g.acl), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
 				framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
 		return err
 	})
@@ -122,10 +122,10 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	switch {
 	case !slices.Contains(members, e.name):
 		return false, errGone
-	case len(members) >= e.gate.Members:
+	case len(members) >= e.gate.members:
 		return true, e.gate.open(ctx, e.grant, d)
 	}
-	e.seen.Waits(e.gate.Members - len(members))
+	e.seen.Waits(e.gate.members - len(members))
 	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)
 	if err != nil {
 		return false, err
@@ -160,7 +160,7 @@ func (e *entry) look(ctx context.Context) (directory, error) {
 func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool) error {
 	watches := []*framework.Watch{ready}
 	if earlier {
-		members, err := e.grant.Client.Watch(ctx, e.gate.Path, framework.WatchChildren)
+		members, err := e.grant.Client.Watch(ctx, e.gate.path, framework.WatchChildren)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (e *entry) withdraw() {
 		return
 	}
 	if e.grant.Path != "" {
-		(&place{Grant: contender.Grant{Grant: e.grant}, Gate: e.gate}).Discard()
+		(&place{Grant: contender.Grant{Grant: e.grant}, gate: e.gate}).Discard()
 		return
 	}
 	e.grant.Session.Release()
@@ -188,7 +188,7 @@ func (e *entry) withdraw() {
 // A place is the grant of a member: its znode. The client's next Enter waits until that is gone.
 type place struct {
 	contender.Grant
-	Gate *gate
+	gate *gate
 }
 
 // Release deletes the znode. If the session ends meanwhile, Release deletes the znode in the next
@@ -199,7 +199,7 @@ func (p *place) Release(ctx context.Context) error {
 	released := p.Released(err)
 	if released == nil && errors.Is(err, framework.ErrSessionEnded) {
 		_, name := framework.SplitPath(p.Path)
-		return p.OpError("release", p.Of, p.Gate.ensureGone(ctx, name))
+		return p.OpError("release", p.Of, p.gate.ensureGone(ctx, name))
 	}
 	return released
 }
@@ -219,7 +219,7 @@ func (p *place) deletion() []framework.DeleteOption {
 
 // ensureGone returns when the znode of a member that has been released is gone.
 func (g *gate) ensureGone(ctx context.Context, name string) error {
-	names, done := membership.NamesOf(g.Client, g.Path)
+	names, done := membership.NamesOf(g.client, g.path)
 	defer done()
-	return names.AwaitGone(ctx, g.Client, name)
+	return names.AwaitGone(ctx, g.client, name)
 }

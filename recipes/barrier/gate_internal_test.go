@@ -44,20 +44,20 @@ func (f *fixture) newClient(t *testing.T) *framework.Client {
 	return c
 }
 
-// A result is that of an Enter on another goroutine.
+// A result is that of an enter on another goroutine.
 type result struct {
 	grant *waitqueue.Grant
 	err   error
 }
 
-// enter calls Enter on a goroutine of its own, and returns when that waits.
+// enter calls gate.enter on a goroutine of its own, and returns when that waits.
 func enter(ctx context.Context, c *framework.Client) <-chan result {
-	g := &gate{Client: c, Path: path, Members: 2}
+	g := &gate{client: c, path: path, members: 2}
 	done := make(chan result, 1)
 	tel := telemetry.Of(c, telemetry.TypeDouble, "", path)
 	go func() {
 		ctx, seen := tel.Begin(ctx)
-		grant, err := g.Enter(ctx, seen)
+		grant, err := g.enter(ctx, seen)
 		done <- result{grant, err}
 	}()
 	synctest.Wait()

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Leave releases the lease of a member's place, and waits until all members that were in have left.
+// leave releases the lease of a member's place, and waits until all members that were in have left.
 // If the lease is lost, Leave returns that error and does not wait. When Leave returns nil, the member's
 // own znode is gone, too.
 //
@@ -20,7 +20,7 @@ import (
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
 // deletes ready and its own znode. So one event tells all others that all are out. Members that
 // enter after Leave began belong to the next use of the barrier.
-func (g *gate) Leave(ctx context.Context, l *lease.Lease) error {
+func (g *gate) leave(ctx context.Context, l *lease.Lease) error {
 	_, own := framework.SplitPath(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
 	for rounds := pace.Rounds(); ; {
@@ -60,7 +60,7 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
 	switch {
 	case len(d.inside) == 0 && len(members) == 0:
-		if err := d.gate.removeReady(ctx, d.gate.Client, listed); err != nil {
+		if err := d.gate.removeReady(ctx, d.gate.client, listed); err != nil {
 			return false, err
 		}
 		err := d.release(ctx)
@@ -93,7 +93,7 @@ func (d *departure) release(ctx context.Context) error {
 // lost.
 func (d *departure) list(ctx context.Context) (directory, error) {
 	for {
-		listed, err := d.gate.look(ctx, d.gate.Client)
+		listed, err := d.gate.look(ctx, d.gate.client)
 		err = except(err, framework.ErrNoNode)
 		lost := errors.Is(d.lease.Err(), lease.ErrLost)
 		switch {
@@ -102,7 +102,7 @@ func (d *departure) list(ctx context.Context) (directory, error) {
 		case err == nil || ctx.Err() != nil || !waitqueue.Disconnected(err):
 			return listed, err
 		}
-		if err := d.gate.Client.AwaitConnected(ctx); err != nil {
+		if err := d.gate.client.AwaitConnected(ctx); err != nil {
 			return directory{}, err
 		}
 	}
@@ -117,8 +117,8 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	c := d.gate.Client
-	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.Path, member), framework.WatchData)
+	c := d.gate.client
+	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.path, member), framework.WatchData)
 	if err == nil {
 		err = waitqueue.AwaitFired(ctx, c, watch)
 		if watch.Event() == framework.EventDeleted {
@@ -155,11 +155,11 @@ type directory struct {
 const unknownVersion = framework.AnyVersion
 
 // ready returns the path of the znode that lets members in.
-func (g *gate) ready() string { return framework.JoinPath(g.Path, readyName) }
+func (g *gate) ready() string { return framework.JoinPath(g.path, readyName) }
 
 // look lists the barrier's directory.
 func (g *gate) look(ctx context.Context, c *framework.Client) (directory, error) {
-	names, st, err := c.Children(ctx, g.Path)
+	names, st, err := c.Children(ctx, g.path)
 	return directory{names, st.Version}, err
 }
 
@@ -185,7 +185,7 @@ func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directo
 		if exists {
 			ops = append(ops, framework.OpDelete(g.ready(), framework.AnyVersion))
 		}
-		ops = append(ops, framework.OpCreate(g.ready(), contender.LocalAddress(), g.ACL...))
+		ops = append(ops, framework.OpCreate(g.ready(), contender.LocalAddress(), g.acl...))
 		_, err = c.Txn(ctx, append(ops, mark)...)
 		if errors.Is(err, framework.ErrNoAuth) { // maybe the directory is not the client's to write
 			_, err = c.Txn(ctx, ops...)
@@ -198,11 +198,11 @@ func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directo
 
 // mark returns the operation that gives the directory another version.
 func (g *gate) mark(ctx context.Context, c *framework.Client) (framework.TxnOp, error) {
-	data, st, err := c.Get(ctx, g.Path)
+	data, st, err := c.Get(ctx, g.path)
 	if errors.Is(err, framework.ErrNotGzip) || errors.Is(err, framework.ErrTooLarge) { // data of another program
-		return framework.OpCheck(g.Path, framework.AnyVersion), nil
+		return framework.OpCheck(g.path, framework.AnyVersion), nil
 	}
-	return framework.OpSet(g.Path, data, st.Version), err
+	return framework.OpSet(g.path, data, st.Version), err
 }
 
 // removeReady deletes the ready that was there when the directory was listed. If the directory has
@@ -211,7 +211,7 @@ func (g *gate) removeReady(ctx context.Context, c *framework.Client, listed dire
 	if listed.version == unknownVersion || !slices.Contains(listed.names, readyName) {
 		return nil
 	}
-	_, err := c.Txn(ctx, framework.OpCheck(g.Path, listed.version), framework.OpDelete(g.ready(), framework.AnyVersion))
+	_, err := c.Txn(ctx, framework.OpCheck(g.path, listed.version), framework.OpDelete(g.ready(), framework.AnyVersion))
 	if changed(err) {
 		return nil
 	}

@@ -15,9 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-
 	"github.com/docent-go/docent/retry"
 )
 
@@ -56,7 +54,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	return start(c, path, cfg, watchTree), nil
 }
 
-// start starts a cache whose first source open makes.
+// start starts a cache. open makes its first source.
 func start(client *framework.Client, path string, cfg config, open opener) *Cache {
 	c := &Cache{
 		client: client, path: path,
@@ -66,10 +64,10 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 		changed:   make(chan struct{}),
 	}
 	c.loop = newLoop(loopOptions{
-		Client: client, NoData: cfg.withoutData, Log: c.log,
-		WantsByPath: cfg.byPath, WantsByStat: cfg.byStat, Limit: cfg.limit, Rate: cfg.rate,
-		Extent:  extent{Root: path, Depth: cfg.depth, Keep: cfg.keep, Log: c.log},
-		Publish: c.publish, Unseen: c.unseen, Filled: c.becomeReady, Failed: c.trouble, Refused: c.setFault,
+		client: client, noData: cfg.withoutData, log: c.log,
+		wantsByPath: cfg.byPath, wantsByStat: cfg.byStat, limit: cfg.limit, rate: cfg.rate,
+		extent:  extent{root: path, depth: cfg.depth, keep: cfg.keep, log: c.log},
+		publish: c.publish, unseen: c.unseen, filled: c.becomeReady, failed: c.trouble, refused: c.setFault,
 	})
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
 		c.log.Error("a listener panicked", zap.Error(p))
@@ -85,7 +83,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 func (c *Cache) run(open opener) {
 	defer c.client.OnState(c.onState)()
 	defer c.ends()
-	if c.loop.Run(c.ctx, open) != nil { // the client is closed
+	if c.loop.run(c.ctx, open) != nil { // the client is closed
 		c.unseen()
 		c.cancel(framework.ErrClosed)
 	}

@@ -33,9 +33,9 @@ func (l *loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unre
 
 func (e *edit) publish(settled bool) {
 	e.loop.tree, e.loop.unread = e.tree, e.unread
-	e.loop.opts.Publish(treeCopy{
-		Tree: e.tree, Unread: e.unread, Settled: settled && !e.loop.rootRefused,
-		LeftOut: e.loop.numberOut + e.loop.moreOut,
+	e.loop.opts.publish(treeCopy{
+		tree: e.tree, unread: e.unread, settled: settled && !e.loop.rootRefused,
+		leftOut: e.loop.numberOut + e.loop.moreOut,
 	}, e.changes)
 }
 
@@ -44,7 +44,7 @@ func (e *edit) publish(settled bool) {
 // seen before or after that can't be known.
 func (l *loop) apply(sights []*sight, changes []framework.Change) {
 	if l.rootRefused && slices.ContainsFunc(sights, l.showsRoot) {
-		l.opts.Refused(nil)
+		l.opts.refused(nil)
 		l.begin() // meanwhile it followed no changes
 		l.take(changes)
 		return
@@ -56,23 +56,23 @@ func (l *loop) apply(sights []*sight, changes []framework.Change) {
 		}
 	}
 	e := l.edit()
-	parentsFirst := slices.SortedFunc(slices.Values(sights), func(a, b *sight) int { return strings.Compare(a.Path, b.Path) })
+	parentsFirst := slices.SortedFunc(slices.Values(sights), func(a, b *sight) int { return strings.Compare(a.path, b.path) })
 	for _, s := range parentsFirst {
-		if !covers(gone, s.Path) {
+		if !covers(gone, s.path) {
 			e.apply(s)
 		}
 	}
 	for _, s := range sights { // afterwards, because the listings are newer than all that was read
-		if n := e.tree.Get(s.Path); n != nil && n == s.znode && (s.Listed || s.Scope > justData) {
+		if n := e.tree.get(s.path); n != nil && n == s.znode && (s.listed || s.scope > justData) {
 			e.keepChildren(s, gone)
 		}
 	}
-	e.publish(len(changes) == 0 && l.marks.Empty())
+	e.publish(len(changes) == 0 && l.marks.empty())
 	l.take(changes)
 }
 
 // showsRoot reports whether the root could be read.
-func (l *loop) showsRoot(s *sight) bool { return s.Path == l.opts.Extent.Root && s.Refusal == nil }
+func (l *loop) showsRoot(s *sight) bool { return s.path == l.opts.extent.root && s.refusal == nil }
 
 // take applies deletions, and marks what else has changed.
 func (l *loop) take(changes []framework.Change) {
@@ -84,18 +84,18 @@ func (l *loop) take(changes []framework.Change) {
 			l.begin()
 			e = l.edit()
 		case framework.EventDeleted:
-			l.marks.Revoke(change.Path)
+			l.marks.revoke(change.Path)
 			l.takeBack(framework.SplitPath(change.Path))
 			e.remove(change.Path)
-			if change.Path == l.opts.Extent.Root {
+			if change.Path == l.opts.extent.root {
 				l.rootRefused = false
-				l.opts.Refused(nil)
+				l.opts.refused(nil)
 			}
 		case framework.EventChildrenChanged:
-			l.marks.Add(change.Path, withNames)
+			l.marks.add(change.Path, withNames)
 		default:
-			if l.opts.Extent.Has(change.Path) {
-				l.marks.Add(change.Path, justData)
+			if l.opts.extent.has(change.Path) {
+				l.marks.add(change.Path, justData)
 			}
 		}
 	}
@@ -103,28 +103,28 @@ func (l *loop) take(changes []framework.Change) {
 }
 
 func (e *edit) apply(s *sight) {
-	if s.Refusal != nil {
+	if s.refusal != nil {
 		e.loop.logRefusal(s)
 	} else {
-		e.unread = e.unread.Without(s.Path)
+		e.unread = e.unread.without(s.path)
 	}
-	if s.Path == e.loop.opts.Extent.Root {
-		e.loop.rootRefused = s.Refusal != nil
-		e.loop.opts.Refused(s.Refusal)
-		if s.Refusal != nil { // as in an outage, the copy keeps what it has
+	if s.path == e.loop.opts.extent.root {
+		e.loop.rootRefused = s.refusal != nil
+		e.loop.opts.refused(s.refusal)
+		if s.refusal != nil { // as in an outage, the copy keeps what it has
 			e.refuse(s)
 			return
 		}
-	} else if dir, _ := framework.SplitPath(s.Path); e.tree.Get(dir) == nil || !e.loop.isConfirmed(dir) {
+	} else if dir, _ := framework.SplitPath(s.path); e.tree.get(dir) == nil || !e.loop.isConfirmed(dir) {
 		return // left out; when its parent has been read, that is listed
 	}
-	e.loop.confirm(s.Path)
-	old := e.tree.Get(s.Path)
+	e.loop.confirm(s.path)
+	old := e.tree.get(s.path)
 	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
-		e.remove(s.Path)
+		e.remove(s.path)
 		old = nil
 	}
-	if s.Refusal != nil {
+	if s.refusal != nil {
 		e.refuse(s)
 	}
 	switch {
@@ -139,21 +139,21 @@ func (e *edit) apply(s *sight) {
 // whether it does. These znodes are read first, in the same place of the list: if they came later, a batch
 // of their children could be taken again and again before them.
 func (e *edit) readAfterParents(s *sight) bool {
-	above := e.loop.unfollowed(s.Path)
+	above := e.loop.unfollowed(s.path)
 	if len(above) == 0 {
 		return false
 	}
 	for _, path := range slices.Backward(above) {
-		e.loop.marks.AddBelow(s.mark, path, justData)
+		e.loop.marks.addBelow(s.mark, path, justData)
 	}
-	e.loop.marks.AddBelow(s.mark, s.Path, withAll)
+	e.loop.marks.addBelow(s.mark, s.path, withAll)
 	return true
 }
 
 // refuse keeps why the znode can't be read.
 func (e *edit) refuse(s *sight) {
-	if r := e.unread.Get(s.Path); r == nil || r.Err.Error() != s.Refusal.Error() {
-		e.unread = e.unread.With(s.Path, &refusal{Path: s.Path, Err: s.Refusal})
+	if r := e.unread.get(s.path); r == nil || r.err.Error() != s.refusal.Error() {
+		e.unread = e.unread.with(s.path, &refusal{path: s.path, err: s.refusal})
 	}
 }
 
@@ -162,62 +162,62 @@ func (e *edit) put(old, n *znode) {
 	if old == nil || old.Stat.Mzxid != n.Stat.Mzxid {
 		e.changes = append(e.changes, change{old, n})
 	}
-	e.tree = e.tree.With(n.Path, n)
+	e.tree = e.tree.with(n.Path, n)
 	e.loop.takeBack(framework.SplitPath(n.Path))
 }
 
 // keepChildren removes the children that were not listed, and marks those that have to be read.
 func (e *edit) keepChildren(s *sight, gone map[string]bool) {
-	listed := make(map[string]bool, len(s.Names))
-	for _, name := range s.Names {
+	listed := make(map[string]bool, len(s.names))
+	for _, name := range s.names {
 		listed[name] = true
 	}
 	var dead []string
-	for name, n := range e.tree.Children(s.Path) {
+	for name, n := range e.tree.children(s.path) {
 		if !listed[name] {
 			dead = append(dead, n.Path)
 		}
 	}
-	for name, r := range e.unread.Children(s.Path) {
+	for name, r := range e.unread.children(s.path) {
 		if !listed[name] {
-			dead = append(dead, r.Path)
+			dead = append(dead, r.path)
 		}
 	}
 	for _, path := range dead {
 		e.remove(path)
 	}
-	for name := range e.loop.leftOut[s.Path] {
+	for name := range e.loop.leftOut[s.path] {
 		if !listed[name] {
-			e.loop.takeBack(s.Path, name)
+			e.loop.takeBack(s.path, name)
 		}
 	}
-	for _, name := range s.Names {
-		path := framework.JoinPath(s.Path, name)
-		if gone[path] || s.Scope < withAll && e.tree.Get(path) != nil || !e.loop.opts.Extent.Accepts(path) {
+	for _, name := range s.names {
+		path := framework.JoinPath(s.path, name)
+		if gone[path] || s.scope < withAll && e.tree.get(path) != nil || !e.loop.opts.extent.accepts(path) {
 			continue
 		}
-		e.loop.marks.AddBelow(s.mark, path, withAll)
+		e.loop.marks.addBelow(s.mark, path, withAll)
 	}
 }
 
 // remove removes the znode at path and all below it, children first, and what could not be read there.
 func (e *edit) remove(path string) {
-	for _, n := range slices.Backward(e.tree.Subtree(path)) {
-		e.tree = e.tree.Without(n.Path)
-		e.changes = append(e.changes, change{Old: n})
+	for _, n := range slices.Backward(e.tree.subtree(path)) {
+		e.tree = e.tree.without(n.Path)
+		e.changes = append(e.changes, change{old: n})
 	}
-	for _, r := range e.unread.Subtree(path) {
-		e.unread = e.unread.Without(r.Path)
+	for _, r := range e.unread.subtree(path) {
+		e.unread = e.unread.without(r.path)
 	}
 }
 
 func (l *loop) logRefusal(s *sight) {
-	if _, logged := l.refused[s.Path]; logged {
+	if _, logged := l.refused[s.path]; logged {
 		return
 	}
-	l.refused[s.Path] = struct{}{}
-	l.opts.Log.Warn("znode can't be read: the cache leaves it out, with all below it",
-		zap.String(zktel.AttrNodePath, l.opts.Client.AbsolutePath(s.Path)), zap.Error(s.Refusal))
+	l.refused[s.path] = struct{}{}
+	l.opts.log.Warn("znode can't be read: the cache leaves it out, with all below it",
+		zap.String(zktel.AttrNodePath, l.opts.client.AbsolutePath(s.path)), zap.Error(s.refusal))
 }
 
 // How many znodes are read at a time. A heartbeat of the session queues behind their replies. So a
@@ -244,34 +244,34 @@ const pause = 500 * time.Millisecond
 
 // look reads the oldest marks and applies what it found. It returns an error if the client is closed.
 func (l *loop) look(ctx context.Context) error {
-	if l.lost || l.marks.Empty() {
+	if l.lost || l.marks.empty() {
 		return nil
 	}
 	if l.asks { // so that reads see all that has been committed by now
-		if err := l.opts.Client.Ready(ctx); err != nil {
+		if err := l.opts.client.Ready(ctx); err != nil {
 			return l.fail(ctx, err)
 		}
 		l.asks = false
 		l.take(l.drain())
-		l.fill = l.marks.Last()
+		l.fill = l.marks.last()
 		return nil
 	}
 	if err := l.pace(ctx); err != nil {
 		return nil //nolint:nilerr // next returns why
 	}
-	taken, began := l.admitted(l.marks.Take(l.batch)), time.Now()
+	taken, began := l.admitted(l.marks.take(l.batch)), time.Now()
 	sights, err := l.read(ctx, taken)
 	if err != nil {
-		l.marks.PutBack(taken)
+		l.marks.putBack(taken)
 		return l.fail(ctx, err)
 	}
 	if len(taken) == l.batch {
-		l.batch = nextBatch(l.batch, time.Since(began), l.opts.Client.Session().Timeout)
+		l.batch = nextBatch(l.batch, time.Since(began), l.opts.client.Session().Timeout)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
 	if !valid || slices.ContainsFunc(changes, isUnseen) {
-		l.marks.PutBack(taken)
+		l.marks.putBack(taken)
 		l.lost = true
 		l.take(changes)
 		return nil
@@ -286,13 +286,13 @@ func isUnseen(change framework.Change) bool { return change.Kind == framework.Ev
 func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 	wants := make([]want, len(taken))
 	for i, k := range taken {
-		wants[i] = want{Path: k.Path, List: l.opts.Extent.Deepens(k.Path), Known: noCzxid}
-		if old := l.tree.Get(k.Path); old != nil && k.Scope == justData {
-			wants[i].Known = old.Stat.Czxid
+		wants[i] = want{path: k.path, list: l.opts.extent.deepens(k.path), known: noCzxid}
+		if old := l.tree.get(k.path); old != nil && k.scope == justData {
+			wants[i].known = old.Stat.Czxid
 		}
-		if l.opts.WantsByPath != nil && !l.wants(func() bool { return l.opts.WantsByPath(k.Path) }) {
-			wants[i].Data = func(stat *framework.Stat) bool {
-				return l.wants(func() bool { return l.opts.WantsByStat(k.Path, *stat) })
+		if l.opts.wantsByPath != nil && !l.wants(func() bool { return l.opts.wantsByPath(k.path) }) {
+			wants[i].data = func(stat *framework.Stat) bool {
+				return l.wants(func() bool { return l.opts.wantsByStat(k.path, *stat) })
 			}
 		}
 	}
@@ -304,9 +304,9 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 	sights := make([]*sight, len(taken))
 	for i, k := range taken {
 		sights[i] = &sight{mark: k, reading: found[i]}
-		if read := found[i].Read; read != nil {
-			sights[i].znode = &znode{Path: k.Path, Data: read.Data, Stat: read.Stat}
-			if l.opts.NoData || wants[i].Data != nil && !wants[i].Data(&read.Stat) {
+		if read := found[i].read; read != nil {
+			sights[i].znode = &znode{Path: k.path, Data: read.Data, Stat: read.Stat}
+			if l.opts.noData || wants[i].data != nil && !wants[i].data(&read.Stat) {
 				sights[i].znode.Data = nil
 			}
 		}
@@ -316,16 +316,16 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 
 // wants calls a function of the user. If it panics or ends its goroutine, it does not want.
 func (l *loop) wants(fn func() bool) (wants bool) {
-	usercall.GuardExit(l.opts.Log, "WithDataOf", func() { wants = fn() })
+	usercall.GuardExit(l.opts.log, "WithDataOf", func() { wants = fn() })
 	return wants
 }
 
 // pace waits until the rate allows another batch. It returns an error if ctx ends first.
 func (l *loop) pace(ctx context.Context) error {
-	if l.opts.Rate == 0 {
+	if l.opts.rate == 0 {
 		return nil
 	}
-	l.batch = min(l.batch, max(minBatch, l.opts.Rate/8)) // so that no burst is longer than an eighth of a second
+	l.batch = min(l.batch, max(minBatch, l.opts.rate/8)) // so that no burst is longer than an eighth of a second
 	timer := time.NewTimer(time.Until(l.free))
 	defer timer.Stop()
 	select {
@@ -338,36 +338,36 @@ func (l *loop) pace(ctx context.Context) error {
 
 // spend counts the requests of a batch for the rate.
 func (l *loop) spend(found []reading) {
-	if l.opts.Rate == 0 {
+	if l.opts.rate == 0 {
 		return
 	}
 	requests := len(found)
 	for i := range found {
-		if found[i].Listed && found[i].Read != nil && found[i].Read.Data != nil {
+		if found[i].listed && found[i].read != nil && found[i].read.Data != nil {
 			requests++
 		}
 	}
 	if now := time.Now(); l.free.Before(now) {
 		l.free = now
 	}
-	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.Rate))
+	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.rate))
 }
 
 // admitted returns what was taken without new znodes that the limit leaves out.
 func (l *loop) admitted(taken []*mark) []*mark {
-	if l.opts.Limit == 0 {
+	if l.opts.limit == 0 {
 		return taken
 	}
-	room := l.opts.Limit - l.tree.Len()
+	room := l.opts.limit - l.tree.len()
 	return slices.DeleteFunc(taken, func(k *mark) bool {
-		if l.tree.Get(k.Path) != nil || k.Path == l.opts.Extent.Root {
+		if l.tree.get(k.path) != nil || k.path == l.opts.extent.root {
 			return false
 		}
 		if room--; room >= 0 {
 			return false
 		}
-		if dir, _ := framework.SplitPath(k.Path); l.tree.Get(dir) != nil { // else it is below what is left out
-			l.leaveOut(k.Path)
+		if dir, _ := framework.SplitPath(k.path); l.tree.get(dir) != nil { // else it is below what is left out
+			l.leaveOut(k.path)
 		}
 		return true
 	})
@@ -381,7 +381,7 @@ func (l *loop) leaveOut(path string) {
 	switch {
 	case known:
 		return
-	case l.numberOut >= l.opts.Limit:
+	case l.numberOut >= l.opts.limit:
 		l.moreOut++
 		return
 	case l.leftOut[dir] == nil:
@@ -390,7 +390,7 @@ func (l *loop) leaveOut(path string) {
 	l.leftOut[dir][name] = struct{}{}
 	l.numberOut++
 	if !l.source.Follows(path) { // its deletion may have come before, and no watch would notify of it
-		l.marks.Add(dir, withNames)
+		l.marks.add(dir, withNames)
 	}
 }
 
@@ -407,17 +407,17 @@ func (l *loop) takeBack(dir, name string) {
 
 // readmit marks znodes that were left out, if there is room by now.
 func (l *loop) readmit() {
-	if l.lost || l.numberOut == 0 || !l.marks.Empty() {
+	if l.lost || l.numberOut == 0 || !l.marks.empty() {
 		return
 	}
-	room := l.opts.Limit - l.tree.Len()
+	room := l.opts.limit - l.tree.len()
 	for dir, names := range l.leftOut {
 		for name := range names {
 			if room--; room < 0 {
 				return
 			}
 			l.takeBack(dir, name)
-			l.marks.Add(framework.JoinPath(dir, name), withAll)
+			l.marks.add(framework.JoinPath(dir, name), withAll)
 		}
 	}
 }
@@ -428,7 +428,7 @@ func (l *loop) fail(ctx context.Context, err error) error {
 	if errors.Is(err, framework.ErrClosed) {
 		return err
 	}
-	l.opts.Failed(err)
+	l.opts.failed(err)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

@@ -46,16 +46,16 @@ func eventsOf(changes []change) (events []Event, counts [Stale + 1]int64) {
 	for _, change := range changes {
 		e := Event{Kind: Changed}
 		switch {
-		case change.Old == nil:
+		case change.old == nil:
 			e.Kind = Added
-		case change.New == nil:
+		case change.new == nil:
 			e.Kind = Removed
 		}
-		if change.Old != nil {
-			e.Old = Node(*change.Old)
+		if change.old != nil {
+			e.Old = Node(*change.old)
 		}
-		if change.New != nil {
-			e.New = Node(*change.New)
+		if change.new != nil {
+			e.New = Node(*change.new)
 		}
 		events = append(events, e)
 		counts[e.Kind]++

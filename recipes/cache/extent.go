@@ -11,49 +11,49 @@ import (
 
 // An extent is a znode and what lies below it, as far as its limits allow. It is immutable.
 type extent struct {
-	Root  string
-	Depth int               // how far it reaches below Root; negative for no limit
-	Keep  func(string) bool // the user's filter; nil accepts every path
-	Log   *zap.Logger       // for a panic of Keep
+	root  string
+	depth int               // how far it reaches below root; negative for no limit
+	keep  func(string) bool // the user's filter; nil accepts every path
+	log   *zap.Logger       // for a panic of keep
 }
 
-// Has reports whether the znode at path, which is at or below Root, belongs to the Extent.
-func (e extent) Has(path string) bool {
-	for at := e.Root; at != path; {
+// has reports whether the znode at path, which is at or below root, belongs to the extent.
+func (e extent) has(path string) bool {
+	for at := e.root; at != path; {
 		rest := strings.TrimPrefix(path, below(at))
-		if len(rest) == len(path) || !e.Deepens(at) {
+		if len(rest) == len(path) || !e.deepens(at) {
 			return false
 		}
 		name, _, _ := strings.Cut(rest, "/")
 		if name == "" {
 			return false // not a path, and the walk would not end
 		}
-		if at = framework.JoinPath(at, name); !e.Accepts(at) {
+		if at = framework.JoinPath(at, name); !e.accepts(at) {
 			return false
 		}
 	}
 	return true
 }
 
-// Deepens reports whether the depth allows children of the znode at path.
-func (e extent) Deepens(path string) bool { return e.Depth < 0 || e.depthOf(path) < e.Depth }
+// deepens reports whether the depth allows children of the znode at path.
+func (e extent) deepens(path string) bool { return e.depth < 0 || e.depthOf(path) < e.depth }
 
-// depthOf returns how far path is below Root.
+// depthOf returns how far path is below root.
 func (e extent) depthOf(path string) int {
-	if path == e.Root {
+	if path == e.root {
 		return 0
 	}
-	return 1 + strings.Count(path[len(below(e.Root)):], "/")
+	return 1 + strings.Count(path[len(below(e.root)):], "/")
 }
 
-// Accepts reports whether the filter accepts path. If the filter panics or ends its
+// accepts reports whether the filter accepts path. If the filter panics or ends its
 // goroutine, it does not.
-func (e extent) Accepts(path string) bool {
-	if e.Keep == nil {
+func (e extent) accepts(path string) bool {
+	if e.keep == nil {
 		return true
 	}
 	keep := false
-	usercall.GuardExit(e.Log, "WithFilter", func() { keep = e.Keep(path) })
+	usercall.GuardExit(e.log, "WithFilter", func() { keep = e.keep(path) })
 	return keep
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // A loop follows the changes of a part of the tree, and keeps a copy of it. It belongs to the goroutine
-// of Run. Any goroutine may call Sync and Valid.
+// of run. Any goroutine may call sync and valid.
 //
 // One rule makes the copy complete: what was read counts only if the watch was valid from before the
 // request until after the reply. Then every later change is among the source's changes, and marks its
@@ -25,7 +25,7 @@ type loop struct {
 	source      source
 	marks       readList
 	asks        bool                           // before it reads, it has to ask for what has been committed by now
-	lost        bool                           // the source is not valid: Next will tell when it is
+	lost        bool                           // the source is not valid: its Next reports when it is
 	began       time.Time                      // the fill
 	fill        uint64                         // the latest mark that it has to wait for
 	confirmed   map[string]struct{}            // what has been read since the fill began; nil if that is over
@@ -33,7 +33,7 @@ type loop struct {
 	refused     map[string]struct{}            // what can't be read and was logged
 	retryAt     time.Time                      // when that is tried again; zero for not
 	rootRefused bool                           // the root can't be read: the copy is what it was before
-	callers     []*waiter                      // calls of Sync whose replies came before the latest changes
+	callers     []*waiter                      // calls of sync whose replies came before the latest changes
 	waiters     []*waiter                      // those with until set
 	over        context.Context                // has ended
 	free        time.Time                      // when the rate allows the next batch
@@ -42,7 +42,7 @@ type loop struct {
 	moreOut     int                            // left out, and not in leftOut
 }
 
-// newLoop returns a Loop that has yet to run.
+// newLoop returns a loop that has yet to run.
 func newLoop(opts loopOptions) *loop {
 	over, cancel := context.WithCancel(context.Background()) // ended at once: drain does not wait
 	cancel()
@@ -57,14 +57,14 @@ type desk struct {
 	waiters []*waiter  // that the loop has yet to see
 }
 
-// A waiter is a call of Sync.
+// A waiter is a call of sync.
 type waiter struct {
 	done  chan struct{} // closed by the loop when the copy has what was committed before the call
 	until uint64        // the latest mark when the loop saw it
 }
 
-// Sync returns a channel that is closed when the loop has read all that it has been notified of by now.
-func (l *loop) Sync() <-chan struct{} {
+// sync returns a channel that is closed when the loop has read all that it has been notified of by now.
+func (l *loop) sync() <-chan struct{} {
 	w := &waiter{done: make(chan struct{})}
 	l.desk.mu.Lock()
 	defer l.desk.mu.Unlock()
@@ -75,8 +75,8 @@ func (l *loop) Sync() <-chan struct{} {
 	return w.done
 }
 
-// Valid reports whether the server notifies of every change by now.
-func (l *loop) Valid() bool {
+// valid reports whether the server notifies of every change by now.
+func (l *loop) valid() bool {
 	l.desk.mu.Lock()
 	defer l.desk.mu.Unlock()
 	return l.desk.source != nil && l.desk.source.Valid()
@@ -96,7 +96,7 @@ func (l *loop) isConfirmed(path string) bool {
 // unfollowed returns the znodes above path that may have been deleted since they were read, the lowest
 // first.
 func (l *loop) unfollowed(path string) (above []string) {
-	for path != l.opts.Extent.Root {
+	for path != l.opts.extent.root {
 		if path, _ = framework.SplitPath(path); !l.source.Follows(path) {
 			above = append(above, path)
 		}
@@ -112,19 +112,19 @@ func (l *loop) confirm(path string) {
 
 // begin begins to read everything.
 func (l *loop) begin() {
-	l.opts.Unseen()
-	l.marks.Clear()
+	l.opts.unseen()
+	l.marks.clear()
 	clear(l.leftOut)
 	l.numberOut, l.moreOut = 0, 0
-	l.marks.Add(l.opts.Extent.Root, withAll)
+	l.marks.add(l.opts.extent.root, withAll)
 	l.confirmed, l.batch = make(map[string]struct{}), minBatch
 	l.asks, l.lost, l.rootRefused, l.began = true, false, false, time.Now()
 	for _, w := range l.waiters {
-		w.until = l.marks.Last()
+		w.until = l.marks.last()
 	}
 }
 
-// drain returns the changes that are there, and waits for none. An error it leaves to next.
+// drain returns the changes that are there, and waits for none. next returns an error.
 func (l *loop) drain() []framework.Change {
 	changes, _ := l.source.Next(l.over)
 	return changes
@@ -139,50 +139,50 @@ type znode struct {
 
 // A change is one change of a copy.
 type change struct {
-	Old, New *znode // nil for none
+	old, new *znode // nil for none
 }
 
 // A refusal is a znode that can't be read, and why.
 type refusal struct {
-	Path string
-	Err  error
+	path string
+	err  error
 }
 
-// A treeCopy is what a Loop has copied. It never changes.
+// A treeCopy is what a loop has copied. It never changes.
 type treeCopy struct {
-	Tree    pathTree[znode]
-	Unread  pathTree[refusal] // left out, with all below
-	Settled bool              // it is the tree at one instant
-	LeftOut int               // how many znodes the limit leaves out, without those below them
+	tree    pathTree[znode]
+	unread  pathTree[refusal] // left out, with all below
+	settled bool              // it is the tree at one instant
+	leftOut int               // how many znodes the limit leaves out, without those below them
 }
 
-// loopOptions say what a Loop copies, and whom it reports to. They are immutable. The functions are called
-// by the goroutine of Run.
+// loopOptions say what a loop copies, and whom it reports to. They are immutable. The functions are called
+// by the goroutine of run.
 type loopOptions struct {
-	Client *framework.Client
-	Extent extent
-	NoData bool // the copy has no data
-	Log    *zap.Logger
+	client *framework.Client
+	extent extent
+	noData bool // the copy has no data
+	log    *zap.Logger
 
 	// The copy has the data of a znode if one of the two is true. Both are nil for the data of all.
-	// WantsByPath comes first, because then one read is enough.
-	WantsByPath func(path string) bool
-	WantsByStat func(path string, stat framework.Stat) bool
+	// wantsByPath comes first, because then one read is enough.
+	wantsByPath func(path string) bool
+	wantsByStat func(path string, stat framework.Stat) bool
 
-	Limit int // of the number of znodes; 0 for none
-	Rate  int // of reads and listings in a second; 0 for no bound
+	limit int // of the number of znodes; 0 for none
+	rate  int // of reads and listings in a second; 0 for no bound
 
 	// Publish reports the copy, and the changes that lead to it.
-	Publish func(now treeCopy, changes []change)
-	Unseen  func()                   // changes may have been missed; everything is read again
-	Filled  func(took time.Duration) // nothing that belongs to the fill is left to be read
-	Failed  func(error)              // an attempt to read has failed, and is repeated
-	Refused func(error)              // why the root can't be read; nil if it can be
+	publish func(now treeCopy, changes []change)
+	unseen  func()                   // changes may have been missed; everything is read again
+	filled  func(took time.Duration) // nothing that belongs to the fill is left to be read
+	failed  func(error)              // an attempt to read has failed, and is repeated
+	refused func(error)              // why the root can't be read; nil if it can be
 }
 
-// Run fills the copy and follows the changes until ctx ends. Its first source open makes. It returns
+// run fills the copy and follows the changes until ctx ends. open makes its first source. run returns
 // framework.ErrClosed if the client is closed before.
-func (l *loop) Run(ctx context.Context, open opener) error {
+func (l *loop) run(ctx context.Context, open opener) error {
 	for ctx.Err() == nil {
 		err := l.follow(ctx, open)
 		switch {
@@ -200,7 +200,7 @@ func (l *loop) Run(ctx context.Context, open opener) error {
 
 // follow follows one source until that fails.
 func (l *loop) follow(ctx context.Context, open opener) error {
-	src, err := open(ctx, l.opts.Client, l.opts.Extent.Root)
+	src, err := open(ctx, l.opts.client, l.opts.extent.root)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (l *loop) follow(ctx context.Context, open opener) error {
 }
 
 // next returns the changes that are there. If there is nothing else to do, it waits for some, or
-// for a call of Sync. It takes the calls of Sync first: if the source is valid then, what they are to
+// for a call of sync. It takes the calls of sync first: if the source is valid then, what they are to
 // see is among the changes.
 func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	if ctx.Err() != nil {
@@ -238,14 +238,14 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	defer cancel()
 	l.desk.mu.Lock()
 	l.callers, l.desk.waiters = append(l.callers, l.desk.waiters...), nil
-	if !l.lost && (len(l.callers) > 0 || !l.marks.Empty()) {
+	if !l.lost && (len(l.callers) > 0 || !l.marks.empty()) {
 		l.desk.mu.Unlock()
-		l.lost = len(l.callers) > 0 && l.marks.Empty() && !l.source.Valid()
+		l.lost = len(l.callers) > 0 && l.marks.empty() && !l.source.Valid()
 		return l.drain(), nil
 	}
 	l.desk.wake = cancel
 	l.desk.mu.Unlock()
-	if l.unread.Len() > 0 && !l.lost {
+	if l.unread.len() > 0 && !l.lost {
 		defer l.retryTimer(cancel).Stop()
 	}
 	changes, err := l.source.Next(ctx)
@@ -262,17 +262,17 @@ const (
 	perRefused   = 10 * time.Millisecond
 )
 
-// retryRefused marks what the client may not read when it is time to try again, or if a call of Sync
+// retryRefused marks what the client may not read when it is time to try again, or if a call of sync
 // is there, which has to see what the client may read by now.
 func (l *loop) retryRefused() {
 	now := time.Now()
 	due := len(l.callers) > 0 || !l.retryAt.IsZero() && !now.Before(l.retryAt)
-	if l.lost || l.unread.Len() == 0 || !due {
+	if l.lost || l.unread.len() == 0 || !due {
 		return
 	}
-	for path, r := range l.unread.From("") {
-		if errors.Is(r.Err, framework.ErrNoAuth) {
-			l.marks.Add(path, withAll)
+	for path, r := range l.unread.from("") {
+		if errors.Is(r.err, framework.ErrNoAuth) {
+			l.marks.add(path, withAll)
 		}
 	}
 	l.retryAt = time.Time{}
@@ -280,26 +280,26 @@ func (l *loop) retryRefused() {
 
 // retryTimer ends a wait when it is time to try again.
 func (l *loop) retryTimer(end func()) *time.Timer {
-	pause := max(refusedPause, time.Duration(l.unread.Len())*perRefused)
+	pause := max(refusedPause, time.Duration(l.unread.len())*perRefused)
 	if l.retryAt.IsZero() {
 		l.retryAt = time.Now().Add(pause)
 	}
 	return time.AfterFunc(time.Until(l.retryAt), end)
 }
 
-// admit tells the calls of Sync for which mark they have to wait. quiet says that no change came
+// admit tells the calls of sync for which mark they have to wait. quiet says that no change came
 // after the replies that they had.
 func (l *loop) admit(quiet bool) {
 	switch {
 	case len(l.callers) == 0 || l.lost:
 		return
-	case l.marks.Empty() && quiet:
+	case l.marks.empty() && quiet:
 		l.edit().publish(true)
-	case l.marks.Empty():
-		l.marks.Add(l.opts.Extent.Root, justData) // the reply settles the snapshot
+	case l.marks.empty():
+		l.marks.add(l.opts.extent.root, justData) // the reply settles the snapshot
 	}
 	for _, w := range l.callers {
-		w.until = l.marks.Last()
+		w.until = l.marks.last()
 	}
 	l.waiters = append(l.waiters, l.callers...)
 	l.callers = nil
@@ -310,7 +310,7 @@ func (l *loop) settle() {
 	if l.asks {
 		return
 	}
-	oldest := l.marks.Oldest()
+	oldest := l.marks.oldest()
 	var waiting []*waiter
 	for _, w := range l.waiters {
 		if w.until < oldest {
@@ -324,6 +324,6 @@ func (l *loop) settle() {
 		if !l.rootRefused { // else the copy is older than the fill
 			l.confirmed = nil
 		}
-		l.opts.Filled(time.Since(l.began))
+		l.opts.filled(time.Since(l.began))
 	}
 }

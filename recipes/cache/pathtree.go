@@ -6,6 +6,62 @@ import (
 	"strings"
 )
 
+// A pathTree is an immutable set of values in the order of their paths: a persistent treap. A pathTree that
+// with or without returns shares all but the path to the value with the one that it was made of. So an
+// old one does not change, and costs no copy. Two can be compared: equal ones have the same values.
+type pathTree[T any] struct {
+	root *branch[T]
+	size int
+}
+
+// A branch is immutable once the call that made it has returned.
+type branch[T any] struct {
+	path        string
+	value       *T
+	left, right *branch[T]
+	priority    uint32 // not above its parent's: random, so that the tree is balanced
+}
+
+// len returns the number of values.
+func (t pathTree[T]) len() int { return t.size }
+
+// get returns the value at path, nil if there is none.
+func (t pathTree[T]) get(path string) *T {
+	for b := t.root; b != nil; {
+		switch order := strings.Compare(path, b.path); {
+		case order == 0:
+			return b.value
+		case order < 0:
+			b = b.left
+		default:
+			b = b.right
+		}
+	}
+	return nil
+}
+
+// with returns the tree with the value in the place of the one at path.
+func (t pathTree[T]) with(path string, value *T) pathTree[T] {
+	added := 0
+	if t.get(path) == nil {
+		added = 1
+	}
+	return pathTree[T]{t.root.with(path, value), t.size + added}
+}
+
+// without returns the tree without the value at path.
+func (t pathTree[T]) without(path string) pathTree[T] {
+	if t.get(path) == nil {
+		return t
+	}
+	return pathTree[T]{t.root.without(path), t.size - 1}
+}
+
+// from returns the values whose paths are at or after path, in the order of their paths.
+func (t pathTree[T]) from(path string) iter.Seq2[string, *T] {
+	return func(yield func(string, *T) bool) { t.root.ascend(path, yield) }
+}
+
 // below returns what the paths of all znodes below path begin with.
 func below(path string) string {
 	if path == "/" {
@@ -14,14 +70,14 @@ func below(path string) string {
 	return path + "/"
 }
 
-// Children returns the children of the znode at path with their names, in the order of these.
-func (t pathTree[T]) Children(path string) iter.Seq2[string, *T] {
+// children returns the children of the znode at path with their names, in the order of these.
+func (t pathTree[T]) children(path string) iter.Seq2[string, *T] {
 	return func(yield func(string, *T) bool) {
 		prefix := below(path)
 		for next := prefix; next != ""; {
 			start := next
 			next = ""
-			for at, value := range t.From(start) {
+			for at, value := range t.from(start) {
 				if at == "/" { // below itself, by its path
 					continue
 				}
@@ -41,14 +97,14 @@ func (t pathTree[T]) Children(path string) iter.Seq2[string, *T] {
 	}
 }
 
-// Subtree returns the value at path and all below it, parents first.
-func (t pathTree[T]) Subtree(path string) []*T {
+// subtree returns the value at path and all below it, parents first.
+func (t pathTree[T]) subtree(path string) []*T {
 	var found []*T
-	if value := t.Get(path); value != nil {
+	if value := t.get(path); value != nil {
 		found = append(found, value)
 	}
 	prefix := below(path)
-	for at, value := range t.From(prefix) {
+	for at, value := range t.from(prefix) {
 		if !strings.HasPrefix(at, prefix) {
 			break
 		}
@@ -57,62 +113,6 @@ func (t pathTree[T]) Subtree(path string) []*T {
 		}
 	}
 	return found
-}
-
-// A pathTree is an immutable set of values in the order of their paths: a persistent treap. A Tree that
-// With or Without returns shares all but the way to the value with the Tree that it was made of. So an
-// old Tree does not change, and costs no copy. Trees can be compared: equal ones have the same values.
-type pathTree[T any] struct {
-	root *branch[T]
-	len  int
-}
-
-// A branch is immutable once the call that made it has returned.
-type branch[T any] struct {
-	path        string
-	value       *T
-	left, right *branch[T]
-	priority    uint32 // not above its parent's: random, so that the tree is balanced
-}
-
-// Len returns the number of values.
-func (t pathTree[T]) Len() int { return t.len }
-
-// Get returns the value at path, nil if there is none.
-func (t pathTree[T]) Get(path string) *T {
-	for b := t.root; b != nil; {
-		switch order := strings.Compare(path, b.path); {
-		case order == 0:
-			return b.value
-		case order < 0:
-			b = b.left
-		default:
-			b = b.right
-		}
-	}
-	return nil
-}
-
-// With returns the Tree with the value in the place of the one at path.
-func (t pathTree[T]) With(path string, value *T) pathTree[T] {
-	added := 0
-	if t.Get(path) == nil {
-		added = 1
-	}
-	return pathTree[T]{t.root.with(path, value), t.len + added}
-}
-
-// Without returns the Tree without the value at path.
-func (t pathTree[T]) Without(path string) pathTree[T] {
-	if t.Get(path) == nil {
-		return t
-	}
-	return pathTree[T]{t.root.without(path), t.len - 1}
-}
-
-// From returns the values whose paths are at or after path, in the order of their paths.
-func (t pathTree[T]) From(path string) iter.Seq2[string, *T] {
-	return func(yield func(string, *T) bool) { t.root.ascend(path, yield) }
 }
 
 func (b *branch[T]) with(path string, value *T) *branch[T] {

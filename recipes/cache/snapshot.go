@@ -21,7 +21,7 @@ type Snapshot struct{ copied treeCopy }
 
 // Get returns the znode at path, and whether there is one.
 func (s *Snapshot) Get(path string) (Node, bool) {
-	if n := s.copied.Tree.Get(path); n != nil {
+	if n := s.copied.tree.get(path); n != nil {
 		return Node(*n), true
 	}
 	return Node{}, false
@@ -30,7 +30,7 @@ func (s *Snapshot) Get(path string) (Node, bool) {
 // Children returns the children of the znode at path, with their names, in the names' order.
 func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
-		for name, n := range s.copied.Tree.Children(path) {
+		for name, n := range s.copied.tree.children(path) {
 			if !yield(name, Node(*n)) {
 				return
 			}
@@ -41,7 +41,7 @@ func (s *Snapshot) Children(path string) iter.Seq2[string, Node] {
 // All returns all znodes with their paths, parents before children, in the order of the paths.
 func (s *Snapshot) All() iter.Seq2[string, Node] {
 	return func(yield func(string, Node) bool) {
-		for path, n := range s.copied.Tree.From("") {
+		for path, n := range s.copied.tree.from("") {
 			if !yield(path, Node(*n)) {
 				return
 			}
@@ -54,8 +54,8 @@ func (s *Snapshot) All() iter.Seq2[string, Node] {
 // matches [framework.ErrNoAuth], [framework.ErrTooLarge] or [framework.ErrNotGzip].
 func (s *Snapshot) Unread() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for path, r := range s.copied.Unread.From("") {
-			if !yield(path, r.Err) {
+		for path, r := range s.copied.unread.from("") {
+			if !yield(path, r.err) {
 				return
 			}
 		}
@@ -63,11 +63,11 @@ func (s *Snapshot) Unread() iter.Seq2[string, error] {
 }
 
 // LeftOut returns how many znodes [WithLimit] leaves out. It does not count what is below them.
-func (s *Snapshot) LeftOut() int { return s.copied.LeftOut }
+func (s *Snapshot) LeftOut() int { return s.copied.leftOut }
 
 // Len returns the number of znodes.
-func (s *Snapshot) Len() int { return s.copied.Tree.Len() }
+func (s *Snapshot) Len() int { return s.copied.tree.len() }
 
 // Settled reports whether the snapshot is the tree at one instant: see the package's section
 // "One instant".
-func (s *Snapshot) Settled() bool { return s.copied.Settled }
+func (s *Snapshot) Settled() bool { return s.copied.settled }

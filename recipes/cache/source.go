@@ -15,7 +15,7 @@ type source interface {
 	// those that are there, if any.
 	Next(ctx context.Context) ([]framework.Change, error)
 
-	// Valid reports whether no connection has been lost that Next has yet to tell of.
+	// Valid reports whether no connection has been lost that Next has yet to report.
 	Valid() bool
 
 	// Follows reports whether Next notifies, or has notified, of the deletion of the znode as it was
@@ -34,23 +34,23 @@ type source interface {
 	Close()
 }
 
-// A statLister is a Source that needs no read of a znode's data to follow its changes.
+// A statLister is a source that needs no read of a znode's data to follow its changes.
 type statLister interface {
 	// ListWithStat lists the children of the znodes, and reads their Stats.
 	ListWithStat(ctx context.Context, paths []string) ([][]string, []framework.Stat, []error)
 }
 
-// An opener makes a Source of the part of the tree at path.
+// An opener makes a source of the part of the tree at path.
 type opener func(ctx context.Context, c *framework.Client, path string) (source, error)
 
 // A want says what to read of a znode.
 type want struct {
-	Path  string
-	List  bool  // its children, too, if the Source says that they have to be listed
-	Known int64 // the Czxid of a znode whose children need no listing; Unknown for none
+	path  string
+	list  bool  // its children, too, if the source says that they have to be listed
+	known int64 // the Czxid of a znode whose children need no listing; noCzxid for none
 
 	// Data reports by the Stat whether the data are to be read. If it is nil, they are.
-	Data func(stat *framework.Stat) bool
+	data func(stat *framework.Stat) bool
 }
 
 // noCzxid is no znode's Czxid. That of "/" is 0.
@@ -58,10 +58,10 @@ const noCzxid = -1
 
 // A reading is what was found of a znode.
 type reading struct {
-	Read    *framework.Read // nil if there is no znode, or it can't be read
-	Refusal error           // why it can't be read
-	Listed  bool            // Names were asked for
-	Names   []string        // of its children
+	read    *framework.Read // nil if there is no znode, or it can't be read
+	refusal error           // why it can't be read
+	listed  bool            // names were asked for
+	names   []string        // of its children
 }
 
 // look reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
@@ -71,7 +71,7 @@ func look(ctx context.Context, s source, wants []want) ([]reading, error) {
 	var toList, toRead []int
 	lister, can := s.(statLister)
 	for i, w := range wants {
-		if can && w.Data != nil {
+		if can && w.data != nil {
 			toList = append(toList, i)
 		} else {
 			toRead = append(toRead, i)
@@ -101,7 +101,7 @@ type lookEach struct {
 func (l *lookEach) paths(at []int) []string {
 	paths := make([]string, len(at))
 	for i, k := range at {
-		paths[i] = l.wants[k].Path
+		paths[i] = l.wants[k].path
 	}
 	return paths
 }
@@ -112,7 +112,7 @@ func (l *lookEach) refuse(at int, err error) error {
 	case errors.Is(err, framework.ErrNoNode):
 		l.sights[at] = reading{}
 	case unreadable(err):
-		l.sights[at] = reading{Refusal: err}
+		l.sights[at] = reading{refusal: err}
 	default:
 		return err
 	}
@@ -130,11 +130,11 @@ func (l *lookEach) listWithStat(ctx context.Context, s statLister, at []int) ([]
 			}
 			continue
 		}
-		l.sights[k].Read = &framework.Read{Stat: stats[i]}
-		if l.wants[k].List {
-			l.sights[k].Listed, l.sights[k].Names = true, names[i]
+		l.sights[k].read = &framework.Read{Stat: stats[i]}
+		if l.wants[k].list {
+			l.sights[k].listed, l.sights[k].names = true, names[i]
 		}
-		if l.wants[k].Data(&stats[i]) {
+		if l.wants[k].data(&stats[i]) {
 			withData = append(withData, k)
 		}
 	}
@@ -156,10 +156,10 @@ func (l *lookEach) read(ctx context.Context, at []int) ([]int, error) {
 			continue
 		}
 		w, sight, stat := l.wants[k], &l.sights[k], &reads[i].Stat
-		if sight.Read != nil && sight.Read.Stat.Czxid != stat.Czxid { // created again since it was listed
+		if sight.read != nil && sight.read.Stat.Czxid != stat.Czxid { // created again since it was listed
 			*sight = reading{}
 		}
-		if sight.Read = &reads[i]; w.List && !sight.Listed && stat.Czxid != w.Known && l.Lists(stat) {
+		if sight.read = &reads[i]; w.list && !sight.listed && stat.Czxid != w.known && l.Lists(stat) {
 			inner = append(inner, k)
 		}
 	}
@@ -179,7 +179,7 @@ func (l *lookEach) list(ctx context.Context, at []int) error {
 			}
 			continue
 		}
-		l.sights[k].Listed, l.sights[k].Names = true, names[i]
+		l.sights[k].listed, l.sights[k].names = true, names[i]
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ type watchKey struct {
 	kind framework.WatchKind
 }
 
-// watchEach is the Opener for servers without recursive watches. Until its first Read the Source is not
+// watchEach is the opener for servers without recursive watches. Until its first Read the source is not
 // valid.
 func watchEach(_ context.Context, c *framework.Client, path string) (source, error) {
 	return &eachSource{
@@ -427,7 +427,7 @@ type treeSource struct {
 	client *framework.Client
 }
 
-// watchTree is the Opener for servers that have recursive watches. It returns the Source for others if
+// watchTree is the opener for servers that have recursive watches. It returns the source for others if
 // this one has none.
 func watchTree(ctx context.Context, c *framework.Client, path string) (source, error) {
 	w, err := c.WatchTree(ctx, path)

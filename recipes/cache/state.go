@@ -30,7 +30,7 @@ type state struct {
 }
 
 // current reports whether the server notifies of every change by now.
-func (c *Cache) current() bool { return c.loop.Valid() && c.client.State() == framework.Connected }
+func (c *Cache) current() bool { return c.loop.valid() && c.client.State() == framework.Connected }
 
 // onState is a listener of the client's states. It may be called late.
 func (c *Cache) onState(change framework.StateChange) {
@@ -117,8 +117,8 @@ func (c *Cache) publish(now treeCopy, changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
-	same := now.Tree == old.copied.Tree && now.Unread == old.copied.Unread && now.LeftOut == old.copied.LeftOut
-	if len(changes) == 0 && same && (old.copied.Settled || !now.Settled) {
+	same := now.tree == old.copied.tree && now.unread == old.copied.unread && now.leftOut == old.copied.leftOut
+	if len(changes) == 0 && same && (old.copied.settled || !now.settled) {
 		return
 	}
 	c.view.Store(&Snapshot{copied: now})
@@ -126,7 +126,7 @@ func (c *Cache) publish(now treeCopy, changes []change) {
 	if len(changes) > 0 {
 		events, counts := eventsOf(changes)
 		c.listeners.Notify(notice{events: events})
-		c.telemetry.Changed(c.ctx, counts[:], now.Tree.Len()-old.copied.Tree.Len())
+		c.telemetry.Changed(c.ctx, counts[:], now.tree.len()-old.copied.tree.len())
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *Cache) fields(more ...zap.Field) []zap.Field {
 
 // await waits until the loop has read all that it has been notified of by now.
 func (c *Cache) await(ctx context.Context) error {
-	done := c.loop.Sync()
+	done := c.loop.sync()
 	for {
 		c.mu.Lock()
 		changed, st := c.changed, c.state

@@ -37,20 +37,20 @@ type key struct {
 	acl   string
 }
 
-// of returns the Combiner of the number at path, of 4 bytes if int32 is true and of 8 otherwise. The
-// ACL is that of a znode that the Combiner creates; nil is the client's. Callers with the same
-// arguments share a Combiner as long as one of them keeps it.
+// of returns the combiner of the number at path, of 4 bytes if int32 is true and of 8 otherwise. The
+// ACL is that of a znode that the combiner creates; nil is the client's. Callers with the same
+// arguments share a combiner as long as one of them keeps it.
 func of(c *framework.Client, path string, int32 bool, list []acl.Entry) *combiner {
 	k := key{view: c, path: path, int32: int32}
 	for _, e := range list {
 		k.acl += fmt.Sprintf("%d %q %q ", e.Perms, e.Scheme, e.ID)
 	}
 	return sharedOf(c).combiner(k, func() *combiner {
-		return &combiner{register: register{Client: c, Path: path, ACL: list}, width: widthOf(int32)}
+		return &combiner{register: register{client: c, path: path, acl: list}, width: widthOf(int32)}
 	})
 }
 
-// shared has the Combiners of a client that are in use.
+// shared has the combiners of a client that are in use.
 type shared struct {
 	mu  sync.Mutex // guards following
 	all map[key]weak.Pointer[combiner]
@@ -75,7 +75,7 @@ func (s *shared) combiner(k key, create func() *combiner) *combiner {
 	return c
 }
 
-// forget removes a Combiner that nothing uses any more.
+// forget removes a combiner that nothing uses any more.
 func (s *shared) forget(k key, ref weak.Pointer[combiner]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,13 +84,13 @@ func (s *shared) forget(k key, ref weak.Pointer[combiner]) {
 	}
 }
 
-// Get returns the number that the client's server knows, 0 if there is no znode.
-func (c *combiner) Get(ctx context.Context) (int64, error) {
-	at, err := c.register.Read(ctx)
+// get returns the number that the client's server knows, 0 if there is no znode.
+func (c *combiner) get(ctx context.Context) (int64, error) {
+	at, err := c.register.read(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return c.width.decode(at.Data)
+	return c.width.decode(at.data)
 }
 
 // A change returns the number after a change of v, and whether the change writes.
@@ -100,7 +100,7 @@ type change func(v int64) (after int64, writes bool, err error)
 type call struct {
 	change change
 	ctx    context.Context // for its values
-	batch  *batch          // guarded by Combiner.mu; nil while it waits
+	batch  *batch          // guarded by combiner.mu; nil while it waits
 	done   chan struct{}   // closed with the following set
 
 	after  int64
@@ -113,19 +113,19 @@ type batch struct {
 	ctx    context.Context // ends when no caller waits any more
 	cancel context.CancelFunc
 	calls  []*call
-	left   int // callers that wait for it; guarded by Combiner.mu
+	left   int // callers that wait for it; guarded by combiner.mu
 }
 
-// Do makes the change, and returns the number after it, and whether it wrote. The error wraps
+// do makes the change, and returns the number after it, and whether it wrote. The error wraps
 // framework.ErrUnknownOutcome if that is not known. If ctx ends first, the error wraps ctx's, unless
 // the outcome is known then.
-func (c *combiner) Do(ctx context.Context, fn change) (after int64, wrote bool, err error) {
-	one, err := c.do(ctx, fn)
+func (c *combiner) do(ctx context.Context, fn change) (after int64, wrote bool, err error) {
+	one, err := c.submit(ctx, fn)
 	return one.after, err == nil && one.writes, err
 }
 
-// do makes the change, and returns the call with its result.
-func (c *combiner) do(ctx context.Context, fn change) (*call, error) {
+// submit makes the change, and returns the call with its result.
+func (c *combiner) submit(ctx context.Context, fn change) (*call, error) {
 	one := &call{change: fn, ctx: context.WithoutCancel(cause.Inside(ctx)), done: make(chan struct{})}
 	if ctx.Err() != nil {
 		return one, ctx.Err()
@@ -220,13 +220,13 @@ func (c *combiner) finish(b *batch) *batch {
 func (c *combiner) apply(b *batch) error {
 	for latest := false; ; {
 		if c.known == nil {
-			at, err := c.register.Read(b.ctx)
+			at, err := c.register.read(b.ctx)
 			if err != nil {
 				return err
 			}
 			c.known = &at
 		}
-		v, err := c.width.decode(c.known.Data)
+		v, err := c.width.decode(c.known.data)
 		if err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (c *combiner) apply(b *batch) error {
 		switch {
 		case writes:
 			var now state
-			if now, err = c.register.Replace(b.ctx, *c.known, c.width.encode(after)); err == nil {
+			if now, err = c.register.replace(b.ctx, *c.known, c.width.encode(after)); err == nil {
 				c.known = &now
 			}
 			if err != errStale { //nolint:errorlint // it is never wrapped
@@ -244,7 +244,7 @@ func (c *combiner) apply(b *batch) error {
 		case latest:
 			return nil
 		default:
-			at, err := c.register.ReadLatest(b.ctx)
+			at, err := c.register.readLatest(b.ctx)
 			if err != nil {
 				return err
 			}

@@ -46,23 +46,23 @@ func plus(delta int64) change {
 // mustAdd adds, and fails the test unless the result is want.
 func (f *fixture) mustAdd(t *testing.T, delta, want int64) {
 	t.Helper()
-	if v, wrote, err := f.combiner.Do(t.Context(), plus(delta)); err != nil || v != want || !wrote {
+	if v, wrote, err := f.combiner.do(t.Context(), plus(delta)); err != nil || v != want || !wrote {
 		t.Errorf("%d added: %d, %v, %v; want %d", delta, v, wrote, err, want)
 	}
 }
 
-// A result is that of a Do on another goroutine.
+// A result is that of a do on another goroutine.
 type result struct {
 	after int64
 	wrote bool
 	err   error
 }
 
-// start calls Do on a goroutine of its own, and returns when that has sent what it can.
+// start calls combiner.do on a goroutine of its own, and returns when that has sent what it can.
 func (f *fixture) start(ctx context.Context, fn change) <-chan result {
 	done := make(chan result, 1)
 	go func() {
-		after, wrote, err := f.combiner.Do(ctx, fn)
+		after, wrote, err := f.combiner.do(ctx, fn)
 		done <- result{after, wrote, err}
 	}()
 	synctest.Wait()
@@ -188,7 +188,7 @@ func TestCombinedWritesRunThroughMinusOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := f.stored(t)
-		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, ErrVersion) {
+		if _, _, err := f.combiner.do(t.Context(), plus(1)); !errors.Is(err, ErrVersion) {
 			t.Errorf("change at version -1: %v, want ErrVersion", err)
 		}
 		if after, version := f.stored(t); after != before || version != -1 {
@@ -209,7 +209,7 @@ func TestCloseEndsAllCalls(t *testing.T) {
 				t.Errorf("call %d: %+v, want ErrClosed", i, got)
 			}
 		}
-		if _, _, err := f.combiner.Do(t.Context(), plus(1)); !errors.Is(err, framework.ErrClosed) {
+		if _, _, err := f.combiner.do(t.Context(), plus(1)); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("a call after Close: %v, want ErrClosed", err)
 		}
 	})
@@ -222,7 +222,7 @@ func TestResultsAreThoseOfOneOrder(t *testing.T) {
 		done := make(chan int64, calls)
 		for range calls {
 			go func() {
-				after, _, err := f.combiner.Do(t.Context(), plus(1))
+				after, _, err := f.combiner.do(t.Context(), plus(1))
 				if err != nil {
 					t.Error(err)
 				}

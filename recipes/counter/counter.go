@@ -29,7 +29,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 // Get returns the number, 0 if there is no znode. It shows what the client's server knows, which may
 // lag behind the ensemble. Errors: [ErrCorrupt] and the client's.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
-	v, err := n.combiner.Get(cause.Inside(ctx))
+	v, err := n.combiner.get(cause.Inside(ctx))
 	return v, recipe.CallError(ctx, "get", n.path, err)
 }
 
@@ -39,7 +39,7 @@ func (n *Counter) Get(ctx context.Context) (int64, error) {
 // ErrUnknownOutcome if a request may have been sent. Other errors: [ErrOverflow], [ErrCorrupt],
 // [ErrVersion] and the client's.
 func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
-	after, _, err := n.combiner.Do(ctx, func(v int64) (int64, bool, error) {
+	after, _, err := n.combiner.do(ctx, func(v int64) (int64, bool, error) {
 		if delta > 0 && v > math.MaxInt64-delta || delta < 0 && v < math.MinInt64-delta {
 			return v, false, ErrOverflow
 		}
@@ -64,7 +64,7 @@ func (n *Counter) Take(ctx context.Context, k int64) (int64, error) {
 
 // Set makes v the number. Errors are those of [Counter.Add].
 func (n *Counter) Set(ctx context.Context, v int64) error {
-	_, _, err := n.combiner.Do(ctx, func(int64) (int64, bool, error) { return v, true, nil })
+	_, _, err := n.combiner.do(ctx, func(int64) (int64, bool, error) { return v, true, nil })
 	return recipe.CallError(ctx, "set", n.path, err)
 }
 
@@ -72,7 +72,7 @@ func (n *Counter) Set(ctx context.Context, v int64) error {
 // false without an error, the number was another one at a moment during the call. Errors are those
 // of [Counter.Add]; with ErrUnknownOutcome the number may have been set.
 func (n *Counter) CompareAndSet(ctx context.Context, old, v int64) (swapped bool, err error) {
-	_, swapped, err = n.combiner.Do(ctx, func(present int64) (int64, bool, error) {
+	_, swapped, err = n.combiner.do(ctx, func(present int64) (int64, bool, error) {
 		if present != old {
 			return present, false, nil
 		}

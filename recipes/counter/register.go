@@ -22,33 +22,33 @@ var errRecreated = fmt.Errorf("%w: it was deleted and created again, and the cha
 
 // A register is the znode. It is immutable.
 type register struct {
-	Client *framework.Client
-	Path   string
-	ACL    []acl.Entry // nil for the client's
+	client *framework.Client
+	path   string
+	acl    []acl.Entry // nil for the client's
 }
 
-// A state is what a register was at one moment. The zero State is that of a missing znode.
+// A state is what a register was at one moment. The zero state is that of a missing znode.
 type state struct {
-	Exists  bool
-	Data    []byte
+	exists  bool
+	data    []byte
 	version int32
 	czxid   int64
 }
 
-// Read returns the state that the client's server knows.
-func (r *register) Read(ctx context.Context) (state, error) {
-	data, st, err := r.Client.Get(ctx, r.Path)
+// read returns the state that the client's server knows.
+func (r *register) read(ctx context.Context) (state, error) {
+	data, st, err := r.client.Get(ctx, r.path)
 	if errors.Is(err, framework.ErrNoNode) {
 		return state{}, nil
 	}
 	return state{err == nil, data, st.Version, st.Czxid}, err
 }
 
-// Update replaces the data by what fn makes of the state, again and again until no other client came
+// update replaces the data by what fn makes of the state, again and again until no other client came
 // in between. An error of fn ends it, and nothing is written.
-func (r *register) Update(ctx context.Context, fn func(state) ([]byte, error)) error {
+func (r *register) update(ctx context.Context, fn func(state) ([]byte, error)) error {
 	for {
-		at, err := r.Read(ctx)
+		at, err := r.read(ctx)
 		if err != nil {
 			return err
 		}
@@ -56,21 +56,21 @@ func (r *register) Update(ctx context.Context, fn func(state) ([]byte, error)) e
 		if err != nil {
 			return err
 		}
-		if _, err = r.Replace(ctx, at, data); err != errStale { //nolint:errorlint // it is never wrapped
+		if _, err = r.replace(ctx, at, data); err != errStale { //nolint:errorlint // it is never wrapped
 			return err
 		}
 	}
 }
 
-// Replace writes data if the register is still in the state from, and returns the state after that.
-// It returns ErrStale if the register is not. Any other error but one that wraps
+// replace writes data if the register is still in the state from, and returns the state after that.
+// It returns errStale if the register is not. Any other error but one that wraps
 // framework.ErrUnknownOutcome or ErrVersion means that nothing was written.
-func (r *register) Replace(ctx context.Context, from state, data []byte) (state, error) {
+func (r *register) replace(ctx context.Context, from state, data []byte) (state, error) {
 	st, err := r.write(ctx, from, data)
 	switch {
 	case err != nil:
 		return state{}, stale(err)
-	case from.Exists && st.Czxid != from.czxid:
+	case from.exists && st.Czxid != from.czxid:
 		return state{}, errRecreated
 	}
 	return state{true, data, st.Version, st.Czxid}, nil
@@ -78,38 +78,38 @@ func (r *register) Replace(ctx context.Context, from state, data []byte) (state,
 
 func (r *register) write(ctx context.Context, from state, data []byte) (st framework.Stat, err error) {
 	switch {
-	case !from.Exists:
+	case !from.exists:
 		opts := []framework.CreateOption{framework.WithParents(), framework.StatTo(&st)}
-		if r.ACL != nil {
-			opts = append(opts, framework.WithACL(r.ACL...))
+		if r.acl != nil {
+			opts = append(opts, framework.WithACL(r.acl...))
 		}
-		_, err = r.Client.Create(ctx, r.Path, data, opts...)
+		_, err = r.client.Create(ctx, r.path, data, opts...)
 		return st, err
 	case from.version == framework.AnyVersion:
 		return st, ErrVersion
 	case from.version == framework.AnyVersion-1: // one write would leave AnyVersion
-		results, err := r.Client.Txn(ctx,
-			framework.OpSet(r.Path, data, from.version), framework.OpSet(r.Path, data, framework.AnyVersion))
+		results, err := r.client.Txn(ctx,
+			framework.OpSet(r.path, data, from.version), framework.OpSet(r.path, data, framework.AnyVersion))
 		if err != nil {
 			return st, err
 		}
 		return results[1].Stat, nil
 	}
-	return r.Client.Set(ctx, r.Path, data, from.version)
+	return r.client.Set(ctx, r.path, data, from.version)
 }
 
-// ReadLatest returns a state that the register had during the call: it has everything that was
+// readLatest returns a state that the register had during the call: it has everything that was
 // committed before. It costs a transaction that changes nothing and a read. A check of the version
 // would cost less and prove less: a znode that was deleted and created again may have the same
 // version, and a server takes version −1 for any.
-func (r *register) ReadLatest(ctx context.Context) (state, error) {
-	if err := r.Client.Ready(ctx); err != nil {
+func (r *register) readLatest(ctx context.Context) (state, error) {
+	if err := r.client.Ready(ctx); err != nil {
 		return state{}, err
 	}
-	return r.Read(ctx)
+	return r.read(ctx)
 }
 
-// stale returns ErrStale for an error that says that another client has changed the register.
+// stale returns errStale for an error that says that another client has changed the register.
 func stale(err error) error {
 	if errors.Is(err, framework.ErrUnknownOutcome) {
 		return err
@@ -126,10 +126,10 @@ func stale(err error) error {
 // of a change of an ACL.
 const refusedPause = 5 * time.Second
 
-// All returns the state, now and whenever it changes, the latest alone. An error that no retry can fix
+// all returns the state, now and whenever it changes, the latest alone. An error that no retry can fix
 // is returned once, until there is a state again or another error. The sequence ends with ctx, with the
 // client, or when the loop is left.
-func (r *register) All(ctx context.Context) iter.Seq2[state, error] {
+func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {
 		shown := int64(-1) // mzxid of what was shown, 0 for no znode, -1 for nothing or an error
 		failed := ""       // the error that was shown
@@ -139,7 +139,7 @@ func (r *register) All(ctx context.Context) iter.Seq2[state, error] {
 			case ctx.Err() != nil || errors.Is(err, framework.ErrClosed):
 				return
 			case framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly):
-				if r.Client.AwaitConnected(ctx) != nil || rounds.Wait(ctx, 1) != nil {
+				if r.client.AwaitConnected(ctx) != nil || rounds.Wait(ctx, 1) != nil {
 					return
 				}
 				continue
@@ -148,7 +148,7 @@ func (r *register) All(ctx context.Context) iter.Seq2[state, error] {
 					return
 				}
 				shown, failed = -1, err.Error()
-				if !pause(ctx, r.Client, refusedPause) {
+				if !pause(ctx, r.client, refusedPause) {
 					return
 				}
 				continue
@@ -162,7 +162,7 @@ func (r *register) All(ctx context.Context) iter.Seq2[state, error] {
 					return
 				}
 			}
-			err = waitqueue.AwaitFired(ctx, r.Client, w)
+			err = waitqueue.AwaitFired(ctx, r.client, w)
 			w.Close()
 			if err != nil {
 				return
@@ -177,11 +177,11 @@ func (r *register) watch(ctx context.Context) (*framework.Watch, error) {
 		if err := rounds.Wait(ctx, 1); err != nil {
 			return nil, err
 		}
-		w, err := r.Client.Watch(ctx, r.Path, framework.WatchData)
+		w, err := r.client.Watch(ctx, r.path, framework.WatchData)
 		if !errors.Is(err, framework.ErrNoNode) {
 			return w, err
 		}
-		w, err = r.Client.Watch(ctx, r.Path, framework.WatchExists)
+		w, err = r.client.Watch(ctx, r.path, framework.WatchExists)
 		if err != nil {
 			return nil, err
 		}

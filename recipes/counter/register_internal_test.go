@@ -15,14 +15,14 @@ import (
 
 const registerPath = "/register"
 
-// A fixture is a register on an embedded server, in virtual time.
+// A registerFixture is a register on an embedded server, in virtual time.
 type registerFixture struct {
 	server *zkserver.Server
 	client *framework.Client
 	register
 }
 
-// virtually runs the body with a register that has no znode. At the end no goroutine may be left.
+// registerVirtually runs the body with a register that has no znode. At the end no goroutine may be left.
 func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)) {
 	t.Helper()
 	t.Parallel()
@@ -33,14 +33,14 @@ func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = f.client.Close() })
-		f.register = register{Client: f.client, Path: registerPath}
+		f.register = register{client: f.client, path: registerPath}
 		body(t, f)
 	})
 }
 
 func (f *registerFixture) read(t *testing.T) state {
 	t.Helper()
-	at, err := f.Read(t.Context())
+	at, err := f.register.read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func (f *registerFixture) read(t *testing.T) state {
 
 func (f *registerFixture) replace(t *testing.T, from state, data string) state {
 	t.Helper()
-	at, err := f.Replace(t.Context(), from, []byte(data))
+	at, err := f.register.replace(t.Context(), from, []byte(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,21 +59,21 @@ func (f *registerFixture) replace(t *testing.T, from state, data string) state {
 // expect fails the test unless the register has the data.
 func (f *registerFixture) expect(t *testing.T, data string) {
 	t.Helper()
-	if at := f.read(t); string(at.Data) != data {
-		t.Errorf("data %q, want %q", at.Data, data)
+	if at := f.read(t); string(at.data) != data {
+		t.Errorf("data %q, want %q", at.data, data)
 	}
 }
 
 func TestAStateIsReplacedOnce(t *testing.T) {
 	registerVirtually(t, func(t *testing.T, f *registerFixture) {
 		none := f.read(t)
-		if none.Exists {
+		if none.exists {
 			t.Error("a znode exists at the start")
 		}
 		first := f.replace(t, none, "a")
 		second := f.replace(t, first, "b")
 		for name, from := range map[string]state{"no znode": none, "an earlier one": first} {
-			if _, err := f.Replace(t.Context(), from, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+			if _, err := f.register.replace(t.Context(), from, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
 				t.Errorf("Replace of %s: %v, want ErrStale", name, err)
 			}
 		}
@@ -81,10 +81,10 @@ func TestAStateIsReplacedOnce(t *testing.T) {
 		if err := f.client.Delete(t.Context(), registerPath); err != nil {
 			t.Fatal(err)
 		}
-		if at, err := f.ReadLatest(t.Context()); err != nil || at.Exists {
+		if at, err := f.readLatest(t.Context()); err != nil || at.exists {
 			t.Errorf("ReadLatest of no znode: %+v, %v", at, err)
 		}
-		if _, err := f.Replace(t.Context(), second, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+		if _, err := f.register.replace(t.Context(), second, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
 			t.Errorf("Replace of a znode that is gone: %v, want ErrStale", err)
 		}
 	})
@@ -95,14 +95,14 @@ func TestAReplyThatIsLost(t *testing.T) {
 	registerVirtually(t, func(t *testing.T, f *registerFixture) {
 		at := f.replace(t, state{}, "a")
 		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.DropReply})
-		if _, err := f.Replace(t.Context(), at, []byte("b")); !errors.Is(err, framework.ErrUnknownOutcome) {
+		if _, err := f.register.replace(t.Context(), at, []byte("b")); !errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("Replace: %v, want ErrUnknownOutcome", err)
 		}
 		if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != 1 {
 			t.Errorf("version %d, %v; want 1: the write was applied once", st.Version, err)
 		}
 		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.CutBefore})
-		if err := f.Update(t.Context(), func(at state) ([]byte, error) { return append(at.Data, '!'), nil }); err != nil {
+		if err := f.update(t.Context(), func(at state) ([]byte, error) { return append(at.data, '!'), nil }); err != nil {
 			t.Errorf("Update whose request was lost: %v", err)
 		}
 		f.expect(t, "b!")
@@ -119,14 +119,14 @@ func TestAFunctionThatPanicsWritesNothing(t *testing.T) {
 					t.Errorf("recovered %v, want what the function panicked with", v)
 				}
 			}()
-			_ = f.Update(t.Context(), func(state) ([]byte, error) { panic("in fn") })
+			_ = f.update(t.Context(), func(state) ([]byte, error) { panic("in fn") })
 		}()
 		refused := errors.New("refused")
-		if err := f.Update(t.Context(), func(state) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
+		if err := f.update(t.Context(), func(state) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
 			t.Errorf("Update: %v, want the function's error", err)
 		}
 		f.expect(t, "a")
-		if err := f.Update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }); err != nil {
+		if err := f.update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }); err != nil {
 			t.Error(err)
 		}
 		f.expect(t, "b")
@@ -149,7 +149,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := f.read(t)
-		if _, err := f.Replace(t.Context(), at, []byte("x")); !errors.Is(err, ErrVersion) {
+		if _, err := f.register.replace(t.Context(), at, []byte("x")); !errors.Is(err, ErrVersion) {
 			t.Errorf("Replace at version -1: %v, want ErrVersion", err)
 		}
 		f.expect(t, "-2")
@@ -165,7 +165,7 @@ func TestAStaleChangeAtMinusTwoWritesNothing(t *testing.T) {
 		}
 		at := f.read(t)
 		f.replace(t, at, "b")
-		if _, err := f.Replace(t.Context(), at, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
+		if _, err := f.register.replace(t.Context(), at, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
 			t.Errorf("Replace: %v, want ErrStale", err)
 		}
 		f.expect(t, "b")
@@ -179,8 +179,8 @@ func TestAllEndsWithItsClientItsContextAndItsLoop(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				for at, err := range f.All(ctx) {
-					seen <- fmt.Sprintf("%s %v %v", at.Data, at.Exists, err)
+				for at, err := range f.register.all(ctx) {
+					seen <- fmt.Sprintf("%s %v %v", at.data, at.exists, err)
 				}
 			}()
 			synctest.Wait()
@@ -193,9 +193,9 @@ func TestAllEndsWithItsClientItsContextAndItsLoop(t *testing.T) {
 		cancel()
 		<-first
 		second := follow(t.Context())
-		for at := range f.All(t.Context()) {
-			if string(at.Data) != "a" {
-				t.Errorf("data %q, want a", at.Data)
+		for at := range f.all(t.Context()) {
+			if string(at.data) != "a" {
+				t.Errorf("data %q, want a", at.data)
 			}
 			break
 		}

@@ -2,9 +2,11 @@ package counter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
@@ -30,20 +32,20 @@ func NewValue[T any](c *framework.Client, path string, codec Codec[T], opts ...O
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{register{Client: c, Path: path, ACL: cfg.acl}, codec}, nil
+	return &Value[T]{register{client: c, path: path, acl: cfg.acl}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.
 // Errors: [framework.ErrNoNode] if there is no znode, that of Decode, and the client's.
 func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
-	at, err := v.register.Read(cause.Inside(ctx))
-	if err == nil && !at.Exists {
+	at, err := v.register.read(cause.Inside(ctx))
+	if err == nil && !at.exists {
 		err = framework.ErrNoNode
 	}
 	if err == nil {
-		value, err = v.codec.Decode(at.Data)
+		value, err = v.codec.Decode(at.data)
 	}
-	return value, recipe.CallError(ctx, "get", v.register.Path, err)
+	return value, recipe.CallError(ctx, "get", v.register.path, err)
 }
 
 // Update replaces the value by the one that fn makes of it, and returns that. exists is false, and
@@ -58,18 +60,18 @@ func (v *Value[T]) Update(
 	if err = boundary.Function("fn", fn != nil); err == nil {
 		value, err = v.update(inside, fn)
 	}
-	return value, recipe.CallError(ctx, "update", v.register.Path, err)
+	return value, recipe.CallError(ctx, "update", v.register.path, err)
 }
 
 func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, error)) (value T, err error) {
-	err = v.register.Update(ctx, func(at state) ([]byte, error) {
+	err = v.register.update(ctx, func(at state) ([]byte, error) {
 		var old T
-		if at.Exists {
-			if old, err = v.codec.Decode(at.Data); err != nil {
+		if at.exists {
+			if old, err = v.codec.Decode(at.data); err != nil {
 				return nil, fmt.Errorf("decode: %w", err)
 			}
 		}
-		if value, err = fn(old, at.Exists); err != nil {
+		if value, err = fn(old, at.exists); err != nil {
 			return nil, err
 		}
 		data, err := v.codec.Encode(value)
@@ -89,9 +91,9 @@ func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, e
 func (v *Value[T]) Set(ctx context.Context, value T) error {
 	data, err := v.codec.Encode(value)
 	if err == nil {
-		err = v.register.Update(cause.Inside(ctx), func(state) ([]byte, error) { return data, nil })
+		err = v.register.update(cause.Inside(ctx), func(state) ([]byte, error) { return data, nil })
 	}
-	return recipe.CallError(ctx, "set", v.register.Path, err)
+	return recipe.CallError(ctx, "set", v.register.path, err)
 }
 
 // All returns the value, now and whenever it changes, the latest alone. With it, or in its place, it
@@ -101,7 +103,7 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 // sequence ends with ctx, with the client, or when the loop is left.
 func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for at, err := range v.register.All(cause.Inside(ctx)) {
+		for at, err := range v.register.all(cause.Inside(ctx)) {
 			if !yield(v.shown(at, err)) {
 				return
 			}
@@ -111,15 +113,39 @@ func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
 
 // shown returns the value of a state, or the error of reading it.
 func (v *Value[T]) shown(at state, err error) (value T, _ error) {
-	if err == nil && !at.Exists {
+	if err == nil && !at.exists {
 		err = framework.ErrNoNode
 	}
 	if err != nil {
-		return value, recipe.Error("watch", v.register.Path, err)
+		return value, recipe.Error("watch", v.register.path, err)
 	}
-	value, err = v.codec.Decode(at.Data)
-	return value, recipe.Error("decode", v.register.Path, err)
+	value, err = v.codec.Decode(at.data)
+	return value, recipe.Error("decode", v.register.path, err)
 }
 
 // Path returns the value's path.
-func (v *Value[T]) Path() string { return v.register.Path }
+func (v *Value[T]) Path() string { return v.register.path }
+
+// A Codec turns values into a znode's data and back. Both functions are required, and may be called
+// concurrently.
+type Codec[T any] struct {
+	Encode func(T) ([]byte, error)
+	Decode func([]byte) (T, error)
+}
+
+// JSON returns a codec that keeps a value as JSON.
+func JSON[T any]() Codec[T] {
+	return Codec[T]{
+		Encode: func(v T) ([]byte, error) { return json.Marshal(v) },
+		Decode: func(data []byte) (v T, err error) {
+			err = json.Unmarshal(data, &v)
+			return v, err
+		},
+	}
+}
+
+// Bytes returns a codec that keeps the data as it is, as Curator's SharedValue does.
+func Bytes() Codec[[]byte] {
+	same := func(data []byte) ([]byte, error) { return slices.Clone(data), nil }
+	return Codec[[]byte]{Encode: same, Decode: same}
+}

@@ -10,10 +10,10 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// Directory returns the values of the directory's znodes in the order of their names, as far as the
+// directory returns the values of the directory's znodes in the order of their names, as far as the
 // client's server knows. It returns none if there is no directory. It leaves out znodes that it can't decode or
 // may not read, and reports them.
-func (r *reader[T]) Directory(ctx context.Context, c *framework.Client, path string) ([]T, error) {
+func (r *reader[T]) directory(ctx context.Context, c *framework.Client, path string) ([]T, error) {
 	paths, err := namesIn(ctx, c, path)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (r *reader[T]) Directory(ctx context.Context, c *framework.Client, path str
 		case err != nil:
 			return nil, err
 		default:
-			if value, err := r.Decode(reads[i].Data); err != nil {
+			if value, err := r.decode(reads[i].Data); err != nil {
 				r.refuse(path, reads[i].Stat.Mzxid, err)
 			} else {
 				found = append(found, value)
@@ -60,7 +60,7 @@ type rawZnode = struct {
 
 // A value is a state of a znode, decoded.
 type value[T any] struct {
-	Of           T
+	of           T
 	path         string
 	czxid, mzxid int64
 	err          error
@@ -68,18 +68,18 @@ type value[T any] struct {
 
 // A list has the values of a directory's znodes. Its methods may be called concurrently.
 type list[T any] struct {
-	Reader *reader[T]
+	reader *reader[T]
 
 	mu    sync.Mutex // guards following; not held during a report
 	known map[string]value[T]
 }
 
-// Values returns the values of the znodes, which are all of the directory. It decodes those that have
+// values returns the values of the znodes, which are all of the directory. It decodes those that have
 // changed since the last call, leaves out those that it can't decode, and reports them.
-func (l *list[T]) Values(znodes iter.Seq[rawZnode]) []value[T] {
+func (l *list[T]) values(znodes iter.Seq[rawZnode]) []value[T] {
 	all, refused := l.decode(znodes)
 	for _, v := range refused {
-		l.Reader.refuse(v.path, v.mzxid, v.err)
+		l.reader.refuse(v.path, v.mzxid, v.err)
 	}
 	return all
 }
@@ -92,7 +92,7 @@ func (l *list[T]) decode(znodes iter.Seq[rawZnode]) (all, refused []value[T]) {
 		v, ok := l.known[n.Path]
 		if !ok || v.czxid != n.Stat.Czxid || v.mzxid != n.Stat.Mzxid {
 			v = value[T]{path: n.Path, czxid: n.Stat.Czxid, mzxid: n.Stat.Mzxid}
-			if v.Of, v.err = l.Reader.Decode(n.Data); v.err != nil {
+			if v.of, v.err = l.reader.decode(n.Data); v.err != nil {
 				refused = append(refused, v)
 			}
 		}
@@ -111,15 +111,15 @@ func same[T any](a, b []value[T]) bool {
 	})
 }
 
-// maxReported bounds the znodes that a Reader remembers.
+// maxReported bounds the znodes that a reader remembers.
 const maxReported = 10_000
 
 // A reader decodes znodes. Its methods may be called concurrently.
 type reader[T any] struct {
-	Decode func(data []byte) (T, error)
-	Report func(path string, err error) // is called for a state that can't be decoded or read
+	decode func(data []byte) (T, error)
+	report func(path string, err error) // is called for a state that can't be decoded or read
 
-	mu       sync.Mutex       // guards following; not held during Report
+	mu       sync.Mutex       // guards following; not held during report
 	reported map[string]int64 // mzxid of the last report, by path
 }
 
@@ -134,6 +134,6 @@ func (r *reader[T]) refuse(path string, mzxid int64, err error) {
 	r.reported[path] = mzxid
 	r.mu.Unlock()
 	if !known || last != mzxid {
-		r.Report(path, err)
+		r.report(path, err)
 	}
 }

@@ -25,15 +25,15 @@ type fixture struct {
 
 func newFixture() *fixture {
 	f := new(fixture)
-	f.list.Reader = &reader[string]{
-		Decode: func(data []byte) (string, error) {
+	f.list.reader = &reader[string]{
+		decode: func(data []byte) (string, error) {
 			f.decoded.Add(1)
 			if strings.HasPrefix(string(data), "bad") {
 				return "", errBad
 			}
 			return string(data), nil
 		},
-		Report: func(path string, err error) {
+		report: func(path string, err error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.reports = append(f.reports, fmt.Sprint(path, " ", err))
@@ -47,13 +47,13 @@ func znode(path, data string, mzxid int64) rawZnode {
 }
 
 func (f *fixture) values(znodes ...rawZnode) []value[string] {
-	return f.list.Values(slices.Values(znodes))
+	return f.list.values(slices.Values(znodes))
 }
 
 func text(values []value[string]) string {
 	all := make([]string, len(values))
 	for i, v := range values {
-		all[i] = v.Of
+		all[i] = v.of
 	}
 	return strings.Join(all, " ")
 }
@@ -93,12 +93,12 @@ func TestAZnodeThatWasCreatedAgainIsAnotherState(t *testing.T) {
 	}
 }
 
-// A Report may read the list, and calls may run at the same time.
+// report may read the list, and calls may run at the same time.
 func TestAListIsReadConcurrently(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	note := f.list.Reader.Report
-	f.list.Reader.Report = func(path string, err error) {
+	note := f.list.reader.report
+	f.list.reader.report = func(path string, err error) {
 		note(path, err)
 		f.values(znode("/a", "A", 1))
 	}

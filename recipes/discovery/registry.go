@@ -16,7 +16,6 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
-
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -42,7 +41,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 	}
 	return &Registry[T]{
 		client: c, base: base, cfg: cfg,
-		reader: reader[Instance[T]]{Decode: decode[T], Report: cfg.reporter(c)},
+		reader: reader[Instance[T]]{decode: decode[T], report: cfg.reporter(c)},
 	}, nil
 }
 
@@ -96,7 +95,7 @@ func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance
 	path, err := r.pathOf(service)
 	var found []Instance[T]
 	if err == nil {
-		found, err = r.reader.Directory(cause.Inside(ctx), r.client, path)
+		found, err = r.reader.directory(cause.Inside(ctx), r.client, path)
 	}
 	return found, recipe.CallError(ctx, "instances of", path, err)
 }
@@ -108,7 +107,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	if err != nil {
 		return nil, recipe.Error("watch", path, err)
 	}
-	s := &Service[T]{path: path, list: list[Instance[T]]{Reader: &r.reader}}
+	s := &Service[T]{path: path, list: list[Instance[T]]{reader: &r.reader}}
 	s.cache, err = membership.Open(&r.open, s, func() (watched, error) {
 		c, err := cache.New(r.client, path, cache.WithDepth(1), cache.WithName(r.cfg.name))
 		return watched{c}, err

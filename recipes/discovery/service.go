@@ -7,7 +7,6 @@ import (
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
-
 	"github.com/docent-go/docent/recipes/internal/membership"
 )
 
@@ -61,7 +60,7 @@ func (s *Service[T]) Close() error { return recipe.Error("close", s.path, s.cach
 
 // read returns the instances of the snapshot.
 func (s *Service[T]) read(snapshot *cache.Snapshot) []value[Instance[T]] {
-	return s.list.Values(func(yield func(rawZnode) bool) {
+	return s.list.values(func(yield func(rawZnode) bool) {
 		for _, n := range snapshot.Children(s.path) {
 			if !yield(rawZnode(n)) {
 				return
@@ -73,7 +72,7 @@ func (s *Service[T]) read(snapshot *cache.Snapshot) []value[Instance[T]] {
 func instancesOf[T any](all []value[Instance[T]]) []Instance[T] {
 	instances := make([]Instance[T], len(all))
 	for i, v := range all {
-		instances[i] = v.Of
+		instances[i] = v.of
 	}
 	return instances
 }

@@ -2,13 +2,20 @@ package leader
 
 import (
 	"context"
+	"iter"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
 // An Election is a path whose candidates lead one after another, in the order in which they came.
@@ -51,5 +58,65 @@ func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	return l, recipe.CallError(ctx, "campaign", e.path, err)
 }
 
+// again is the least time from a call of lead to the next candidacy. So a lead that returns at once does
+// not load the ensemble.
+const again = time.Second
+
+// Run leads whenever it can, until ctx ends: it campaigns, calls lead, resigns and campaigns again. If
+// the term is lost, the context of lead ends with a [*lease.LostError] as its cause, and lead has to
+// stop then. When lead returns nil, Run resigns and is a candidate again, behind all others, a second
+// after lead was called at the earliest. Outages do not end Run. It returns
+//
+//   - an error of lead that is not the end of its context, as it is. A [*lease.LostError] is joined if
+//     the term was lost before lead returned, and a server's refusal of the resignation;
+//   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is
+//     closed;
+//   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
+//
+// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 250 ms.
+// After that its deletion continues in the background. If lead has not returned ten seconds after its
+// context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
+// reaches the caller. If lead is nil, Run returns an error. The term's Fence is its number.
+func (e *Election) Run(
+	ctx context.Context, lead func(ctx context.Context, term *lease.Lease) error,
+) error {
+	usercall.Require("ctx", ctx != nil)
+	if err := boundary.Function("lead", lead != nil); err != nil {
+		return recipe.Error("run", e.path, err)
+	}
+	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
+	if failed != nil {
+		return failed
+	}
+	return recipe.CallError(ctx, "run", e.path, err)
+}
+
+// Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
+// ends first, the error wraps ctx's.
+func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
+	p, ok, err := contender.First(cause.Inside(ctx), e.queue)
+	return p, ok, recipe.CallError(ctx, "leader of", e.path, err)
+}
+
+// Participants returns the leader and the candidates behind it, in order; none if there is no
+// candidate. The list is a snapshot of a moment that has passed.
+func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
+	found, err := contender.Participants(cause.Inside(ctx), e.queue)
+	return found, recipe.CallError(ctx, "participants of", e.path, err)
+}
+
+// Observe returns who leads, now and whenever that changes, the latest alone. It returns false while
+// there is no candidate, and while it is not known: the client is not Connected, or the request fails.
+// The sequence ends with ctx, with the client, or when the loop is left. A candidate that joins behind
+// the leader costs an observer nothing.
+func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
+	return contender.ObserveFirst(ctx, e.queue, func(err error) { e.warn("leader can't be seen", err) })
+}
+
 // Path returns the election's path.
 func (e *Election) Path() string { return e.path }
+
+func (e *Election) warn(message string, err error) {
+	e.queue.Client.Logger().Named("leader").Warn(message,
+		zap.String(locktel.AttrPath, e.queue.Client.AbsolutePath(e.path)), zap.Error(err))
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // A member takes part in the division of the keys that have the digest.
-type member struct{ ID, Digest string }
+type member struct{ id, digest string }
 
 // share returns the keys of the member with the id, in their order. They are divided among the members
 // that have the digest of the keys.
@@ -22,8 +22,8 @@ func share(keys []string, members []member, id string) []string {
 	digest := digestOf(keys)
 	var ids []string
 	for _, m := range members {
-		if m.Digest == digest {
-			ids = append(ids, m.ID)
+		if m.digest == digest {
+			ids = append(ids, m.id)
 		}
 	}
 	share := divide(keys, ids)[id]

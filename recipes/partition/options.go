@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
-
 	"github.com/docent-go/docent/recipes/lease"
 )
 

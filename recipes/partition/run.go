@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
@@ -15,15 +18,18 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
-
 	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
 )
 
 // leaveGrace is how long Run waits for the deletion of the member's znode. After that the deletion
 // continues in the background.
 const leaveGrace = 10 * time.Second
+
+// again is the least time from a call of serve to the next one for the key.
+const again = time.Second
 
 // Run joins the members, and serves keys until ctx ends. For each key that falls to this process it
 // acquires a lease and calls serve, on a goroutine of its own. The context of serve ends when the key
@@ -64,6 +70,20 @@ func (p *Partition) Run(
 		return r.fault // of serve, as it is
 	}
 	return recipe.CallError(ctx, "run", p.path, err)
+}
+
+// A run is a call of Run.
+type run struct {
+	*Partition
+	serve  func(ctx context.Context, key string, l *lease.Lease) error
+	ctx    context.Context // ends with the run
+	stop   context.CancelCauseFunc
+	served map[string]context.CancelCauseFunc // ends the service of each key of this member
+	keys   sync.WaitGroup                     // the goroutines of keys
+
+	mu       sync.Mutex // guards following
+	fault    error      // of serve
+	panicked string     // what serve panicked with, and where
 }
 
 func (r *run) run(ctx context.Context) (err error) {
@@ -166,7 +186,7 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 func membersOf(s *cache.Snapshot, dir string) (all []member) {
 	for id, n := range s.Children(dir) {
 		if membership.IsSession(n.Stat.EphemeralOwner) {
-			all = append(all, member{ID: id, Digest: string(n.Data)})
+			all = append(all, member{id: id, digest: string(n.Data)})
 		}
 	}
 	return all
@@ -214,4 +234,29 @@ func (r *run) notReturned(returned bool, v any) {
 		r.panicked = fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
 	}
 	r.stop(errGoexit)
+}
+
+// keep serves the key whenever this process has its lease, until ctx ends. It returns an error if the
+// run has to end.
+func (r *run) keep(ctx context.Context, key string) error {
+	contest := r.contest(key)
+	warn := func(message string, err error) { r.warn(message, contest.Path, err) }
+	failed, err := contest.Repeat(ctx, again, warn, func(ctx context.Context, l *lease.Lease) error {
+		return r.serve(ctx, key, l)
+	})
+	switch {
+	case failed != nil:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.fault = errors.Join(r.fault, failed)
+		return failed
+	case ctx.Err() != nil:
+		return nil
+	}
+	return err
+}
+
+func (r *run) warn(message, path string, err error) {
+	r.client.Logger().Named("partition").Warn(message,
+		zap.String(locktel.AttrPath, r.client.AbsolutePath(path)), zap.Error(err))
 }
