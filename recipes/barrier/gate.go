@@ -103,13 +103,11 @@ func (e *entry) create(ctx context.Context) error {
 	e.grant = &waitqueue.Grant{Znode: hold.Znode{Client: c, Session: session}}
 	names, done := membership.NamesOf(c, g.path)
 	defer done()
-	return names.Create(ctx, c, session.Session(), func(name string, more ...framework.CreateOption) (err error) {
+	return names.Create(ctx, c, session.Session(), func(name string, opts []framework.CreateOption) (err error) {
 		e.name = name
-		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.path, name), contender.LocalAddress(),
-			append(slices.Clip(g.acl), framework.WithParents(), framework.Ephemeral(), framework.KnownByData(),
-				framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
+		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.path, name), contender.LocalAddress(), opts...)
 		return err
-	})
+	}, append(slices.Clip(g.acl), framework.WithParents(), framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
 }
 
 // step looks once, and waits for a change unless the member is let in.

@@ -110,6 +110,35 @@ func TestAMemberThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
+// A member withdraws at the very moment when its client learns that the barrier's directory is missing, and
+// enters again at once. The create that follows the directory's may be sent behind whatever the next Enter
+// sends first. The member is counted once, so it does not get in alone.
+func TestAMemberThatWithdrawsAsItsDirectoryIsMadeIsCountedOnce(t *testing.T) {
+	virtually(t, func(t *testing.T, f *fixture) {
+		const latency = 10 * time.Millisecond
+		c := f.newClient(t)
+		for range 100 {
+			missing := f.server.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DelayReply, Delay: latency, Times: 1})
+			short, cancel := context.WithTimeout(t.Context(), latency)
+			<-enter(short, c)
+			cancel()
+			long, cancel := context.WithTimeout(t.Context(), time.Second)
+			if got := <-enter(long, c); !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Fatalf("Enter: %v, %v; want DeadlineExceeded", got.grant, got.err)
+			}
+			cancel()
+			missing.Remove()
+			<-time.After(time.Minute)
+			if names := f.children(t); len(names) > 0 {
+				t.Fatalf("znodes %v are left", names)
+			}
+			if err := f.client.Delete(t.Context(), path, framework.Idempotent()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // A reply is lost at each request of a member: it enters once, and is counted once.
 func TestAMemberWhoseReplyIsLostIsCountedOnce(t *testing.T) {
 	for _, op := range []fault.Op{fault.Create, fault.GetChildren, fault.Exists} {

@@ -77,11 +77,13 @@ func (n *Names) change(do func()) {
 	}
 }
 
-// Create has create make a znode of the name that it gets, in the session that c is bound to. The znode
-// has to be ephemeral and known by its data. Create waits until the znodes that earlier calls have left
-// behind are gone, or ctx ends. If it fails, no znode of the call is counted later.
+// Create has send create a znode of the name, with exactly the options that it gets, in the session that c
+// is bound to. To the options of the caller Create adds that the znode is ephemeral and known by its data.
+// It waits until the znodes that earlier calls have left behind are gone, or ctx ends. If it fails, no
+// znode of the call is counted later.
 func (n *Names) Create(
-	ctx context.Context, c *framework.Client, session int64, create func(name string, more ...framework.CreateOption) error,
+	ctx context.Context, c *framework.Client, session int64, send func(name string, opts []framework.CreateOption) error,
+	opts ...framework.CreateOption,
 ) (err error) {
 	if err := n.takeTurn(ctx); err != nil {
 		return err
@@ -92,8 +94,9 @@ func (n *Names) Create(
 		return err
 	}
 	var over <-chan struct{}
+	opts = append(slices.Clip(opts), framework.Ephemeral(), framework.KnownByData(), framework.DeletionTo(&over))
 	for rounds := pace.Rounds(); ; {
-		err = create(given, framework.DeletionTo(&over))
+		err = send(given, opts)
 		if !errors.Is(err, framework.ErrNodeExists) {
 			break
 		}

@@ -45,14 +45,13 @@ func (c *caller) create(t *testing.T, unknown bool) (name string) {
 	bound := c.InSession(session)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := c.names.Create(ctx, bound, session, func(given string, more ...framework.CreateOption) error {
+	err := c.names.Create(ctx, bound, session, func(given string, opts []framework.CreateOption) error {
 		if name = given; unknown {
 			return framework.ErrUnknownOutcome
 		}
-		_, err := bound.Create(ctx, directory+"/"+given, nil,
-			append(more, framework.Ephemeral(), framework.KnownByData(), framework.WithParents())...)
+		_, err := bound.Create(ctx, directory+"/"+given, nil, opts...)
 		return err
-	})
+	}, framework.WithParents())
 	if !unknown {
 		must.OK(t, err)
 	}
