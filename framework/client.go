@@ -252,7 +252,7 @@ func (c *core) close() error {
 	return c.deletes.close()
 }
 
-// awaitGoroutines waits for the client's goroutines, but not for ever: a connection or a function of
+// awaitGoroutines waits for the client's goroutines, but not forever: a connection or a function of
 // the user's may block one of them.
 func (c *core) awaitGoroutines() {
 	done := make(chan struct{})

@@ -86,7 +86,7 @@ func (c *core) transition(to State, s *session.Session, cause error) {
 func (c *core) transitionIf(next func() (State, *session.Session, bool), cause error) bool {
 	c.mu.Lock()
 	to, s, ok := next()
-	if !ok || c.state == to || c.state == Closed { // Close does not wait for ever: see core.close
+	if !ok || c.state == to || c.state == Closed { // Close does not wait forever: see core.close
 		c.mu.Unlock()
 		return false
 	}

@@ -124,7 +124,7 @@ func ExampleClient_HoldSession() {
 	if err := hold.Secure(ctx); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the znode stands until the hold is lost:", hold.Err())
+	fmt.Println("the znode exists until the hold is lost:", hold.Err())
 
 	if err := server.Expire(hold.Session()); err != nil {
 		log.Fatal(err)
@@ -132,7 +132,7 @@ func ExampleClient_HoldSession() {
 	<-hold.Lost()
 	fmt.Println(errors.Is(hold.Err(), framework.ErrSessionEnded))
 	// Output:
-	// the znode stands until the hold is lost: <nil>
+	// the znode exists until the hold is lost: <nil>
 	// true
 }
 

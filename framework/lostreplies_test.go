@@ -139,7 +139,7 @@ func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
 	)
 }
 
-// tableACL differs from the ACL of new znodes, and allows all the same.
+// tableACL differs from the ACL of new znodes, and allows everything, too.
 func tableACL() []acl.Entry {
 	return []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}, {Perms: acl.Read, Scheme: "ip", ID: "127.0.0.1"}}
 }

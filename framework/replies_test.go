@@ -347,7 +347,7 @@ func leavesOut() *rawServer {
 }
 
 // Calls whose context ends leave their requests behind. These end, too, although the server answers
-// pings for ever.
+// pings forever.
 func TestARequestThatTheServerLeavesOutEnds(t *testing.T) {
 	const calls = 500
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	maxQueued = 1000
 )
 
-// A Queue calls functions of the user's that may block for ever, panic or end their goroutine: a log
+// A Queue calls functions of the user's that may block forever, panic or end their goroutine: a log
 // sink, for example. It calls them one after another, on a goroutine that exists while there are any.
 // The zero value is ready for use. The methods may be called concurrently.
 type Queue struct {

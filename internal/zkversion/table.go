@@ -12,10 +12,10 @@ type Behavior int
 // The behaviors.
 const (
 	// ExistsNeedsRead: exists of a znode that the client may not read fails with NoAuth, and leaves
-	// no watch. Older servers return the Stat to everyone.
+	// no watch. Older servers return the Stat to every client.
 	ExistsNeedsRead Behavior = iota + 1
 	// FiltersEvents: a client gets no event of a znode that it may not read at that moment. A
-	// one-shot watch has ended all the same.
+	// one-shot watch has ended nevertheless.
 	FiltersEvents
 	// FiltersMissed: so are the events of what a client missed while it had no connection (setWatches).
 	FiltersMissed
@@ -128,7 +128,7 @@ func KeeperLacks() []proto.Opcode {
 type Fault struct {
 	Issue string // such as "ZOOKEEPER-4537"
 	Text  string // what happens to a client
-	Fixed since  // nil if no release has mended it
+	Fixed since  // nil if no release has fixed it
 	Since since
 	// Minded says that docent keeps its guarantees in spite of the fault, and how.
 	Minded string

@@ -87,7 +87,7 @@ func TestChaos(t *testing.T) {
 }
 
 // seeLateWrites stops holders before the servers have faults, until late writes of both kinds were
-// refused. Under the servers' faults that is left to chance: in an outage nobody becomes a holder, and
+// refused. Under the servers' faults that is left to chance: in an outage no client becomes a holder, and
 // no session ends.
 func (r *run) seeLateWrites(t *testing.T) {
 	t.Helper()

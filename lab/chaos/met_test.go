@@ -43,7 +43,7 @@ func (w *worker) attendants() []errand {
 	return []errand{{"member 1", w.attendant, longRest}, {"member 2", w.attendant, longRest}, {"gate", w.gate, longRest}}
 }
 
-// attendant enters the double barrier of the present epoch, once, and leaves it. It often gives up
+// attendant enters the double barrier of the present epoch, once, and leaves it. It often withdraws
 // before, and comes again at once.
 func (w *worker) attendant(ctx context.Context, t task) {
 	path := w.path("meeting")

@@ -135,12 +135,12 @@ func (r *run) depose(ctx context.Context, d dice) done {
 			r.fail(s.Kill())
 			within, cancel := context.WithTimeout(context.Background(), mendLimit)
 			defer cancel()
-			_ = s.Restart(within) // mend restarts what has not found a leader
+			_ = s.Restart(within) // repair restarts what has not found a leader
 		})
 	}
 	both.Wait()
 	pause(ctx, d.between(longestSession, (syncLimit+2)*tick))
 	f.to = history.Monotonic()
-	r.mend()
+	r.repair()
 	return f
 }

@@ -137,7 +137,7 @@ type lossRound struct {
 	observer *zktest.Server
 	next     *framework.Client // waits for each lock
 	gaps     *gapList
-	killed   atomic.Bool // from here on the holders connect to nobody
+	killed   atomic.Bool // from here on the holders connect to no server
 	killedAt time.Time
 	holders  []*framework.Client
 	leases   []*lease.Lease

@@ -102,7 +102,7 @@ func (r *run) outage(name string, do func(s *zktest.Server) error) fault {
 		all.Wait()
 		pause(ctx, longestSession+d.between(moment, while))
 		f.to = history.Monotonic()
-		r.mend()
+		r.repair()
 		return f
 	}}
 }

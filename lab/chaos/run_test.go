@@ -159,10 +159,10 @@ func (r *run) fail(err error) {
 // granted again.
 const mendLimit = time.Minute
 
-// mend undoes whatever was done to the servers. A server can be left in a state in which
+// repair undoes whatever was done to the servers. A server can be left in a state in which
 // it never serves again, which is no matter of the locks: then all are killed, and
 // started again on their data.
-func (r *run) mend() {
+func (r *run) repair() {
 	const attempts = 3
 	for n := 1; ; n++ {
 		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
@@ -184,7 +184,7 @@ func (r *run) mend() {
 // have, and ends the workers.
 func (r *run) finish(t *testing.T) {
 	t.Helper()
-	r.mend()
+	r.repair()
 	for _, s := range r.slots {
 		s.heal()
 	}

@@ -96,7 +96,7 @@ func (r *run) harmTo(
 		}
 		pause(ctx, d.between(least, most))
 		f.to = history.Monotonic()
-		r.mend()
+		r.repair()
 		return f
 	}}
 }

@@ -221,7 +221,7 @@ func (c *conn) change(kind int, frame []byte, greeting bool, opcode proto.Opcode
 	case changeXid:
 		return c.otherXid(frame)
 	case changeBody:
-		if other := c.server.anyBody(); isReply && other != nil {
+		if other := c.server.earlierBody(); isReply && other != nil {
 			return framed(slices.Concat(frame[proto.LengthSize:head], other))
 		}
 		return frame
@@ -283,8 +283,8 @@ func (c *conn) otherXid(frame []byte) []byte {
 	return slices.Concat(frame[:proto.LengthSize], be32(pick(s, xids)), frame[proto.LengthSize+4:])
 }
 
-// anyBody returns the body of an earlier reply, or nil.
-func (srv *server) anyBody() []byte {
+// earlierBody returns the body of an earlier reply, or nil.
+func (srv *server) earlierBody() []byte {
 	n := srv.script.below(maxKept)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()

@@ -8,5 +8,5 @@
 // recover by themselves. Nothing may spin, and Close has to leave nothing.
 //
 // HOSTILE_MINUTES=45 HOSTILE_FIRST=1000 runs random scripts from that seed on. HOSTILE_SEED=7 replays
-// one. FuzzHostileServer lets go test's fuzzing write the script; make fuzz runs it, too.
+// one. In FuzzHostileServer the fuzzing of go test writes the script; make fuzz runs it, too.
 package hostile

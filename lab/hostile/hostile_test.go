@@ -39,7 +39,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// FuzzHostileServer lets go test's fuzzing write the script.
+// In FuzzHostileServer the fuzzing of go test writes the script.
 func FuzzHostileServer(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(fromSeed(seed))

@@ -38,7 +38,7 @@ import (
 const (
 	lieLasts = 20 * time.Second
 	// mostReplies are two hundred a second. A loop that pauses needs fewer. One without a pause has no
-	// bound, because virtual time stands still for it.
+	// bound, because virtual time does not pass for it.
 	mostReplies = 4000
 	stopReplies = 5000 // from then on the server is slow, so that the run ends
 )

@@ -40,7 +40,7 @@ const (
 	mostLeft   = 60      // goroutines of the client and of the recipes after a storm
 )
 
-// A run is one client under test at one server, and a second client that no one harms.
+// A run is one client under test at one server, and a second client that nothing harms.
 type run struct {
 	t      testing.TB
 	script *script

@@ -79,7 +79,7 @@ func refusal(t testing.TB, path string, holder, other contender) {
 	awaitFree(t, observer, path)
 }
 
-// A path has one kind of lock. docent refuses to be the second kind beside Curator.
+// A path has one kind of lock. docent refuses to be the second kind on a path of Curator's.
 func TestCuratorOtherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	kinds := []kind{mutexes, writers, readers, semaphores}

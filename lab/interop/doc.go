@@ -9,7 +9,7 @@
 //
 //	7 anna lock mutex /some/path -1        command 7, for the actor anna
 //	7 ok 4294967301                        its answer: held, with this fence
-//	* revoked anna /some/path              something that nobody asked for
+//	* revoked anna /some/path              something that no command asked for
 //
 // An answer is "ok" with results, "no" where a time limit was over before, or "error" with the
 // exception. An actor is a session and one thread, made at its first command. Commands of one actor

@@ -87,7 +87,7 @@ func sessionsOf(clients []*framework.Client) (ids []int64) {
 	return ids
 }
 
-// areOf tells whether each of the sessions has one member at the barrier, and nobody else has.
+// areOf tells whether each of the sessions has one member at the barrier, and no other session has.
 func areOf(t *testing.T, c *framework.Client, path string, sessions []int64) bool {
 	t.Helper()
 	names, _, err := c.Children(t.Context(), path)

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// permit sets which permissions everyone has.
+// permit sets which permissions every client has.
 func permit(t testing.TB, c *framework.Client, path string, perms acl.Permission) {
 	t.Helper()
 	must.Get(c.SetACL(t.Context(), path, []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)

@@ -93,7 +93,7 @@ func TestAllOutlivesARefusal(t *testing.T) {
 	})
 }
 
-// The client keeps nothing of Counters that nobody has any more.
+// The client keeps nothing of Counters that the program has dropped.
 func TestCountersLeaveNothing(t *testing.T) {
 	c, err := framework.NewClient("localhost:1")
 	if err != nil {

@@ -182,7 +182,7 @@ func TestDoReportsALossThatTheReleaseFinds(t *testing.T) {
 }
 
 // TestDoReportsARefusedRelease: a server refuses the deletion, so the lock stays held. Do returns
-// that, beside fn's error, and it is no loss.
+// that, together with fn's error, and it is no loss.
 func TestDoReportsARefusedRelease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

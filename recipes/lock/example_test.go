@@ -36,12 +36,12 @@ func ExampleDo() {
 		log.Fatal(err)
 	}
 	err = lock.Do(context.Background(), mutex, func(ctx context.Context, _ *lock.Lease) error {
-		fmt.Println("nobody else is here; held", mutex.Held(ctx), "time")
+		fmt.Println("no other owner is here; held", mutex.Held(ctx), "time")
 		return ctx.Err() // ends when the lock is lost
 	})
 	fmt.Println("error:", err)
 	// Output:
-	// nobody else is here; held 1 time
+	// no other owner is here; held 1 time
 	// error: <nil>
 }
 

@@ -75,12 +75,12 @@ func ExampleLease_Lost() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("stands:", lease.Err() == nil)
+	fmt.Println("held:", lease.Err() == nil)
 	closeAll() // ends the session, and all that is held in it
 	<-lease.Lost()
 	fmt.Println(errors.Is(lease.Err(), lock.ErrLost), lease.Err())
 	// Output:
-	// stands: true
+	// held: true
 	// true lease: lost /locks/import: client closed
 }
 

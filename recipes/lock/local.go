@@ -163,7 +163,7 @@ func (l *Local) await(ctx context.Context) (handed *Lease, err error) {
 	if !l.busy {
 		l.busy = true
 		l.mu.Unlock()
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil //nolint:nilnil // the call has to lock the mutex
 	}
 	w := &localWaiter{turn: make(chan struct{})}
 	l.waiting = append(l.waiting, w)

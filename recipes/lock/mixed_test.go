@@ -25,7 +25,7 @@ type sharer struct {
 	name    string
 	acquire func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
 	try     func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
-	foreign string // of the kazoo znode that stands for it
+	foreign string // of the kazoo znode that is used for it
 }
 
 func ofLocker(name string, at func(testing.TB, *framework.Client, string, ...lock.Option) lock.Locker) sharer {
@@ -264,7 +264,7 @@ func TestKindsThatComeTogether(t *testing.T) {
 }
 
 // TestKindsAreCheckedByEveryWayToAGrant has the requests fail or be late by which a contender of another
-// kind would be seen first. No later request grants the lock beside it.
+// kind would be seen first. No later request grants the lock at the same time.
 func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
@@ -380,7 +380,7 @@ func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
 	}
 }
 
-// A foreign is a znode that stands for a contender of another kind, which was refused and whose deletion
+// A foreign is the znode of a contender of another kind, which was refused and whose deletion
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
 	t.Helper()

@@ -24,18 +24,18 @@ func ExampleRWMutex() {
 			return err
 		}
 		_, err = catalogue.Write().TryLock(another)
-		fmt.Println("a reader has to let go before it can write:", errors.Is(err, lock.ErrUpgrade))
+		fmt.Println("a reader has to release before it can write:", errors.Is(err, lock.ErrUpgrade))
 		if err := shared.Release(ctx); err != nil {
 			return err
 		}
 		_, err = catalogue.Write().TryLock(another)
-		fmt.Println("nobody writes while somebody reads:", errors.Is(err, lock.ErrHeld))
+		fmt.Println("no owner writes while another one reads:", errors.Is(err, lock.ErrHeld))
 		return nil
 	})
 	fmt.Println("error:", err)
 	// Output:
-	// a reader has to let go before it can write: true
-	// nobody writes while somebody reads: true
+	// a reader has to release before it can write: true
+	// no owner writes while another one reads: true
 	// error: <nil>
 }
 

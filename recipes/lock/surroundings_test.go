@@ -318,7 +318,7 @@ func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framewo
 const inHandshake = "handshake: "
 
 // TestLossBeforeSuccession_in_hostile_surroundings lets one thing at a time that the user gives to the
-// client block for ever, panic, end its goroutine or call the client, from the moment of an outage on.
+// client block forever, panic, end its goroutine or call the client, from the moment of an outage on.
 // The lease is lost in time in every way, and Close returns.
 func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 	t.Parallel()

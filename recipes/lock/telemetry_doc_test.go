@@ -79,7 +79,7 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 				}
 			}
 			w.Quiesce()
-			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused beside this one's directories
+			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused where this one's directories are
 		}
 		services[0].upgradeInVain(t)
 		services[0].shareParty(t, w, services[1])

@@ -18,14 +18,14 @@ func Example() {
 			fmt.Println(path, "passes")
 			continue
 		}
-		fmt.Println(path, "suffers", injection.Action())
+		fmt.Println(path, "has the fault", injection.Action())
 		injection.Commit()
 	}
 	<-lost.Hit()
 	fmt.Println("hits:", lost.Hits())
 	// Output:
 	// /other passes
-	// /locks/lock- suffers DropReply
+	// /locks/lock- has the fault DropReply
 	// /locks/lock- passes
 	// hits: 1
 }

@@ -124,7 +124,7 @@ func TestGoroutinesOfRunningServersCanBeIgnored(t *testing.T) {
 	}
 }
 
-// Observers serve clients, are cut off and killed as the others are, and are part of what Repair mends.
+// Observers serve clients, are cut off and killed as the others are, and are part of what Repair repairs.
 func TestObservers(t *testing.T) {
 	t.Parallel()
 	for master, opts := range map[zktest.Mode][]zktest.Option{

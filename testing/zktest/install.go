@@ -73,7 +73,7 @@ func locateJars(home, packaged string) ([]string, error) {
 }
 
 // Version returns the version of the ZooKeeper that the package's servers are, such as "3.9.6". If the
-// distributor has mended CVE-2024-23944 in an older version, as Debian has, it is "3.8.0+deb12u2".
+// distributor has fixed CVE-2024-23944 in an older version, as Debian has, it is "3.8.0+deb12u2".
 // The error is [ErrMissing] if there is no ZooKeeper.
 func Version() (string, error) {
 	in, err := locate()

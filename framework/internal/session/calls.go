@@ -14,7 +14,7 @@ const patience = time.Millisecond
 // start a goroutine takes less time than so many calls.
 const calledByOne = 1000
 
-// A callGroup makes n calls of functions that may block for ever, panic or end their goroutine. None of
+// A callGroup makes n calls of functions that may block forever, panic or end their goroutine. None of
 // them keeps the others from being called.
 type callGroup struct {
 	n    int

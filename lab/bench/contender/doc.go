@@ -33,7 +33,7 @@
 //	sessions   the same, but each worker has a session of its own
 //	cycle      one worker makes OPS on WORKERS paths in turn
 //	hold       one worker acquires WORKERS locks on as many paths, releases them after "go"
-//	refused    the first session holds, the second one tries OPS times, in vain
+//	refused    the first session holds, the second one tries OPS times, and is refused
 //	pair       OPS times both sessions acquire and release at the same time, each for a second at the
 //	           most. A sample is the time until both have released or withdrawn
 //

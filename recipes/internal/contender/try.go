@@ -34,7 +34,7 @@ func Try(
 // unanswered returns the error of a try that its limit has ended with err. It does not wrap err,
 // because the caller's context has not ended.
 func unanswered(limit time.Duration, err error) error {
-	ended := fmt.Errorf("%w: no answer within %v: %v", framework.ErrNotConnected, limit, err) //nolint:errorlint // see above
+	ended := fmt.Errorf("%w: no answer within %v: %v", framework.ErrNotConnected, limit, err) //nolint:errorlint // not wrapped
 	if errors.Is(err, lease.ErrHeld) {                                                        // and a znode of the attempt is deleted in the background
 		return fmt.Errorf("%w: %w", lease.ErrHeld, ended)
 	}

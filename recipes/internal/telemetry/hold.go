@@ -148,7 +148,7 @@ func (h *Hold) end(ctx context.Context, at time.Time) {
 // context returns a context with the hold's span, because the hold outlives every caller's own
 // context.
 func (h *Hold) context() context.Context {
-	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // see above
+	return trace.ContextWithSpan(context.Background(), h.span) //nolint:forbidigo // outlives the caller
 }
 
 // A lossReason is a value of [locktel.AttrLossReason], and what causes it.

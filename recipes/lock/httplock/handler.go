@@ -33,7 +33,7 @@ var ErrRequestEnded = errors.New("httplock: the request ended before it had the 
 //
 // All this also holds if the request's context has ended. The handler can't know whether the client
 // is gone or waits, because a timeout or a shutdown of the server ends the context, too. If serve
-// returns nil, its answer is sent, whatever becomes of the lock after that. A release that is not
+// returns nil, its answer is sent, even if the lock is lost after that. A release that is not
 // confirmed within 250 ms continues in the background, at the latest until the client is closed.
 //
 // If an argument is faulty, New returns all faults.

@@ -181,7 +181,7 @@ func (r *run) release(ctx context.Context, c *framework.Client, l *lease.Lease) 
 	}
 }
 
-// client returns a client. By default its znodes are open to everybody only if docent has no credentials.
+// client returns a client. By default its znodes are open to every client only if docent has no credentials.
 func (r *run) client() (*framework.Client, error) {
 	given, err := r.app.HasCredentials()
 	if err != nil {

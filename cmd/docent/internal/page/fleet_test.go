@@ -52,7 +52,7 @@ func TestServer_healthz(t *testing.T) {
 	}
 }
 
-// A root that may not be read is said on the page. It does not seem to be read for ever.
+// A root that may not be read is said on the page. It does not seem to be read forever.
 func TestPage_says_that_the_root_is_forbidden(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)

@@ -27,7 +27,7 @@ type node struct {
 	Dead    bool   `json:"dead,omitempty"`     // in a deadlock
 	Maybe   bool   `json:"possible,omitempty"` // in what may be one
 	Waiting int64  `json:"waiting,omitempty"`  // ms; since when it waits
-	Crowd   int    `json:"crowd,omitempty"`    // it stands for so many contenders
+	Crowd   int    `json:"crowd,omitempty"`    // it represents so many contenders
 	By      string `json:"by,omitempty"`       // the library, if it shows sessions alone
 	Session string `json:"session,omitempty"`  // of a party that shows nothing else
 }

@@ -24,7 +24,7 @@ type Graph struct {
 type Party struct {
 	inspect.Party
 
-	Crowd    int // it stands for so many contenders of one lock, which are left out
+	Crowd    int // it represents so many contenders of one lock, which are left out
 	Library  inspect.Library
 	Dead     bool      // it is part of a deadlock
 	Possible bool      // it is part of what may be a deadlock, and of none
@@ -121,7 +121,7 @@ func (c *chosen) fold(l inspect.Lock) {
 	}
 }
 
-// partyOf returns the party that stands for the contender, and the number of its crowd.
+// partyOf returns the party of the contender, and the number of its crowd.
 func (c *chosen) partyOf(contender inspect.Contender) (inspect.Party, int) {
 	if in, folded := c.crowds[contender.Znode]; folded {
 		return in.party, in.size
