@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
@@ -16,8 +18,9 @@ import (
 // A Watch notifies once that the watched state has changed, or may have changed. Then the caller
 // reads again; a new Watch notifies of the next change. Its methods may be called concurrently.
 type Watch struct {
-	sub watchreg.Subscription
-	cfg *config
+	sub     watchreg.Subscription
+	cfg     *config
+	timeout time.Duration // of the session
 }
 
 // Watch reads the znode at path and watches it from that state on. The Watch fires at a change
@@ -56,6 +59,26 @@ func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch,
 
 // Fired returns a channel that is closed when the Watch fires.
 func (w *Watch) Fired() <-chan struct{} { return w.sub.Fired() }
+
+// Recheck makes the Watch fire with [EventUnseen] at the latest, one to two session timeouts from the
+// first call. A server drops an event, and its watch too, if the session may not read the znode at that
+// moment. So a caller that waits for an event alone calls Recheck, and reads again when the Watch fires.
+func (w *Watch) Recheck() {
+	w.sub.FireWithin(w.timeout+rand.N(w.timeout), watchreg.Unseen)
+}
+
+// Await calls [Watch.Recheck], and returns nil once the Watch has fired. If ctx ends first, Await
+// returns ctx's error.
+func (w *Watch) Await(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
+	w.Recheck()
+	select {
+	case <-w.Fired():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // AfterFire calls fn on a goroutine of its own once the Watch has fired, so that no goroutine has
 // to wait. If the Watch has fired already, fn is called at once. If stop returns true, fn is not
@@ -146,7 +169,8 @@ const (
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded = EventKind(watchreg.SessionEnded)
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
-	// shows a change whose event the server dropped. [TreeWatch.Next] returns it, too.
+	// shows a change whose event the server dropped, and after [Watch.Recheck]. [TreeWatch.Next]
+	// returns it, too.
 	EventUnseen = EventKind(watchreg.Unseen)
 )
 
@@ -170,7 +194,7 @@ type readRequest func(*zkconn.Conn) (proto.Node, error)
 
 // beginWatch begins a Watch by the read, as [watchreg.Registry.Begin] does.
 func (c *core) beginWatch(s *session.Session, key watchreg.Key, read readRequest, shared bool) beginning {
-	w := &Watch{cfg: &c.cfg}
+	w := &Watch{cfg: &c.cfg, timeout: s.Timeout()}
 	send := func() watchreg.Read {
 		return session.Begin(s, func(conn *zkconn.Conn) (*proto.Node, error) {
 			found, err := read(conn)

@@ -509,6 +509,57 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 	}
 }
 
+// TestRecheck has nobody read the znode whose event the server drops, so that only the recheck can find
+// the change.
+func TestRecheck(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, operator := virtual(t, srv), virtual(t, srv)
+		mustCreate(t, operator, "/seldom", "1")
+		mustCreate(t, operator, "/often", "1")
+		timeout := c.Session().Timeout
+		sharing := func() *framework.Watch { // takes what an earlier call has read
+			watches, errs := c.WatchEach(t.Context(), framework.WatchData, "/seldom")
+			t.Cleanup(watches[0].Close)
+			return must.Get(watches[0], errs[0])(t)
+		}
+		other, early, closed := sharing(), mustWatch(t, c, "/often", framework.WatchData), sharing()
+		early.Recheck()
+		closed.Recheck()
+		closed.Close()
+		must.Get(operator.Set(t.Context(), "/often", nil, framework.AnyVersion))(t)
+		for _, changed := range []bool{false, true} {
+			if changed {
+				drop := srv.Rules().Add(fault.Rule{Op: fault.Event, Path: "/seldom", Action: fault.DropEvent, Times: fault.Forever})
+				must.Get(operator.Set(t.Context(), "/seldom", []byte("2"), framework.AnyVersion))(t)
+				synctest.Wait()
+				drop.Release()
+			}
+			begun := time.Now()
+			w := sharing()
+			must.OK(t, w.Await(t.Context()))
+			w.Recheck() // has no effect any more
+			if took := time.Since(begun); took < timeout || took > 2*timeout || w.Event() != framework.EventUnseen {
+				t.Errorf("event %v after %v, want %v after one to two times %v", w.Event(), took, framework.EventUnseen, timeout)
+			}
+			if again := string(sharing().Data()); (again == "2") != changed {
+				t.Errorf("the next Watch found %q; changed: %v", again, changed)
+			}
+			if told := other.Event() != 0; told != changed {
+				t.Errorf("a Watch without a recheck fired with %v; changed: %v", other.Event(), changed)
+			}
+		}
+		if early.Event() != framework.EventChanged || closed.Event() != 0 {
+			t.Errorf("a Watch that fired before: %v; a closed one: %v", early.Event(), closed.Event())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), timeout/2)
+		defer cancel()
+		if err := sharing().Await(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Await: %v, want the context's error", err)
+		}
+	})
+}
+
 func replaceMissing(path string) func(*testing.T, *framework.Client) {
 	return func(t *testing.T, c *framework.Client) {
 		t.Helper()

@@ -57,7 +57,7 @@ func (b *Barrier) Wait(ctx context.Context) error {
 			}
 			continue
 		}
-		err = waitqueue.AwaitFired(ctx, b.client, w)
+		err = w.Await(ctx)
 		event := w.Event()
 		w.Close()
 		if err != nil {

@@ -156,17 +156,21 @@ func (e *entry) look(ctx context.Context) (directory, error) {
 // await waits for a change of ready. If ready is an earlier one, await also watches the members,
 // because a member that leaves or dies may leave it behind.
 func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool) error {
-	watches := []*framework.Watch{ready}
+	var changed <-chan struct{}
 	if earlier {
 		members, err := e.grant.Client.Watch(ctx, e.gate.path, framework.WatchChildren)
 		if err != nil {
 			return err
 		}
 		defer members.Close()
-		watches = append(watches, members)
+		changed = members.Fired()
 	}
-	if err := waitqueue.AwaitFired(ctx, e.grant.Client, watches...); err != nil {
-		return err
+	ready.Recheck()
+	select {
+	case <-ready.Fired():
+	case <-changed:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	return e.grant.Session.Err()
 }

@@ -120,7 +120,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 	c := d.gate.client
 	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.path, member), framework.WatchData)
 	if err == nil {
-		err = waitqueue.AwaitFired(ctx, c, watch)
+		err = watch.Await(ctx)
 		if watch.Event() == framework.EventDeleted {
 			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
 		}

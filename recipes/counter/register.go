@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/pace"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // errStale means that another client has changed the register since it was read. It is never
@@ -162,7 +161,7 @@ func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 					return
 				}
 			}
-			err = waitqueue.AwaitFired(ctx, r.client, w)
+			err = w.Await(ctx)
 			w.Close()
 			if err != nil {
 				return

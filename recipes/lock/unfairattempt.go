@@ -194,39 +194,15 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 }
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	recheck := time.NewTimer(waitqueue.RecheckDelay(a.client))
-	defer recheck.Stop()
-	for {
-		select {
-		case <-watch.Fired():
-			return nil
-		case <-recheck.C:
-			if gone, err := a.recheck(ctx); gone || err != nil {
-				return err
-			}
-			recheck.Reset(waitqueue.RecheckDelay(a.client))
-		case <-a.session.Lost():
-			return a.session.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	watch.Recheck()
+	select {
+	case <-watch.Fired():
+		return nil
+	case <-a.session.Lost():
+		return a.session.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-}
-
-// recheck reads the holder's znode, whose deletion the watch may have missed. An outage is no
-// error: it fires the watch.
-func (a *unfairAttempt) recheck(ctx context.Context) (gone bool, err error) {
-	read, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
-	switch {
-	case errors.Is(err, framework.ErrNoNode):
-		return true, nil
-	case err == nil:
-		err = a.checkKind(read)
-		read.Close()
-	case waitqueue.Disconnected(err) && ctx.Err() == nil:
-		err = nil
-	}
-	return false, err
 }
 
 // A waiter that wakes pauses for a random time before it looks again. The bound doubles with each

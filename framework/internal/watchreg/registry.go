@@ -105,12 +105,7 @@ func (r *Registry) FireAll(event Event) {
 // fireLocked notifies the Subscriptions of e. It needs mu.
 func (r *Registry) fireLocked(e *entry, event Event) {
 	for sub := range e.subscribers {
-		sub.event = event
-		close(sub.fired)
-		if sub.after != nil {
-			r.spawn(sub.after)
-			sub.after = nil
-		}
+		sub.fireLocked(event)
 	}
 	clear(e.subscribers)
 }

@@ -1,6 +1,10 @@
 package watchreg
 
-import "github.com/docent-go/docent/internal/proto"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // A Subscription fires once, when the watched state has changed or may have changed. [Registry.Begin]
 // begins it. Its methods may be called concurrently once [Beginning.Wait] has returned nil.
@@ -11,6 +15,7 @@ type Subscription struct {
 	event    Event
 	found    *proto.Node // never changed, because Subscriptions of one entry share it
 	after    func()      // of AfterFire; guarded by registry.mu
+	limit    *time.Timer // of FireWithin, nil for none; guarded by registry.mu
 }
 
 // Fired returns a channel that is closed when the Subscription fires.
@@ -50,13 +55,57 @@ func (sub *Subscription) AfterFire(fn func()) (stop func() bool) {
 	}
 }
 
+// FireWithin fires the Subscription alone with the event after d, unless it has fired or is closed
+// before; the watch's next Subscription then reads again. From its second call on it has no effect.
+func (sub *Subscription) FireWithin(d time.Duration, event Event) {
+	r := sub.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if sub.limit != nil || !sub.subscribedLocked() {
+		return
+	}
+	sub.limit = time.AfterFunc(d, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if sub.subscribedLocked() {
+			delete(sub.entry.subscribers, sub)
+			sub.entry.found = nil
+			sub.fireLocked(event)
+		}
+	})
+}
+
+// subscribedLocked reports whether the Subscription has neither fired nor been closed. It needs
+// registry.mu.
+func (sub *Subscription) subscribedLocked() bool {
+	_, subscribed := sub.entry.subscribers[sub]
+	return subscribed
+}
+
+// fireLocked needs registry.mu.
+func (sub *Subscription) fireLocked(event Event) {
+	sub.event = event
+	close(sub.fired)
+	sub.stopLocked()
+	if sub.after != nil {
+		sub.registry.spawn(sub.after)
+		sub.after = nil
+	}
+}
+
+// stopLocked ends the wait of FireWithin. It needs registry.mu.
+func (sub *Subscription) stopLocked() {
+	if sub.limit != nil {
+		sub.limit.Stop()
+	}
+}
+
 // Valid reports whether the Subscription has neither fired nor been closed, and its connection is not
 // lost.
 func (sub *Subscription) Valid() bool {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
-	_, subscribed := sub.entry.subscribers[sub]
-	return subscribed && !sub.entry.severed
+	return sub.subscribedLocked() && !sub.entry.severed
 }
 
 // Close ends the Subscription: it will not fire any more. It may be called several times.
@@ -64,6 +113,7 @@ func (sub *Subscription) Close() {
 	r, e := sub.registry, sub.entry
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	sub.stopLocked()
 	delete(e.subscribers, sub)
 	if len(e.subscribers) == 0 && !e.armed && r.entries[e.key] == e {
 		delete(r.entries, e.key)

@@ -162,23 +162,21 @@ func (o *observer) awaitFirst() (there bool, err error) {
 	return there || len(waitqueue.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
 }
 
-// wait returns when it is time to look again. A server may drop an event, so that is at the latest
-// when a waiter would check its watches, too.
+// wait returns when it is time to look again.
 func (o *observer) wait() {
 	var fired <-chan struct{}
 	if o.watch != nil {
+		o.watch.Recheck()
 		fired = o.watch.Fired()
 	}
-	delay := waitqueue.RecheckDelay(o.queue.Client)
+	var again <-chan time.Time
 	if o.failed {
-		delay = o.waits.NextBackOff()
+		again = time.After(o.waits.NextBackOff())
 	}
-	recheck := time.NewTimer(delay)
-	defer recheck.Stop()
 	select {
 	case <-fired:
 	case <-o.state.Done():
-	case <-recheck.C:
+	case <-again:
 	}
 }
 

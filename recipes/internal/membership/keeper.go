@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // ErrTaken is the obstacle of a Keeper while a znode that is not its own is at the path.
@@ -117,6 +116,9 @@ func (k *Keeper) bring(ctx context.Context, want Content) error {
 
 // await waits until there is something to do after an attempt that ended with err.
 func (k *Keeper) await(ctx context.Context, err error) {
+	if errors.Is(err, ErrTaken) {
+		k.watch.Recheck()
+	}
 	var fired <-chan struct{}
 	if k.watch != nil && (err == nil || k.watch.Event() == 0) {
 		fired = k.watch.Fired()
@@ -147,10 +149,8 @@ func (k *Keeper) delay(err error) time.Duration {
 	switch {
 	case err == nil && k.opts.TTL > 0:
 		return max(1, time.Until(k.touched.Add(k.opts.TTL/2)))
-	case err == nil:
+	case err == nil, errors.Is(err, ErrTaken) && k.watch.Event() == 0:
 		return 0
-	case errors.Is(err, ErrTaken): // a server may drop the event of the deletion
-		return waitqueue.RecheckDelay(k.opts.Client)
 	}
 	pause := min(firstPause<<min(k.failures, 10), maxPause)
 	k.failures++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -136,15 +135,14 @@ func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
 
 // awaitFired returns nil when a watch has fired, or may have missed something.
 func (a *attempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	recheck := time.NewTimer(waitqueue.RecheckDelay(a.turn.Client))
-	defer recheck.Stop()
+	watch.Recheck()
 	select {
-	case <-recheck.C:
-		closeWatch(a.own)
-		a.own = nil // to be read again
-		a.forgetNumber()
-		return nil
 	case <-watch.Fired():
+		if watch.Event() == framework.EventUnseen { // and the other watches' events may be dropped, too
+			closeWatch(a.own)
+			a.own = nil // to be read again
+			a.forgetNumber()
+		}
 		return nil
 	case <-fired(a.number.watch):
 		return nil

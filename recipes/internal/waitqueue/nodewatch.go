@@ -1,10 +1,7 @@
 package waitqueue
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -20,6 +17,11 @@ type nodeWatch struct {
 // deleted reports whether the node is known to be gone.
 func (w *nodeWatch) deleted() bool {
 	return w.gone || w.watch != nil && w.watch.Event() == framework.EventDeleted
+}
+
+// unseen reports whether the watch has fired because the server may have dropped an event.
+func (w *nodeWatch) unseen() bool {
+	return w.watch != nil && w.watch.Event() == framework.EventUnseen
 }
 
 // fired returns a channel that is closed when the watch fires; nil if there is no watch.
@@ -58,34 +60,4 @@ func (w *nodeWatch) close() {
 		w.watch.Close()
 	}
 	*w = nodeWatch{}
-}
-
-// RecheckDelay returns how long a waiter relies on its watches before it checks whether they have
-// missed an event: one to two session timeouts. If the session may not read the znode at the moment
-// of an event, a server may drop the event together with the watch (ZooKeeper 3.8.4, 3.9.2).
-func RecheckDelay(c *framework.Client) time.Duration {
-	timeout := c.Session().Timeout
-	if timeout <= 0 {
-		timeout = framework.DefaultSessionTimeout // there is no session at the moment
-	}
-	return timeout + rand.N(timeout)
-}
-
-// AwaitFired returns nil when one of the watches, at most two, has fired or may have missed an event.
-// It returns ctx's error if ctx ends first.
-func AwaitFired(ctx context.Context, c *framework.Client, watches ...*framework.Watch) error {
-	recheck := time.NewTimer(RecheckDelay(c))
-	defer recheck.Stop()
-	var second <-chan struct{}
-	if len(watches) > 1 {
-		second = watches[1].Fired()
-	}
-	select {
-	case <-watches[0].Fired():
-	case <-second:
-	case <-recheck.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
 }

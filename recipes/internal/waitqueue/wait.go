@@ -3,7 +3,6 @@ package waitqueue
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -99,29 +98,28 @@ func Disconnected(err error) bool {
 // predecessor any more. It returns errStale if only a listing shows the position.
 func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 	w.ahead, w.behindFirst = pos.ahead, pos.behindFirst
-	if err := w.setWatches(ctx, pos); err != nil {
-		return pos, err
-	}
-	if w.predecessor.gone || w.next.gone {
-		return w.predecessorGone(pos)
-	}
-	recheck := time.NewTimer(RecheckDelay(w.attempt.client))
-	defer recheck.Stop()
 	for {
+		if err := w.setWatches(ctx, pos); err != nil {
+			return pos, err
+		}
+		if w.predecessor.gone || w.next.gone {
+			return w.predecessorGone(pos)
+		}
+		w.predecessor.watch.Recheck()
 		select {
 		case <-w.predecessor.watch.Fired():
-			return w.predecessorGone(pos)
+			if !w.predecessor.unseen() {
+				return w.predecessorGone(pos)
+			}
+			if err := w.rereadOwn(ctx); err != nil { // the event of either node may have been dropped
+				return pos, err
+			}
 		case <-w.next.fired():
 			return w.predecessorGone(pos)
 		case <-w.granted:
 			return pos.behindHolder(), nil
 		case <-w.own.watch.Fired():
 			return pos, errStale
-		case <-recheck.C:
-			if err := w.recheck(ctx); err != nil {
-				return pos, err
-			}
-			recheck.Reset(RecheckDelay(w.attempt.client))
 		case <-w.attempt.hold.Lost():
 			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
@@ -183,22 +181,12 @@ func (w *waiter) setWatches(ctx context.Context, pos position) error {
 	return fault
 }
 
-// recheck reads the own node and the predecessor. It returns nil if both exist, and errStale if one
-// does not. If the session may no longer read one of them, the event of its deletion would be lost.
-// recheck then returns an error that names the node.
-func (w *waiter) recheck(ctx context.Context) error {
-	for _, name := range []string{w.own.name, w.predecessor.name} {
-		path := framework.JoinPath(w.attempt.queue.Dir, name)
-		read, err := w.attempt.client.Watch(ctx, path, framework.WatchData)
-		switch {
-		case errors.Is(err, framework.ErrNoNode):
-			return errStale
-		case err != nil:
-			return err
-		}
-		read.Close()
-	}
-	return nil
+// rereadOwn reads the own node, and not only what an earlier watch found, as setWatches would.
+func (w *waiter) rereadOwn(ctx context.Context) error {
+	name := w.own.name
+	w.own.close()
+	w.own.name = name
+	return w.own.set(w.attempt.client.Watch(ctx, framework.JoinPath(w.attempt.queue.Dir, name), framework.WatchData))
 }
 
 // predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
