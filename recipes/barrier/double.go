@@ -69,7 +69,6 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.path, OpError: recipe.Error}, gate: &d.gate},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
-		Ended:  func(*hold.Hold, error) {},
 	}, lease.AtDeadline, nil)
 }
 

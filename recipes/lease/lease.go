@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -14,36 +13,36 @@ import (
 // A Lease is a share in a grant of a recipe: the result of one call of a lock's Lock or TryLock. It
 // ends when it is released, or when the lock is lost. Any goroutine may use it, and its methods may
 // be called concurrently.
-type Lease struct {
-	share   hold.Share
-	members []*Lease // of a Multi's lease; nil for others; immutable
-}
+type Lease hold.Share
+
+// share returns the lease as the recipes have it.
+func (l *Lease) share() *hold.Share { return (*hold.Share)(l) }
 
 // Path returns the path of the lock, as it was given to its constructor. For a Multi it returns the
 // names of its members.
-func (l *Lease) Path() string { return l.share.Hold().Path }
+func (l *Lease) Path() string { return l.share().Hold().Path }
 
 // Node returns the path of the lock's znode. It is "" for a Multi, whose [Lease.Members] have one
 // each.
-func (l *Lease) Node() string { return l.share.Hold().Grant.Node() }
+func (l *Lease) Node() string { return l.share().Hold().Grant.Node() }
 
 // Context returns a context that is derived from parent and ends with the lease. Its cause is the
 // [*LostError], or [ErrReleased] after a release. The context does not carry an owner. As with
 // every context, call the CancelFunc.
 func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	usercall.Require("parent", parent != nil)
-	return l.share.Context(parent)
+	return l.share().Context(parent)
 }
 
 // Lost returns a channel that is closed when the lock is lost, and not by a release. [Lease.Err]
 // returns the cause by then. The channel is closed before the ensemble can expire the session, so
 // before another client can hold the lock. If the process itself was stopped it is closed too late:
 // [Lease.Fence] and [Lease.Guard] are for that.
-func (l *Lease) Lost() <-chan struct{} { return l.share.Lost() }
+func (l *Lease) Lost() <-chan struct{} { return l.share().Lost() }
 
 // Err returns nil while the lease is held, then the [*LostError], or [ErrReleased] after a release.
 // It notices a deadline that has just passed.
-func (l *Lease) Err() error { return l.share.Err() }
+func (l *Lease) Err() error { return l.share().Err() }
 
 // Fence returns a number that grows from each holder of the lock to the next, also if the lock's
 // directory was removed and created again. It is the id of the transaction that created the lease's
@@ -52,14 +51,14 @@ func (l *Lease) Err() error { return l.share.Err() }
 //
 // The read lease of a downgrade has the fence of its write lease. Fence is 0 for a Multi, whose
 // [Lease.Members] have one each.
-func (l *Lease) Fence() int64 { return l.share.Hold().Grant.Fence() }
+func (l *Lease) Fence() int64 { return l.share().Hold().Grant.Fence() }
 
 // Guard returns an operation for a transaction of the lock's client (see [framework.Client.Txn]).
 // The transaction fails unless the lease's znode still exists, so only the holder can write by it.
 // A transaction with the Guard of a Multi's lease, or of a lease of several permits, always fails,
 // with [ErrNoGuard]: use [Lease.Guards].
 func (l *Lease) Guard() framework.TxnOp {
-	if guards := l.Guards(); len(guards) == 1 && l.members == nil {
+	if guards := l.Guards(); len(guards) == 1 && l.share().Members() == nil {
 		return guards[0]
 	}
 	return framework.OpNever(ErrNoGuard)
@@ -68,18 +67,24 @@ func (l *Lease) Guard() framework.TxnOp {
 // Guards returns a guard for each znode of the lease: those of a Multi's members, or of the permits
 // of a semaphore. A transaction with all of them fails unless all znodes still exist. For another
 // lock, Guards returns its one guard.
-func (l *Lease) Guards() []framework.TxnOp { return l.share.Hold().Grant.Guards() }
+func (l *Lease) Guards() []framework.TxnOp { return l.share().Hold().Grant.Guards() }
 
 // Deadline returns the time until which the lease is certainly held, by the proofs so far. No
 // ensemble that keeps time grants the lock to another client earlier. The deadline moves on while
 // the ensemble proves the session, and never back. A Multi's is the earliest of its members'. After
 // the end of the lease the value means nothing.
-func (l *Lease) Deadline() time.Time { return l.share.Hold().Grant.Deadline() }
+func (l *Lease) Deadline() time.Time { return l.share().Hold().Grant.Deadline() }
 
 // Members returns the leases of a Multi's members, in the order in which they are locked, and nil
 // for another lock. Each has the fence and the guard of its own lock. If one is released before the
 // others, the lease of the Multi consists of the rest.
-func (l *Lease) Members() []*Lease { return slices.Clone(l.members) }
+func (l *Lease) Members() []*Lease {
+	var members []*Lease
+	for _, member := range l.share().Members() {
+		members = append(members, (*Lease)(member))
+	}
+	return members
+}
 
 // Release ends the lease. With its owner's last lease it releases the lock. When Release returns,
 // the lease is not held, whatever the error.
@@ -92,5 +97,5 @@ func (l *Lease) Members() []*Lease { return slices.Clone(l.members) }
 // and does not check for a deadline that has just passed.
 func (l *Lease) Release(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
-	return cause.Join(ctx, l.share.Release(ctx))
+	return cause.Join(ctx, l.share().Release(ctx))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A queueLock is one way to hold a lock whose contenders queue. A mutex has one, a read/write lock
@@ -122,7 +121,7 @@ func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Gra
 		Ended:  func(h *hold.Hold, lost error) { q.owners.ended(e, h, lost) },
 	})
 	e.observe(nil)
-	q.owners.granted(e, grant, lease.ShareOf(l).Hold())
+	q.owners.granted(e, grant, contender.ShareOf(l).Hold())
 	return l, nil
 }
 
@@ -153,7 +152,7 @@ func (q *queueLock) unlock(ctx context.Context, op string) error {
 		if l == nil {
 			return opError(op, q.path, ErrNotOwner)
 		}
-		if err := lease.ShareOf(l).Release(ctx); !errors.Is(err, ErrReleased) {
+		if err := contender.ShareOf(l).Release(ctx); !errors.Is(err, ErrReleased) {
 			return cause.Join(ctx, err)
 		}
 	}

@@ -1,10 +1,6 @@
 package lock
 
-import (
-	"context"
-
-	"github.com/docent-go/docent/recipes/lease"
-)
+import "context"
 
 // An admission is what a call finds in its caller's entry: a lease of the hold, an attempt that
 // another goroutine drives until outcome is closed, or an attempt that the call has to drive.
@@ -48,8 +44,8 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 	}
 	e := o.entries[key]
 	if e != nil && e.hold != nil {
-		if l := lease.Join(e.hold); l != nil {
-			return admission{entry: e, lease: l}
+		if share := e.hold.Join(); share != nil {
+			return admission{entry: e, lease: (*Lease)(share)}
 		}
 		o.removeLocked(e) // the hold has ended
 		e = nil

@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Local hands a mutex on among the goroutines of this process. A release grants it, without any
@@ -87,7 +86,7 @@ func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 		l.giveUp(handed)
 		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, ctx.Err()))
 	case handed.Err() != nil: // lost during the hand-off
-		lease.ShareOf(handed).Discard()
+		contender.ShareOf(handed).Discard()
 		return l.lock(ctx, l.mutex.Lock)
 	}
 	return l.lease(handed), nil
@@ -132,13 +131,12 @@ func (l *Local) lock(ctx context.Context, lock func(context.Context) (*Lease, er
 // lease returns a lease of the mutex's lease.
 func (l *Local) lease(of *Lease) *Lease {
 	g := &localGrant{local: l, lease: of}
-	granted := lease.New(hold.Options{
-		Client: lease.ShareOf(of).Hold().Client,
+	granted := contender.NewLease(hold.Options{
+		Client: contender.ShareOf(of).Hold().Client,
 		Path:   l.Path(),
 		Grant:  g,
 		Hooks:  hold.NoHooks{}, // the mutex's hooks report
-		Ended:  func(*hold.Hold, error) {},
-	})
+	}, AtDeadline, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !g.passed { // otherwise it was lost at once
@@ -193,14 +191,14 @@ func (l *Local) quit(w *localWaiter) {
 // giveUp passes the turn on. If the mutex is not handed on, it is released in the background.
 func (l *Local) giveUp(handed *Lease) {
 	if !l.pass(handed) && handed != nil {
-		lease.ShareOf(handed).Discard()
+		contender.ShareOf(handed).Discard()
 	}
 }
 
 // pass gives the turn to the call that has waited longest, with the mutex's lease if that may be
 // handed on. of is nil for none. pass reports whether the lease was handed on.
 func (l *Local) pass(of *Lease) (handed bool) {
-	valid := of != nil && of.Err() == nil && lease.ShareOf(of).Hold().Untouched()
+	valid := of != nil && of.Err() == nil && contender.ShareOf(of).Hold().Untouched()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	handed = valid && len(l.waiting) > 0 && l.handed < l.max
@@ -249,9 +247,9 @@ func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }
 // Err returns why the mutex's lease is over.
 func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }
 
-// OnLost registers tell and after for the loss of the mutex's lease.
-func (g *localGrant) OnLost(tell func(error), after func()) {
-	lease.ShareOf(g.lease).OnLost(func(err error) { tell(lossCause(err)) }, after)
+// OnLost registers notify and after for the loss of the mutex's lease.
+func (g *localGrant) OnLost(notify func(error), after func()) {
+	contender.ShareOf(g.lease).OnLost(func(err error) { notify(lossCause(err)) }, after)
 }
 
 // lossCause returns the cause of a loss, or err itself if it is none.
@@ -275,5 +273,5 @@ func (g *localGrant) Release(ctx context.Context) error {
 // Discard releases the mutex in the background.
 func (g *localGrant) Discard() {
 	g.pass(nil)
-	lease.ShareOf(g.lease).Discard()
+	contender.ShareOf(g.lease).Discard()
 }

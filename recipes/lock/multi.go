@@ -13,7 +13,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Multi is several locks that are held together: all of them or none. It is a [Locker] itself. It
@@ -108,14 +107,13 @@ func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisitio
 	if err != nil {
 		return nil, a.waitError(ctx, err)
 	}
-	first := lease.ShareOf(leases[0]).Hold()
-	return lease.New(hold.Options{
+	first := contender.ShareOf(leases[0]).Hold()
+	return contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   m.name,
 		Grant:  &multiGrant{leases},
 		Hooks:  seen.Granted(ctx, 0, sessionOf(first)),
-		Ended:  func(*hold.Hold, error) {},
-	}, leases...), nil
+	}, AtDeadline, nil, leases...), nil
 }
 
 // reenters reports whether the caller holds all members already.

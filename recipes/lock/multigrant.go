@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A multiGrant is the grant of a [Multi]: a lease of each member, in the order of their locking.
@@ -53,10 +52,10 @@ func (g *multiGrant) Err() error {
 	return nil
 }
 
-// OnLost registers tell and after for the loss of a member.
-func (g *multiGrant) OnLost(tell func(error), after func()) {
+// OnLost registers notify and after for the loss of a member.
+func (g *multiGrant) OnLost(notify func(error), after func()) {
 	for _, l := range g.members {
-		lease.ShareOf(l).OnLost(tell, after)
+		contender.ShareOf(l).OnLost(notify, after)
 	}
 }
 
@@ -72,7 +71,7 @@ func (g *multiGrant) Discard() { discardAll(g.members) }
 // discardAll releases the leases in the background, in reverse order.
 func discardAll(leases []*Lease) {
 	for _, l := range slices.Backward(leases) {
-		lease.ShareOf(l).Discard()
+		contender.ShareOf(l).Discard()
 	}
 }
 
@@ -86,7 +85,7 @@ func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
 		run = nil
 	}
 	for _, l := range leases {
-		h := lease.ShareOf(l).Hold()
+		h := contender.ShareOf(l).Hold()
 		_, queued := h.Grant.(*contender.Grant)
 		if !queued || len(run) > 0 && ownersOf(run[0].Client) != ownersOf(h.Client) {
 			flush()
@@ -95,7 +94,7 @@ func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
 			errs = append(errs, unlessReleased(l.Release(ctx)))
 			continue
 		}
-		last, err := lease.ShareOf(l).Drop()
+		last, err := contender.ShareOf(l).Drop()
 		errs = append(errs, unlessReleased(err))
 		if last {
 			run = append(run, h)

@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // owners has the entries of all callers of one client's reentrant locks, so two values of a lock on
@@ -158,13 +157,13 @@ func (o *owners) latest(key ownerKey) *Lease {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if e := o.entries[key]; e != nil && e.hold != nil {
-		if l := lease.Latest(e.hold); l != nil {
-			return l
+		if _, latest := e.hold.Shares(); latest != nil {
+			return (*Lease)(latest)
 		}
 	}
 	if h := o.lost[key]; h != nil {
-		if l := lease.Latest(h); l != nil {
-			return l
+		if _, latest := h.Shares(); latest != nil {
+			return (*Lease)(latest)
 		}
 		delete(o.lost, key)
 		o.aged = slices.DeleteFunc(o.aged, func(k ownerKey) bool { return k == key })

@@ -141,7 +141,6 @@ func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 		Grant:  grant,
 		Znode:  &grant.Znode,
 		Hooks:  a.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
-		Ended:  func(*hold.Hold, error) {},
 	})
 }
 

@@ -56,7 +56,6 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 			Grant:  &Grant{Grant: grant, Of: c.Path, OpError: c.OpError},
 			Znode:  &grant.Znode,
 			Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
-			Ended:  func(*hold.Hold, error) {},
 		}, c.LossPolicy, c.Revoked), nil
 	})
 }

@@ -18,14 +18,22 @@ func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
 	return faults
 }
 
-// NewLease returns the first lease of a new hold that is lost by the policy. revoked is called as
-// [hold.Options].Revoked is; it may be nil.
+// NewLease returns the first lease of a new hold that is lost by the policy, with the members if it is
+// a Multi's. revoked is called as [hold.Options].Revoked is; it may be nil.
 func NewLease(
 	o hold.Options, policy lease.LossPolicy, revoked func(*lease.Lease), members ...*lease.Lease,
 ) *lease.Lease {
 	o.OnSuspend = policy == lease.OnSuspend
 	if revoked != nil {
-		o.Revoked = func(oldest *hold.Share) { revoked(oldest.Of.(*lease.Lease)) }
+		o.Revoked = func(oldest *hold.Share) { revoked((*lease.Lease)(oldest)) }
 	}
-	return lease.New(o, members...)
+	o.Lost = func(cause error) error { return &lease.LostError{Path: o.Path, Cause: cause} }
+	var shares []*hold.Share
+	for _, member := range members {
+		shares = append(shares, ShareOf(member))
+	}
+	return (*lease.Lease)(hold.New(o, shares...))
 }
+
+// ShareOf returns the lease's share in its hold.
+func ShareOf(l *lease.Lease) *hold.Share { return (*hold.Share)(l) }

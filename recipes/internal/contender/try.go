@@ -23,7 +23,7 @@ func Try(
 	l, err := try(limited)
 	switch {
 	case err == nil && ctx.Err() != nil: // both at once, and limited was a moment late
-		lease.ShareOf(l).Discard()
+		ShareOf(l).Discard()
 		return nil, ctx.Err()
 	case err == nil, ctx.Err() != nil, limited.Err() == nil, !errors.Is(err, limited.Err()):
 		return l, err

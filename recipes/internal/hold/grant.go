@@ -21,10 +21,10 @@ type Grant interface {
 	// Err returns why the grant is over, or nil while it is valid. It notices a deadline that has
 	// just passed.
 	Err() error
-	// OnLost registers tell and after for the end of the grant. tell is called before another client
-	// can be granted the lock, and not if the grant is over already. after is called after tell. If
-	// a session ends with many grants, all are told before the first after is called.
-	OnLost(tell func(cause error), after func())
+	// OnLost registers notify and after for the end of the grant. notify is called before another client
+	// can be granted the lock, and not if the grant is over already. after is called after notify. If
+	// a session ends with many grants, all are notified before the first after is called.
+	OnLost(notify func(cause error), after func())
 
 	// Release deletes the grant's znodes and waits for that. If it returns an error, the deletion
 	// continues in the background, or the error is a loss.

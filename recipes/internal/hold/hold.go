@@ -26,8 +26,9 @@ type Options struct {
 	// holder to release. It is nil if the lock ignores requests.
 	Revoked func(*Share)
 
-	Lost  func(cause error) error   // the error of a loss, for a cause
-	Ended func(h *Hold, lost error) // called once when the hold has ended; lost is nil after a release
+	Lost func(cause error) error // the error of a loss, for a cause
+	// Ended is called once when the hold has ended. lost is nil after a release. Ended may be nil.
+	Ended func(h *Hold, lost error)
 }
 
 // A Hold is a grant with the shares that hold it. Its methods may be called concurrently.
@@ -40,45 +41,47 @@ type Hold struct {
 	leased bool       // it has had a share
 	lost   chan struct{}
 	err    error     // set once, before lost is closed
-	told   *lostHold // what clean has to do; nil before the loss, and after clean
+	ending *lostHold // what finish has to do; nil before the loss, and after finish
 }
 
 // A lostHold is what is left to do for a hold that is lost and whose users know.
 type lostHold struct {
 	at    time.Time
-	ends  bool     // the hooks are still to be told
+	ends  bool     // the hooks are still to be notified
 	after []func() // of the shares
 }
 
-// New returns the hold with its first share. If the grant is over already, the hold is lost.
-func New(o Options, first *Share) *Hold {
+// New returns the first share of a new hold. members are the shares of a Multi's members. If the grant
+// is over already, the hold is lost.
+func New(o Options, members ...*Share) *Share {
 	h := &Hold{Options: o}
-	h.Join(first)
+	first := h.Join()
+	first.members = members
 	if o.Znode != nil {
 		for _, z := range append([]*Znode{o.Znode}, o.More...) {
 			h.monitors = append(h.monitors, newMonitor(h, z))
 		}
 	}
-	o.Grant.OnLost(h.tell, h.clean)
+	o.Grant.OnLost(h.notify, h.finish)
 	for _, m := range h.monitors {
 		m.start()
 	}
 	h.Check()
-	return h
+	return first
 }
 
-// Join adds a share. It reports false if the hold has ended.
-func (h *Hold) Join(s *Share) bool {
+// Join returns one more share of the hold, or nil if the hold has ended.
+func (h *Hold) Join() *Share {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.leased && len(h.shares) == 0 || h.err != nil {
-		return false
+		return nil
 	}
-	s.hold, s.first = h, !h.leased
+	s := &Share{hold: h, first: !h.leased}
 	h.leased = true
 	h.shares = append(h.shares, s)
 	h.Hooks.Leased(len(h.shares))
-	return true
+	return s
 }
 
 // Check loses the hold if the grant is over.
@@ -115,13 +118,13 @@ func (h *Hold) Untouched() bool {
 // lose ends the hold for the first cause: its shares, their contexts, and, in the background, the
 // grant.
 func (h *Hold) lose(cause error) {
-	h.tell(cause)
-	h.clean()
+	h.notify(cause)
+	h.finish()
 }
 
-// tell ends the shares and their contexts for the first cause. A session that ends calls it where
-// nothing may block: see package loss. The rest is left to clean.
-func (h *Hold) tell(cause error) {
+// notify ends the shares and their contexts for the first cause. A session that ends calls it where
+// nothing may block: see package loss. The rest is left to finish.
+func (h *Hold) notify(cause error) {
 	h.mu.Lock()
 	if h.err != nil || len(h.shares) == 0 {
 		h.mu.Unlock()
@@ -133,19 +136,19 @@ func (h *Hold) tell(cause error) {
 		close(h.lost)
 	}
 	shares := slices.Clone(h.shares)
-	told := &lostHold{at: time.Now(), ends: h.Hooks.Ends()}
+	ending := &lostHold{at: time.Now(), ends: h.Hooks.Ends()}
 	var pass []func(error)
 	for _, s := range shares {
 		if s.onLost != nil {
 			pass = append(pass, s.onLost)
-			told.after = append(told.after, s.afterLost)
+			ending.after = append(ending.after, s.afterLost)
 			s.onLost, s.afterLost = nil, nil
 		}
 	}
 	h.mu.Unlock()
 	defer func() { // also if a context of the user's panics
 		h.mu.Lock()
-		h.told = told // now: a concurrent lose must not clean up before all know
+		h.ending = ending // now: a concurrent lose must not finish before all are notified
 		h.mu.Unlock()
 	}()
 	for _, fn := range pass {
@@ -156,23 +159,30 @@ func (h *Hold) tell(cause error) {
 	}
 }
 
-// clean does, once, what is left after tell: telemetry, monitors, and the end of the grant.
-func (h *Hold) clean() {
+// finish does, once, what is left after notify: telemetry, monitors, and the end of the grant.
+func (h *Hold) finish() {
 	h.mu.Lock()
-	told, err := h.told, h.err
-	h.told = nil
+	ending, err := h.ending, h.err
+	h.ending = nil
 	h.mu.Unlock()
-	if told == nil {
+	if ending == nil {
 		return
 	}
-	if told.ends {
-		h.report(func() { h.Hooks.Lost(err, told.at) })
+	if ending.ends {
+		h.report(func() { h.Hooks.Lost(err, ending.at) })
 	}
 	h.stopMonitors()
 	h.Grant.Discard()
-	h.Ended(h, err)
-	for _, after := range told.after {
+	h.ended(err)
+	for _, after := range ending.after {
 		after()
+	}
+}
+
+// ended reports the end of the hold.
+func (h *Hold) ended(lost error) {
+	if h.Options.Ended != nil {
+		h.Options.Ended(h, lost)
 	}
 }
 

@@ -17,8 +17,8 @@ var errOver = errors.New("session ended")
 // A fakeGrant is a grant without a client. It is not for concurrent use, but for lose.
 type fakeGrant struct {
 	err                 error
-	onLost              func(error) // tell, and after it after
-	tell                func(error)
+	onLost              func(error) // notify, and after it after
+	notify              func(error)
 	released, discarded int
 }
 
@@ -27,10 +27,10 @@ func (g *fakeGrant) Fence() int64              { return 5 }
 func (g *fakeGrant) Guards() []framework.TxnOp { return nil }
 func (g *fakeGrant) Deadline() time.Time       { return time.Time{} }
 func (g *fakeGrant) Err() error                { return g.err }
-func (g *fakeGrant) OnLost(tell func(error), after func()) {
-	g.tell = tell
+func (g *fakeGrant) OnLost(notify func(error), after func()) {
+	g.notify = notify
 	g.onLost = func(err error) {
-		tell(err)
+		notify(err)
 		after()
 	}
 }
@@ -40,20 +40,20 @@ func (g *fakeGrant) Release(context.Context) error { g.released++; return nil }
 // A fixture is a hold with one share, and what became of it.
 type fixture struct {
 	grant *fakeGrant
-	first hold.Share
+	first *hold.Share
 	ended []error
 	*hold.Hold
 }
 
 func newFixture(err error) *fixture {
 	f := &fixture{grant: &fakeGrant{err: err}}
-	hold.New(hold.Options{
+	f.first = hold.New(hold.Options{
 		Path:  "/lock",
 		Grant: f.grant,
 		Hooks: hold.NoHooks{},
 		Lost:  func(cause error) error { return fmt.Errorf("lost: %w", cause) },
 		Ended: func(_ *hold.Hold, lost error) { f.ended = append(f.ended, lost) },
-	}, &f.first)
+	})
 	f.Hold = f.first.Hold()
 	return f
 }
@@ -66,7 +66,7 @@ func (f *fixture) mustHaveEnded(t *testing.T, lost error, released, discarded in
 	if f.grant.released != released || f.grant.discarded != discarded {
 		t.Errorf("released %d times, discarded %d times; want %d, %d", f.grant.released, f.grant.discarded, released, discarded)
 	}
-	if f.Join(new(hold.Share)) {
+	if f.Join() != nil {
 		t.Error("a share joined after the end")
 	}
 }
@@ -74,8 +74,8 @@ func (f *fixture) mustHaveEnded(t *testing.T, lost error, released, discarded in
 func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
 	t.Parallel()
 	f := newFixture(nil)
-	var second hold.Share
-	if !f.Join(&second) {
+	second := f.Join()
+	if second == nil {
 		t.Fatal("the second share did not join")
 	}
 	ctx, cancel := f.first.Context(t.Context())
@@ -101,14 +101,14 @@ func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
 }
 
 // Its users know of a loss before it cleans up.
-func TestALossIsToldFirst(t *testing.T) {
+func TestALossIsReportedFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(nil)
 	ctx, cancel := f.first.Context(t.Context())
 	defer cancel()
-	f.grant.tell(errOver)
+	f.grant.notify(errOver)
 	if !errors.Is(context.Cause(ctx), errOver) || !errors.Is(f.first.Err(), errOver) || f.grant.discarded != 0 || f.ended != nil {
-		t.Errorf("told: context %v, share %v, discarded %d times, ended %v", context.Cause(ctx), f.first.Err(), f.grant.discarded, f.ended)
+		t.Errorf("notified: context %v, share %v, discarded %d times, ended %v", context.Cause(ctx), f.first.Err(), f.grant.discarded, f.ended)
 	}
 	f.grant.onLost(errOver)
 	f.grant.onLost(errOver)
@@ -118,15 +118,14 @@ func TestALossIsToldFirst(t *testing.T) {
 func TestHoldIsLostOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(nil)
-	var second hold.Share
-	f.Join(&second)
+	second := f.Join()
 	ctx, cancel := second.Context(t.Context())
 	defer cancel()
 	var passedOn []error
 	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) }, func() {})
 	f.grant.onLost(errOver)
 	f.grant.onLost(errors.New("another cause"))
-	for _, s := range []*hold.Share{&f.first, &second} {
+	for _, s := range []*hold.Share{f.first, second} {
 		select {
 		case <-s.Lost():
 		default:

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A Share is one lease's part in a hold. [New] or [Hold.Join] joins the zero value to a hold.
+// A Share is one lease's part in a hold. Package lease has it as the Lease, which is this type with the
+// methods for users.
 type Share struct {
-	Of any // the lease; the recipe sets it before the share joins
-
-	hold  *Hold // immutable, as is first
-	first bool  // it is the hold's first share
+	hold    *Hold    // immutable, as are the following
+	first   bool     // it is the hold's first share
+	members []*Share // of a Multi's lease; nil for others
 
 	// guarded by hold.mu
 	released  bool
@@ -23,6 +23,9 @@ type shareContext struct{ cancel context.CancelCauseFunc }
 
 // Hold returns the share's hold.
 func (s *Share) Hold() *Hold { return s.hold }
+
+// Members returns the shares that New got as members. They must not be changed.
+func (s *Share) Members() []*Share { return s.members }
 
 // Err returns the error of the loss, [ErrReleased] after a release, or nil. It notices a deadline
 // that has just passed.
@@ -54,15 +57,15 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers tell and after for the loss, as [Grant.OnLost] does. It reports false if the hold
+// OnLost registers notify and after for the loss, as [Grant.OnLost] does. It reports false if the hold
 // is lost or the share is released already. A share has one of each.
-func (s *Share) OnLost(tell func(error), after func()) bool {
+func (s *Share) OnLost(notify func(error), after func()) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
 	if s.errLocked() != nil {
 		return false
 	}
-	s.onLost, s.afterLost = tell, after
+	s.onLost, s.afterLost = notify, after
 	return true
 }
 
@@ -149,7 +152,7 @@ func (s *Share) Drop() (last bool, err error) {
 		s.endContexts(ErrReleased)
 	}
 	if last {
-		h.Ended(h, nil)
+		h.ended(nil)
 	}
 	return last, err
 }

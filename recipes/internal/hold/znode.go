@@ -35,7 +35,7 @@ func (z *Znode) Deadline() time.Time { return z.Session.Deadline() }
 // Err returns why the session is over, or nil.
 func (z *Znode) Err() error { return z.Session.Err() }
 
-// OnLost registers tell and after for the session's end.
-func (z *Znode) OnLost(tell func(error), after func()) {
-	z.Session.OnLoss(loss.Functions{Lose: tell, After: after})
+// OnLost registers notify and after for the session's end.
+func (z *Znode) OnLost(notify func(error), after func()) {
+	z.Session.OnLoss(loss.Functions{Lose: notify, After: after})
 }

@@ -38,7 +38,6 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 		Znode:  &first.Znode,
 		More:   more,
 		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
-		Ended:  func(*hold.Hold, error) {},
 	}, p.LossPolicy, p.Revoked)
 }
 
