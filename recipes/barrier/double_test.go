@@ -235,7 +235,7 @@ func TestRequestsOfADouble(t *testing.T) {
 		if n := len(ops(first, path)) + len(ops(last, path)); n > 10 {
 			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, ops(first, path), ops(last, path))
 		}
-	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }
 
 // TestAnOutageEndsNoLeave cuts the connection of each member while it waits for the other to leave.

@@ -278,5 +278,5 @@ func TestRequestsOfACache(t *testing.T) {
 		if changes := j.Count("changed /0/1=x"); changes != 1 {
 			t.Errorf("%d events of one change", changes)
 		}
-	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone))
+	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }

@@ -312,5 +312,5 @@ func TestDiscoveryRequests(t *testing.T) {
 			s.Instances()
 		}
 		check("Service.Instances")
-	})
+	}, zkenv.AllOperations("it counts requests"))
 }

@@ -80,5 +80,5 @@ func TestGroupRequests(t *testing.T) {
 			return route.Count(fault.Exists) == 1
 		})
 		stuck.Release()
-	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone))
+	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }

@@ -68,5 +68,5 @@ func TestRequestsOfAnElection(t *testing.T) {
 		expect("Leader", fault.GetChildren, fault.GetData)
 		mustResign(t, term)
 		mustResign(t, must.Receive(t, behind, "the next term").term)
-	})
+	}, zkenv.AllOperations("it counts requests"))
 }

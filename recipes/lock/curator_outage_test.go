@@ -70,7 +70,7 @@ func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 			_, ok, err := c.Exists(t.Context(), path)
 			return err == nil && !ok
 		})
-	})
+	}, zkenv.AllOperations("containers are one of them"))
 }
 
 // As testLockPath: the session of a writer is killed, and another client reads. Of the writer's

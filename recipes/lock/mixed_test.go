@@ -356,9 +356,10 @@ func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		other := lockLater(ctx, newReadWrite(t, w.Client(t), path).Read())
 		awaitContenders(t, w.Client(t), path, 2)
+		last := newReadWrite(t, w.Client(t), path).Read()
 		within, end := context.WithTimeout(t.Context(), 3*time.Second)
 		defer end()
-		_, err := newReadWrite(t, w.Client(t), path).Read().Lock(within)
+		_, err := last.Lock(within)
 		wait := new(lock.WaitError)
 		if !errors.As(err, &wait) || wait.Ahead != 2 || wait.BlockedBy == nil || !wait.BlockedBy.Holder {
 			t.Errorf("wait of a reader behind a writer and a reader: %v (%+v), want it behind 2, blocked by the holder", err, wait.BlockedBy)

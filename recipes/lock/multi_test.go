@@ -203,6 +203,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		c, way := onRoute(t, w)
 		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
+		way.ResetRequests()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, lockIt := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {

@@ -142,5 +142,5 @@ func TestDirectoriesAreContainers(t *testing.T) {
 				return err == nil && !ok
 			})
 		}
-	}, oneOfEach())
+	}, oneOfEach(), zkenv.AllOperations("containers are one of them"))
 }

@@ -45,7 +45,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 			t.Errorf("requests of a refused TryLock: %v and %d transactions, want %v and one between them", ops, proxy.Count(fault.Multi), want)
 		}
 		mustRelease(t, held)
-	})
+	}, zkenv.AllOperations("it counts requests"))
 }
 
 // TestSemaphoreMutexRoundTrips makes round trips so long that they can be
@@ -66,7 +66,7 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 			t.Errorf("Lock took %v with round trips of %v, want two of them", took, roundTrip)
 		}
 		mustRelease(t, lease)
-	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble), zkenv.AllOperations("it counts requests"))
 }
 
 // TestSemaphoreMutexLayout reads the znodes of a holder and a waiter: they are those of Curator's
@@ -237,14 +237,15 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/semaphore/late"
 		c, proxy := onRoute(t, w)
+		other, observer := w.Client(t), w.Client(t) // now, because the deletion can't be stuck for long
 		m := newSemaphoreMutex(t, c, path)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
 		lease := mustLock(t, m) // it does not wait for the deletion
 		must.Receive(t, stuck.Hit(), "the deletion")
-		next := newSemaphoreMutex(t, w.Client(t), path)
+		next := newSemaphoreMutex(t, other, path)
 		mustRefuse(t, next)
 		done := lockLater(t.Context(), next)
-		awaitQueued(t, w.Client(t), path, 2)
+		awaitQueued(t, observer, path, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := lease.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {

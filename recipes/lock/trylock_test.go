@@ -107,16 +107,17 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 // operator or with its session.
 func TestTryLockThatComesSecond(t *testing.T) {
 	t.Parallel()
-	for name, meddle := range map[string]func(*testing.T, *zkenv.Env, *zkenv.Route, string){
-		"nobody meddles":                  func(*testing.T, *zkenv.Env, *zkenv.Route, string) {},
+	for name, meddle := range map[string]func(t *testing.T, operator *framework.Client, way *zkenv.Route, path string){
+		"nobody meddles":                  func(*testing.T, *framework.Client, *zkenv.Route, string) {},
 		"an operator deletes its znode":   deleteSecond,
-		"its session ends before it asks": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, _ string) { way.Expire(t) },
+		"its session ends before it asks": func(t *testing.T, _ *framework.Client, way *zkenv.Route, _ string) { way.Expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 				path := "/try/second/" + name
 				c, way := onRoute(t, w)
+				other, operator := w.Client(t), w.Client(t) // now, because a request can't be held for long
 				late := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
 				gone := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
 				defer gone.Release()
@@ -133,17 +134,17 @@ func TestTryLockThatComesSecond(t *testing.T) {
 					refused <- err
 				}()
 				must.Receive(t, late.Hit(), "the create")
-				held := mustLock(t, newMutex(t, w.Client(t), path))
+				held := mustLock(t, newMutex(t, other, path))
 				late.Release()
 				must.Receive(t, gone.Hit(), "the delete of what came second")
-				meddle(t, w, way, path)
+				meddle(t, operator, way, path)
 				gone.Release()
 				err := must.Receive(t, refused, "the refusal")
 				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
 				if err == nil || err.Error() != want {
 					t.Errorf("error %q, want %q", err, want)
 				}
-				awaitContenders(t, w.Client(t), path, 1)
+				awaitContenders(t, operator, path, 1)
 				mustRelease(t, held)
 			})
 		})
@@ -151,9 +152,8 @@ func TestTryLockThatComesSecond(t *testing.T) {
 }
 
 // deleteSecond deletes the last contender's znode.
-func deleteSecond(t *testing.T, w *zkenv.Env, _ *zkenv.Route, path string) {
+func deleteSecond(t *testing.T, operator *framework.Client, _ *zkenv.Route, path string) {
 	t.Helper()
-	operator := w.Client(t)
 	awaitContenders(t, operator, path, 2)
 	names := contenders(t, operator, path)
 	last := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })

@@ -22,6 +22,7 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		const path = "/unfair/operator"
 		c, way := onRoute(t, w)
+		other := w.Client(t) // now, because a request can't be held for long
 		lease := mustLock(t, newUnfairMutex(t, c, path))
 		stuck := []*fault.Handle{
 			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
@@ -33,7 +34,6 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 		case <-stuck[0].Hit():
 		case <-stuck[1].Hit():
 		}
-		other := w.Client(t)
 		must.OK(t, other.Delete(t.Context(), path))
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {

@@ -36,6 +36,28 @@ func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 	})
 }
 
+// operationsFor returns what a subtest of that name needs of the embedded server.
+func operationsFor(name string) []zkenv.Option {
+	if name == "TTL" {
+		return []zkenv.Option{zkenv.AllOperations("TTL is one of them")}
+	}
+	return nil
+}
+
+// A Node with a TTL says that a server lacks TTL, and a Node without makes do.
+func TestNodeOnAServerWithoutTTL(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		c := w.Client(t)
+		err := kept(t, c, fresh(), "alive", node.WithTTL(time.Minute)).Await(patient(t))
+		if !errors.Is(err, framework.ErrUnsupported) {
+			t.Errorf("Await with a TTL: %v, want ErrUnsupported", err)
+		}
+		mustAwait(t, kept(t, c, fresh(), "alive", node.Persistent()))
+	}, zkenv.Versions("others have TTL", "keeper", "keeper-silent"),
+		zkenv.Only("real servers have TTL", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
 // A process that starts again finds its persistent znode.
 func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 	t.Parallel()
@@ -54,7 +76,7 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 				n := kept(t, c, path, "ours", node.Persistent())
 				mustAwait(t, n)
 				mustBeOf(t, observer, path, "ours")
-			})
+			}, operationsFor(name)...)
 		})
 	}
 }
@@ -79,7 +101,7 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 				}
 				zktest.Eventually(t, generous, "the Node's own znode", n.Stands)
 				mustBeOf(t, other, path, "ours")
-			})
+			}, operationsFor(name)...)
 		})
 	}
 }
@@ -110,7 +132,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 			t.Error("Close deleted the znode, want it to be there for its TTL")
 		}
 		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
-	})
+	}, zkenv.AllOperations("TTL is one of them"))
 }
 
 // Curator's PersistentTtlNode leaves a container that never had a child, which stays forever.
@@ -138,7 +160,7 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 		if err := n.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
+	}, zkenv.AllOperations("TTL is one of them"))
 }
 
 // An outage outlasts the TTL.
@@ -154,7 +176,7 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 		way.Heal()
 		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
-	})
+	}, zkenv.AllOperations("TTL is one of them"))
 }
 
 // TestPausesOfTTLBeginAgain: after a success, the first failure is followed by a short pause, whatever
@@ -182,7 +204,7 @@ func TestPausesOfTTLBeginAgain(t *testing.T) {
 		if took := refuse(1); took > time.Second {
 			t.Errorf("the attempt after one failure came %v later", took)
 		}
-	}, zkenv.Only("minutes have to pass", zkenv.Embedded))
+	}, zkenv.Only("minutes have to pass", zkenv.Embedded), zkenv.AllOperations("TTL is one of them"))
 }
 
 // mustBeOf checks that the znode at the path has the data and belongs to no session.

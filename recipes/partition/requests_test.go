@@ -55,5 +55,5 @@ func TestRequestsOfAPartition(t *testing.T) {
 				t.Errorf("%s, when its server leaves: requests %v, want one Delete", key, got)
 			}
 		}
-	}, zkenv.Only("a minute has to pass", zkenv.Embedded))
+	}, zkenv.Only("a minute has to pass", zkenv.Embedded), zkenv.AllOperations("it counts requests"))
 }

@@ -27,6 +27,10 @@
 // tests run in that environment alone, which costs those that are for others a skip. The tests of a package share the real servers. A
 // test that breaks its server asks for one of its own with [Breakable].
 //
+// With ZK_CONNECT=host:port tests run on the server at that address alone, whatever it is, as on a
+// standalone one. Tests that break servers are skipped then. Give them an empty server: tests use fixed
+// paths, and leave znodes behind.
+//
 // An embedded server is of a version that each test draws: see [DrawVersion]. ZK_EMBEDDED and
 // ZK_EMBEDDED_SEED fix it.
 //

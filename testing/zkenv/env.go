@@ -106,14 +106,15 @@ func (w *Env) Ephemerals(t testing.TB, session int64) []string {
 func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {
 	t.Helper()
 	c := connect(t, addr, opts)
-	if w.kind.Virtual() && isKeeper() {
+	_, others := w.host.(outside)
+	if others || w.kind.Virtual() && isKeeper() {
 		acquaint(t, c)
 	}
 	return c
 }
 
-// acquaint makes creates with the client until it knows what the server lacks, and removes them. Each
-// thing that it finds out costs a connection, which tests of single requests do not expect.
+// acquaint makes requests with the client until it knows what the server lacks. Each thing that it finds
+// out costs a connection, which tests of single requests do not expect.
 func acquaint(t testing.TB, c *framework.Client) {
 	t.Helper()
 	var err error
@@ -126,8 +127,11 @@ func acquaint(t testing.TB, c *framework.Client) {
 			break
 		}
 	}
-	_, tree := c.WatchTree(t.Context(), "/acquaint")
-	if !errors.Is(tree, framework.ErrUnsupported) {
+	watch, tree := c.WatchTree(t.Context(), "/acquaint")
+	switch {
+	case tree == nil:
+		watch.Close()
+	case !errors.Is(tree, framework.ErrUnsupported):
 		err = errors.Join(err, fmt.Errorf("WatchTree: %w", tree))
 	}
 	<-time.After(time.Second) // the server closes the connection after its reply
@@ -135,7 +139,7 @@ func acquaint(t testing.TB, c *framework.Client) {
 		err = c.AwaitConnected(t.Context())
 	}
 	if err != nil {
-		t.Fatalf("zkenv: a client that gets acquainted with an embedded Keeper: %v", err)
+		t.Fatalf("zkenv: a client that gets acquainted with the server: %v", err)
 	}
 }
 

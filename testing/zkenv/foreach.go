@@ -16,7 +16,11 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.elsewhere {
+	outside := os.Getenv(connectVariable)
+	switch {
+	case outside != "" && (cfg.elsewhere || cfg.breakable):
+		t.Skipf("SKIPPED, NOT TESTED: %s=%s is no server of the test's own, or the test is for an ensemble", connectVariable, outside)
+	case cfg.elsewhere:
 		t.Skipf("the test is for other environments than %s=%s", realVariable, os.Getenv(realVariable))
 	}
 	for _, l := range cfg.limits {
@@ -26,7 +30,14 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			if kind.Virtual() {
+				if cfg.everyOp && isKeeper() {
+					t.Skipf("SKIPPED, NOT TESTED: %s=%s lacks operations of ZooKeeper", embeddedVariable, os.Getenv(embeddedVariable))
+				}
 				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind, cfg.versions), cfg}) })
+				return
+			}
+			if outside != "" {
+				body(t, &Env{kind, newOutside(t, outside), cfg})
 				return
 			}
 			body(t, &Env{kind, newReal(t, kind, cfg.breakable), cfg})

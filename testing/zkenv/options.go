@@ -18,6 +18,7 @@ type config struct {
 	kinds     []Kind
 	breakable bool
 	elsewhere bool     // the test runs in no environment that realVariable allows
+	everyOp   bool     // the test needs all operations of ZooKeeper
 	versions  []string // to draw the version of an embedded server from
 	limits    []limit
 }
@@ -45,6 +46,16 @@ func Versions(reason string, versions ...string) Option {
 	})
 }
 
+// AllOperations says that the test needs operations that ClickHouse Keeper lacks, or counts requests,
+// which are others without them. With ZK_EMBEDDED=keeper it is skipped in the embedded environments, with
+// the reason.
+func AllOperations(reason string) Option {
+	return optionFunc(func(cfg *config) {
+		cfg.limits = append(cfg.limits, limit{reason, allKinds()})
+		cfg.everyOp = true
+	})
+}
+
 // Breakable gives the test a server or an ensemble of its own, so that it may freeze
 // and isolate its members. For the real environments that costs seconds. The
 // default is that all tests of a package share the real ones.
@@ -55,6 +66,11 @@ func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = 
 // excludes that server. If it is "standalone" or "ensemble", a test runs on that alone, and is skipped
 // if Only excludes that. The default is all.
 const realVariable = "ZK_REAL"
+
+// connectVariable names the environment variable with the address of a server that is not the tests'
+// own, "host:port": tests then run on it alone, as on a standalone server. What needs a server of its own,
+// or another environment, is skipped.
+const connectVariable = "ZK_CONNECT"
 
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
@@ -81,7 +97,11 @@ func newConfig(opts []Option) (config, error) {
 	if os.Getenv(realVariable) == "one" && slices.Contains(cfg.kinds, Standalone) {
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k == Ensemble })
 	}
-	switch os.Getenv(realVariable) {
+	where := os.Getenv(realVariable)
+	if os.Getenv(connectVariable) != "" {
+		where = Standalone.String()
+	}
+	switch where {
 	case Standalone.String():
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k != Standalone })
 		cfg.elsewhere = len(cfg.kinds) == 0

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // misuseVariable has TestMisuse do its work.
@@ -31,6 +33,25 @@ func TestMisuse(t *testing.T) {
 			zkenv.Breakable(), zkenv.Only("quick", zkenv.Embedded))
 	case "expire":
 		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
+	case "outside":
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			way := w.Route(t)
+			c := way.Client(t)
+			before := c.Session().ID
+			node := must.Get(c.Create(t.Context(), "/outside-", nil, framework.Ephemeral(), framework.Sequential()))(t)
+			if got := w.Ephemerals(t, before); !slices.Equal(got, []string{node}) {
+				t.Errorf("ephemerals %q, want %q", got, node)
+			}
+			way.Expire(t)
+			zktest.Eventually(t, generous, "the next session", func() bool {
+				return c.State() == framework.Connected && c.Session().ID != before
+			})
+			if got := w.Ephemerals(t, before); len(got) != 0 {
+				t.Errorf("ephemerals %q of a session that has ended, want none", got)
+			}
+		})
+	case "outside broken":
+		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Freeze(t) }, zkenv.Breakable())
 	case "goroutine":
 		zkenv.ForEach(t, func(t *testing.T, _ *zkenv.Env) { go func() { select {} }() }, zkenv.Only("quick", zkenv.Embedded))
 	}
@@ -56,6 +77,32 @@ func TestOneRealEnvironment(t *testing.T) {
 			if ran != slices.Contains(tc.want, kind) {
 				t.Errorf("ZK_REAL=%s: %s of %q is a subtest: %v, want %v\n%s", tc.variable, kind, tc.test, ran, !ran, out)
 			}
+		}
+	}
+}
+
+// With ZK_CONNECT a test has one environment, the server at that address, and none if it breaks servers.
+func TestServerOfOthers(t *testing.T) {
+	t.Parallel()
+	program, server := must.Get(os.Executable())(t), zktest.Shared(t)
+	for test, want := range map[string][]string{
+		"outside":        {"--- PASS: TestMisuse/standalone "},
+		"outside broken": {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
+		"ensemble":       {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
+	} {
+		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
+		cmd.Env = append(os.Environ(), misuseVariable+"="+test, "ZK_CONNECT="+server.Addr())
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", test, err, out)
+		}
+		for _, text := range want {
+			if !strings.Contains(string(out), text) {
+				t.Errorf("%s: output lacks %q:\n%s", test, text, out)
+			}
+		}
+		if strings.Contains(string(out), "TestMisuse/embedded") {
+			t.Errorf("%s ran in an embedded environment:\n%s", test, out)
 		}
 	}
 }

@@ -224,7 +224,7 @@ public final class CuratorDriver {
                 String answer;
                 try {
                     answer = obey(words[2], Arrays.copyOfRange(words, 3, words.length));
-                } catch (Exception e) {
+                } catch (Exception | LinkageError e) { // an old version may lack a class or a method
                     answer = "error " + e.toString().replace('\n', ' ');
                 }
                 Thread.interrupted(); // an answered command's interrupt is not the next one's
